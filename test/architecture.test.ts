@@ -18,7 +18,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   rollout: ['api', 'health'],
   http: ['api'],
   git: ['api', 'contracts', 'http'],
-  cluster: ['api', 'contracts'],
+  cluster: ['api', 'contracts', 'http'],
   providers: ['api', 'contracts', 'http'],
   render: ['api'],
   release: ['api', 'render'],

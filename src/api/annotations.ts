@@ -1,7 +1,7 @@
 import type { KubernetesObject } from './kubernetes.ts';
 
 /**
- * What people ask for by annotation (design section 2.3): the key is `holdfast.dev/` and the verb, the value `<commit or digest>[@anything]`.
+ * Requests of users by annotation (design section 2.3): the key is `holdfast.dev/` and the verb, the value `<commit or digest>[@anything]`.
  * Handled once and copied to `status.handled`; what became of it stands in `status.answers`.
  */
 
@@ -28,20 +28,20 @@ export const pauseAnnotation = `${annotationPrefix}pause`;
 /** Asks a Source to look at Git now; handled once, like a verb. */
 export const syncAnnotation = `${annotationPrefix}sync`;
 
-/** Lets something in that waits for a person at a Source: a rewritten history, or many deletions. The value is the commit it is given for. */
+/** Approves what waits for a person at a Source: `rewrite:COMMIT`, `prune:HASH`, or a plain commit where one thing waits. */
 export const approveAnnotation = `${annotationPrefix}approve`;
 
 /** On a Canary that left Git: it is deleted once its target carries the traffic. Written by Holdfast, never by people. */
 export const handingBackAnnotation = `${annotationPrefix}handing-back`;
 
-/** Keys of ours that a Canary may carry and that ask for nothing. */
+/** Other holdfast.dev keys that a Canary may have; they request nothing. */
 const otherKeys = [
   ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
   ...['demo', 'owner', 'description', 'from-file'],
   ...['prune', 'handing-back', 'force', 'on-conflict', 'ignore-fields', 'healthy-when'],
 ];
 
-/** Verbs behind the annotations of ours that no version of Holdfast knows: spelt wrong, most likely. Sorted. */
+/** Verbs of holdfast.dev annotations that Holdfast does not know, most likely misspelt. Sorted. */
 export function unknownVerbs(annotations: Readonly<Record<string, string>> | undefined): string[] {
   const known = new Set<string>([...canaryVerbs, ...otherKeys]);
   return Object.keys(annotations ?? {})
@@ -60,7 +60,7 @@ export const builtInGates = ['gate', 'rollback-gate'] as const;
 /** One of the two gates of a Canary. */
 export type BuiltInGate = (typeof builtInGates)[number];
 
-/** What the annotation says of an open gate; anything else, and no annotation, is a closed one. */
+/** The annotation's value for an open gate; any other value, and no annotation, means closed. */
 export const openGate = 'open';
 
 /** Whether a gate of the Canary is open. */

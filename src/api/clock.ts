@@ -31,7 +31,7 @@ export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Prom
   });
 }
 
-/** Other work gets its turn after this time; a single file takes longer only if it is odd (see the tests of hostile files). */
+/** Other work runs after this time; a single file takes longer only if it is hostile (see the tests of hostile files). */
 const longestTurnMs = 10;
 
 /** A pause that costs nothing until some milliseconds of work have passed since the last one. It throws the reason of a signal. */

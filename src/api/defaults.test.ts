@@ -7,11 +7,10 @@ import {
   effectivePostPromotion,
   failureThreshold,
   progressDeadlineMs,
-  sourceIntervalMs,
-  sourceRetryIntervalMs,
   webhookTimeoutMs,
 } from './defaults.ts';
 import { parseCanary, parseSource } from './kinds/parse.ts';
+import { sourceIntervalMs, sourceRetryIntervalMs } from './source/source.ts';
 
 function canary(spec: Record<string, unknown> = {}, metadata: Record<string, unknown> = {}): Canary {
   const result = parseCanary(canaryDocument(spec, metadata));

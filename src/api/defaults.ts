@@ -1,9 +1,7 @@
-/** What an absent or odd field means: Flagger's defaults, and ours for the fields that Flagger does not have. */
+/** Defaults of a Canary: Flagger's, and ours for the fields that Flagger does not have. */
 import type { OnFailure } from './canary/analysis.ts';
 import type { Canary } from './canary/canary.ts';
 import type { CanaryMetric } from './canary/metrics.ts';
-import { limits } from './limits.ts';
-import type { Source } from './source/source.ts';
 import { durationOr, parseDurationMs } from './time.ts';
 
 /** Name of the apex Service: `service.name`, or else the target's. */
@@ -21,8 +19,6 @@ export function failureThreshold(threshold: number | undefined): number {
   return Math.max(1, threshold ?? 0);
 }
 
-const sessionProviders: ReadonlySet<string> = new Set(['gatewayapi:v1']);
-
 /** Both sides are pods of one workload, whose own rolling update is held at the step (ADR 21). */
 export function sharesWorkload(provider: string | undefined): boolean {
   return provider === 'native';
@@ -30,7 +26,7 @@ export function sharesWorkload(provider: string | undefined): boolean {
 
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
-  return sessionProviders.has(provider);
+  return provider === 'gatewayapi:v1';
 }
 
 /** Milliseconds a workload may stay without progress: 600 s if absent. */
@@ -75,22 +71,4 @@ export function effectivePostPromotion(canary: Canary, floorMs: number): Effecti
     maxRestarts: given.expect?.maxRestarts,
     metrics: given.metrics ?? [],
   };
-}
-
-/** Milliseconds between two polls of a Source: 30 s if absent, at least one second. */
-export function sourceIntervalMs(source: Source): number {
-  return Math.max(limits.minSourceIntervalMs, durationOr(source.spec.interval, 30_000));
-}
-
-/** Milliseconds one sync of a Source may take: 60 s if absent. */
-export function sourceTimeoutMs(source: Source): number {
-  return durationOr(source.spec.timeout, 60_000);
-}
-
-/** Milliseconds until a failed sync is tried again: the poll interval if absent. */
-export function sourceRetryIntervalMs(source: Source): number {
-  return Math.max(
-    limits.minSourceIntervalMs,
-    durationOr(source.spec.retryInterval, sourceIntervalMs(source)),
-  );
 }

@@ -3,17 +3,17 @@
  * in the cluster.
  */
 
-/** Whether a text is a digest of ours, and not a hash of Flagger's. */
+/** Whether a text is a digest of Holdfast, and not a hash of Flagger. */
 export function isDigest(text: string | undefined): boolean {
   return text?.startsWith('v1:') === true;
 }
 
-/** What Git alone says of the release. */
+/** The part that stands for what is in Git. */
 export function gitPart(digest: string): string {
   return digest.split('+')[0] ?? digest;
 }
 
-/** What stands for config that is not in Git; undefined where none is tracked. */
+/** The part that stands for config that is not in Git; undefined where none is tracked. */
 export function livePart(digest: string): string | undefined {
   return digest.split('+')[1];
 }

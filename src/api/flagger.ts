@@ -1,4 +1,4 @@
-/** How Flagger itself is recognised in a cluster. */
+/** How an installed Flagger is found in a cluster. */
 import type { KubernetesObject } from './kubernetes.ts';
 
 /** Labels of Flagger's own chart and of its kustomize base. */
@@ -7,23 +7,22 @@ export const flaggerSelectors = ['app.kubernetes.io/name=flagger', 'app=flagger'
 /** The Lease that Flagger renews where its leader election is on. */
 export const flaggerLease = 'flagger-leader-election';
 
-/** Whether this Deployment of Flagger has pods that act. */
+/** Whether this Deployment of Flagger has available pods. */
 export function isAvailable({ status }: KubernetesObject): boolean {
   return ((status as { availableReplicas?: number } | undefined)?.availableReplicas ?? 0) > 0;
 }
 
-/** The one namespace whose Canaries this Flagger looks after (its flag `-namespace`); undefined: those of all. */
+/** The one namespace whose Canaries this Flagger reconciles (its flag `-namespace`); undefined: those of all. */
 export function watchedNamespace({ spec }: KubernetesObject): string | undefined {
   const { containers = [] } =
     (spec as { template?: { spec?: { containers?: ReadonlyArray<{ command?: unknown; args?: unknown }> } } })
       ?.template?.spec ?? {};
-  const words = containers.flatMap(({ command, args }) => [...textsOf(command), ...textsOf(args)]);
+  const words = containers
+    .flatMap(({ command, args }) => [command, args])
+    .flatMap((list): unknown[] => (Array.isArray(list) ? list : []))
+    .filter((word) => typeof word === 'string');
   const at = words.findIndex((word) => /^--?namespace(=|$)/.test(word));
   const word = words[at];
   if (word === undefined) return undefined;
   return (word.includes('=') ? word.slice(word.indexOf('=') + 1) : words[at + 1]) || undefined;
-}
-
-function textsOf(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((word) => typeof word === 'string') : [];
 }

@@ -1,4 +1,4 @@
-/** What a forge, its adapters and the engine say to each other: pull requests and commit statuses of one repository. */
+/** Pull requests and commit statuses of one repository, as forges, their adapters and the engine exchange them. */
 
 /** A pull request (GitLab: merge request) as every forge can give it. */
 export interface PullRequest {

@@ -1,75 +1,13 @@
-/** What is reported of a release at the moments that matter: one value for status line, event, alert, commit status and pull request. */
-import * as z from 'zod';
+/** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
+import type { CanaryStatus } from './canary/status.ts';
 import { nothing, rolloutReasons } from './reasons.ts';
-import { text, timestamp } from './schema.ts';
 import { shorten } from './text.ts';
 
-/** How much it matters: info is good news, warn asks for a look, error says that a release went wrong. */
-const severitySchema = z.enum(['info', 'warn', 'error']);
-
-/** Where the release stands. */
-const incidentOutcomeSchema = z.enum([
-  'Initialized',
-  'Started',
-  'Succeeded',
-  'Waiting',
-  'Stopped',
-  'Held',
-  'Failed',
-  'Reverted',
-]);
-
-/** One alert of analysis.alerts and what came of it. */
-const alertStateSchema = z.object({
-  name: text(253).describe('Name of the alert in analysis.alerts.'),
-  state: z.enum(['waiting', 'sent', 'failed']).describe('waiting, sent or failed.'),
-  detail: text(256).describe('Why it could not be sent.').optional(),
-});
-
-const answering = z.object({
-  workload: text(253).describe('Name of the workload.'),
-  commit: text(64).describe('Commit that it runs, in full.'),
-  subject: text(160).describe("First line of that commit's message.").optional(),
-  weight: z.int().min(0).max(100).describe('Share of the traffic in percent, as read from the route.'),
-  ready: z.int().min(0).describe('Pods that are ready.'),
-});
-
-/** One report; made when the state is entered, and kept as it was. */
-export const incidentSchema = z.object({
-  key: text(253).describe(
-    'Identifies this report: release, outcome and reason. Nothing is reported twice under one key.',
-  ),
-  time: timestamp().describe('When the state was entered.'),
-  outcome: incidentOutcomeSchema.describe('Where the release stands.'),
-  severity: severitySchema.describe('info, warn or error.'),
-  reason: text(64).describe('Why, as in the table of reasons.'),
-  message: text(512).describe('What happened, in one sentence.'),
-  commit: text(64).describe('Commit it is about, in full; empty when it came from no Source.'),
-  author: text(160).describe('Who wrote that commit.').optional(),
-  subject: text(160).describe("First line of that commit's message.").optional(),
-  finding: text(512).describe('The finding with its value and bound.').optional(),
-  onCanary: text(512).describe('Whether the canary showed the same.').optional(),
-  stays: text(512).describe('What remains applied of the commit.').optional(),
-  serving: z
-    .array(answering)
-    .max(4)
-    .describe('Who answered requests then, largest share first; absent in reports about a Source.')
-    .optional(),
-  next: z
-    .object({
-      action: text(160).describe('What happens next.'),
-      time: timestamp().describe('When.').optional(),
-    })
-    .describe('What happens next automatically; absent: nothing.')
-    .optional(),
-  command: text(512).describe('One command that a person can run.').optional(),
-  alerts: z.array(alertStateSchema).max(32).describe('What came of each alert.').optional(),
-});
-
-export type Severity = z.infer<typeof severitySchema>;
-export type IncidentOutcome = z.infer<typeof incidentOutcomeSchema>;
-export type AlertState = z.infer<typeof alertStateSchema>;
-export type Incident = z.infer<typeof incidentSchema>;
+/** One report of `status.incidents`; made when the state is entered, and not changed later. */
+export type Incident = NonNullable<CanaryStatus['incidents']>[number];
+export type Severity = Incident['severity'];
+export type IncidentOutcome = Incident['outcome'];
+export type AlertState = NonNullable<Incident['alerts']>[number];
 
 /** Limits in characters of the renderings. */
 const LINE_CHARACTERS = 160;
@@ -81,12 +19,12 @@ export interface Fact {
   readonly value: string;
 }
 
-/** Path of a reason's page below the root of the project; undefined for a reason that asks nothing of anybody. */
+/** Path of a reason's runbook below the root of the project; undefined for a reason that needs no action. */
 export function runbookOf(reason: string): string | undefined {
   return actOf(reason) === undefined ? undefined : `docs/runbooks/${reason}.md`;
 }
 
-/** Takes a commit back in Git; undefined for what is no full SHA, since somebody pastes it into a shell. */
+/** The command that reverts a commit in Git; undefined for what is no full SHA, since people paste it into a shell. */
 export function revertCommand(commit: string): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(commit)
     ? `git revert --no-edit ${commit.slice(0, 12)} && git push`
@@ -118,7 +56,7 @@ export function markdownOf(incident: Incident, facts: readonly Fact[] = factsOf(
   return [escapedMarkdown(incident.message), '', ...lines].join('\n');
 }
 
-/** Text in which `@all` or `<!channel>` from a commit message calls nobody: a joiner of no width follows each @. */
+/** Text in which `@all` or `<!channel>` from a commit message notifies nobody: a word joiner (U+2060) follows each @. */
 export function withoutMentions(text: string): string {
   return text.replaceAll('@', '@\u2060');
 }
@@ -132,18 +70,23 @@ export function escapedMarkdown(text: string): string {
   return withoutMentions(marked).replaceAll('#', '#\u2060');
 }
 
-/** The facts in the order in which a person asks for them; absent ones are left out. */
-export function factsOf(incident: Incident): Fact[] {
-  const { commit, author, subject, finding, onCanary, stays, command, severity } = incident;
+/**
+ * The facts in the order in which a person asks for them; absent ones are left out. `documentation`: root of the pages that the runbook is
+ * linked to, with a slash at the end.
+ */
+export function factsOf(incident: Incident, documentation = ''): Fact[] {
+  const { commit, author, subject, finding, onCanary, stays, next, command, severity } = incident;
+  const runbook = runbookOf(incident.reason);
+  const nothingNext = severity === 'info' ? undefined : 'nothing automatic';
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
     ['Commit', commitText(commit, subject, author)],
     ['Finding', finding],
     ['Canary', onCanary],
     ['Stays applied', stays],
-    ['Next', nextText(incident)],
+    ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nothingNext)],
     ['You can run', command],
-    ['Runbook', severity === 'info' ? undefined : runbookOf(incident.reason)],
+    ['Runbook', runbook && severity !== 'info' ? `${documentation}${runbook}` : undefined],
   ];
   return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
 }
@@ -167,11 +110,6 @@ function commitText(
   if (!commit) return undefined;
   const named = subject ? `${commit.slice(0, 7)} "${subject}"` : commit.slice(0, 7);
   return author ? `${named} by ${author}` : named;
-}
-
-function nextText({ next, severity }: Incident): string | undefined {
-  if (!next) return severity === 'info' ? undefined : 'nothing automatic';
-  return next.time ? `${next.action} at ${next.time}` : next.action;
 }
 
 function actOf(reason: string): string | undefined {

@@ -101,6 +101,16 @@ export function referenceOf(object: KubernetesObject): ObjectReference {
   return metadata.namespace ? { ...base, namespace: metadata.namespace } : base;
 }
 
+/** `namespace/name`, the key of an object whose kind is known. */
+export function namespacedName(object: { metadata: { namespace?: string; name: string } }): string {
+  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
+}
+
+/** Preconditions of a write: the object as it was read, in this version. */
+export function versionOf(object: KubernetesObject): { uid: string; resourceVersion: string } {
+  return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
+}
+
 /** The fields that have a value: what a server keeps of an object. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {

@@ -20,7 +20,7 @@ export const keepAwayAnnotations: Readonly<Record<string, string>> = {
   'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
 };
 
-/** Those of them that a taken over object gets, as in Flagger: Flux would write it back (flagger-behaviour.md 2.9 and 6.1, 14). */
+/** The annotations for an object that was taken over, as in Flagger: Flux would write it back (flagger-behaviour.md 2.9 and 6.1, 14). */
 export const keepFluxAway: Readonly<Record<string, string>> = {
   'helm.toolkit.fluxcd.io/driftDetection': 'disabled',
   'kustomize.toolkit.fluxcd.io/reconcile': 'disabled',
@@ -58,7 +58,7 @@ export function ownLabels(canary: { metadata: { name: string } }): Record<string
   return { [canaryLabel]: labelValue(canary.metadata.name) };
 }
 
-/** Kubernetes' ApplySet (KEP-3659): how the objects of one parent are found again. The parents here are Sources. */
+// Kubernetes' ApplySet (KEP-3659): how the objects of one parent are found again. The parents here are Sources.
 
 /** Label of a member; its value is the id of the parent. */
 export const partOfLabel = 'applyset.kubernetes.io/part-of';
@@ -70,11 +70,16 @@ export const parentTypeLabel = 'applyset.kubernetes.io/is-parent-type';
 export const toolingAnnotation = 'applyset.kubernetes.io/tooling';
 /** On a parent: kinds of its members, as `Deployment.apps`, sorted, with commas between. */
 export const groupKindsAnnotation = 'applyset.kubernetes.io/contains-group-kinds';
-/** On a parent: namespaces of its members beside its own, sorted, with commas between. */
+/** On a parent: namespaces of its members other than its own, sorted, with commas between. */
 export const namespacesAnnotation = 'applyset.kubernetes.io/additional-namespaces';
 
-/** What Holdfast calls itself as the keeper of a set; the version is that of the way it is kept. */
+/** Holdfast's value of `toolingAnnotation`; the version is that of how the set is stored. */
 export const tooling = 'holdfast/v1';
+
+/** The ServiceAccount that a Source without `serviceAccountName` is written as, in its own namespace. It need not exist. */
+export const sourceAccount = 'holdfast-source';
+/** The Secret in Holdfast's namespace with the key that hashes Secrets. */
+export const clusterKeySecret = 'holdfast-key';
 
 // Names that fit where Kubernetes allows fewer characters.
 

@@ -1,4 +1,4 @@
-/** What adapters report back about the cluster, in words the pure core understands. */
+/** What adapters report about the cluster, in the types of the pure core. */
 
 /** Traffic as read back from the routing objects. Weights are integers in percent and add up to 100. */
 export interface RouteView {
@@ -12,7 +12,7 @@ export interface RouteView {
   accepted: boolean;
   /** Why it is not accepted or cannot be read, for people. */
   problem?: string;
-  /** Backends of somebody else that the route names, too; undefined: none. */
+  /** Backends in the route that do not belong to the Canary; undefined: none. */
   others?: OtherBackends | undefined;
 }
 
@@ -31,19 +31,19 @@ export interface RouteTarget {
   matched: boolean;
   /** Session affinity, where the Canary asks for it. */
   sessions?: SessionCookies | undefined;
-  /** Backends of somebody else stay in the route, with the requests or without; undefined: they go. */
+  /** Backends that do not belong to the Canary stay in the route, with requests or without; undefined: they are removed. */
   others?: OtherBackends | undefined;
 }
 
 /**
- * Cookies of users, as `name=value`. `keep`: who has one of these stays on that side, and who has none gets one. `end`: nobody stays any
- * more, and who still has this cookie is told to drop it.
+ * Cookies of users, as `name=value`. `keep`: a user with one of these stays on that side, and a user without one gets one. `end`: affinity is
+ * over, and the cookie is deleted in browsers that still have it.
  */
 export type SessionCookies =
   | { kind: 'keep'; canary: string; primary?: string }
   | { kind: 'end'; previous: string };
 
-/** The one answer of a metric provider, before thresholds. Not knowing is a value of its own (S29). */
+/** The answer of a metric provider, before thresholds. No data and an error are results of their own (S29). */
 export type MetricReading =
   /** `baseline`: the same query about the other side, where the metric compares the two; that is the primary unless `baselineOf` says so. */
   | { kind: 'value'; value: number; baseline?: number; baselineOf?: 'canary' }

@@ -1,4 +1,4 @@
-/** What is wrong with a document, in words for people. Values never appear, except a short wrong choice of a closed list. */
+/** What is wrong with a document, as messages for users. Values never appear, except a short wrong choice of a closed list. */
 import type * as z from 'zod';
 
 /** One finding. `path` names the field as `spec.analysis.stepWeight` or `spec.analysis.metrics[0].name`. */
@@ -18,20 +18,15 @@ export function fieldPath(parts: readonly PropertyKey[]): string {
   return path;
 }
 
-/** The value at a path of zod's, or undefined. */
-function valueAt(root: unknown, parts: readonly PropertyKey[]): unknown {
-  let current = root;
-  for (const part of parts) {
-    if (typeof current !== 'object' || current === null) return undefined;
-    current = (current as Record<PropertyKey, unknown>)[part];
-  }
-  return current;
-}
-
 /** Turns one of zod's issues into a problem. `root` is the checked value, `prefix` the path it stands at. */
 export function problemOf(issue: z.core.$ZodIssue, root: unknown, prefix: readonly PropertyKey[]): Problem {
   const path = fieldPath([...prefix, ...issue.path]);
-  return { path, message: messageOf(issue, valueAt(root, issue.path)) };
+  const value = issue.path.reduce<unknown>(
+    (at, part) =>
+      typeof at === 'object' && at !== null ? (at as Record<PropertyKey, unknown>)[part] : undefined,
+    root,
+  );
+  return { path, message: messageOf(issue, value) };
 }
 
 function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
@@ -46,8 +41,10 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
       return boundMessage('at least', issue.origin, issue.minimum);
     case 'too_big':
       return boundMessage('at most', issue.origin, issue.maximum);
-    case 'invalid_format':
-      return formatMessage(issue.format === 'regex' ? (issue.pattern ?? '') : issue.format);
+    case 'invalid_format': {
+      const pattern = issue.format === 'regex' ? (issue.pattern ?? '') : issue.format;
+      return formats.find(([part]) => pattern.includes(part))?.[1] ?? `must match ${pattern}`;
+    }
     case 'invalid_union':
       return value === undefined ? 'is missing' : `must be a whole number or a string, is ${typeName(value)}`;
     default:
@@ -75,10 +72,6 @@ const formats: ReadonlyArray<[pattern: string, words: string]> = [
   ['[0-9a-f]{40}', 'must be a full commit SHA (40 or 64 hexadecimal digits)'],
   ['^\\/', 'must be a JSON pointer that begins with /'],
 ];
-
-function formatMessage(pattern: string): string {
-  return formats.find(([part]) => pattern.includes(part))?.[1] ?? `must match ${pattern}`;
-}
 
 function typeName(value: unknown): string {
   if (value === null) return 'null';

@@ -422,7 +422,7 @@ export const rolloutReasons = {
   ),
   NotHeld: row('no release is held', 'as before', 'nothing'),
   NotReverted: row('the newest release was not reverted', 'as before', 'nothing'),
-  // Reasons about what Holdfast reads from and writes to Git beside the manifests (design section 2.2, `write`).
+  // Reasons about what Holdfast reads from and writes to Git apart from manifests (design section 2.2, `write`).
   StartedFromLedger: row(
     "a new cluster starts from the ledger's commit",
     'what served before',
@@ -452,7 +452,7 @@ export const rolloutReasons = {
     'nothing',
     'revert or fix it in Git',
   ),
-  // Reasons of work beside other tools, and of taking over what Flagger left (design section 2.5).
+  // Reasons of work next to other tools, and of taking over from Flagger (design section 2.5).
   TargetScaledUp: row(
     'another tool scales the target up while no release is under way',
     'as before',
@@ -468,10 +468,10 @@ export const rolloutReasons = {
   ),
 } as const satisfies Record<string, ReasonRow>;
 
-/** A word of the closed table. */
+/** A reason of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;
 
-/** A word read back from a status, if it is one of the table; else the fallback. */
+/** A reason read back from a status, if it is one of the table; else the fallback. */
 export function knownReason(word: string | undefined, fallback: RolloutReason): RolloutReason {
   return word !== undefined && Object.hasOwn(rolloutReasons, word) ? (word as RolloutReason) : fallback;
 }

@@ -1,6 +1,5 @@
 /** Building blocks of the kinds' schemas, and the shapes that several of them have: one statement gives the runtime check, the type and the CRD's rule. */
 import * as z from 'zod';
-import type { Condition } from './kubernetes.ts';
 
 /** How many of a group of fields an object may carry. */
 type GroupRule = 'exactlyOne' | 'atMostOne';
@@ -70,23 +69,18 @@ export function oneOf<T extends z.ZodObject>(
   if (rule === 'atMostOne') branches.unshift({ not: { anyOf: [...branches] } });
   return schema
     .superRefine((value, context) => {
-      const given = alternatives.filter((fields) => fields.every((field) => isPresent(value, field)));
+      const present = (typeof value === 'object' && value !== null ? value : {}) as Record<string, unknown>;
+      const given = alternatives.filter((fields) => fields.every((field) => present[field] !== undefined));
       if (given.length === 1 || (given.length === 0 && rule === 'atMostOne')) return;
-      context.addIssue({ code: 'custom', message: groupMessage(alternatives, given), input: value });
+      const choices = alternatives.map((fields) => fields.join(' + ')).join(', or ');
+      const found = given.map((fields) => fields.join(' + ')).join(' and ');
+      const message =
+        given.length === 0
+          ? `needs exactly one of: ${choices}; none is complete`
+          : `only one may be given of: ${choices}; found ${found}`;
+      context.addIssue({ code: 'custom', message, input: value });
     })
     .meta({ oneOf: branches }) as T;
-}
-
-function isPresent(value: unknown, field: string): boolean {
-  return (
-    typeof value === 'object' && value !== null && (value as Record<string, unknown>)[field] !== undefined
-  );
-}
-
-function groupMessage(alternatives: readonly Alternative[], given: readonly Alternative[]): string {
-  const choices = alternatives.map((fields) => fields.join(' + ')).join(', or ');
-  if (given.length === 0) return `needs exactly one of: ${choices}; none is complete`;
-  return `only one may be given of: ${choices}; found ${given.map((fields) => fields.join(' + ')).join(' and ')}`;
 }
 
 // How a request's text is compared: the three shapes that Flagger's matches use.
@@ -134,7 +128,30 @@ const condition = z.object({
 });
 
 /**
- * At most 32 conditions, a type once. Flagger may leave the message out, every writer we know sets it; the shared type
- * says it is there.
+ * At most 32 conditions, a type once. Flagger may leave the message out, but every known writer sets it; the type (that of Condition in
+ * kubernetes.ts) says that it is there.
  */
-export const conditionsSchema = z.array(condition).max(32) as unknown as z.ZodType<Condition[]>;
+export const conditionsSchema = z.array(condition).max(32) as unknown as z.ZodType<
+  Array<z.infer<typeof condition> & { message: string }>
+>;
+
+const requestAnswer = z.object({
+  result: z.enum(['Done', 'Refused']).describe('Done or Refused.'),
+  reason: text(64).describe('Why, as in the table of reasons.'),
+  message: text(256).describe('What follows, or why nothing does.'),
+  time: timestamp().describe('When it was handled.'),
+});
+
+/** In the status of Canaries and Sources: what was asked for by annotation, and its result. */
+export const requestFields = {
+  handled: z
+    .record(text(64), text(512))
+    .meta({ maxProperties: 32 })
+    .describe('The last request of each verb that was handled.')
+    .optional(),
+  answers: z
+    .record(text(64), requestAnswer)
+    .meta({ maxProperties: 32 })
+    .describe('The result of the last request of each verb.')
+    .optional(),
+};

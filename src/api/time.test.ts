@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import { durationOr, formatDurationMs, parseDurationMs } from './time.ts';
+import { durationOr, formatDurationMs, parseDurationMs, retryAfterMs } from './time.ts';
 
 describe('durations', () => {
   test.each([
@@ -56,5 +56,19 @@ describe('durations', () => {
     );
     expect(formatDurationMs(250)).toBe('250ms');
     expect(formatDurationMs(5_430_000)).toBe('1h30m30s');
+  });
+});
+
+describe('Retry-After', () => {
+  const nowMs = Date.parse('2026-01-01T00:00:00Z');
+
+  test.each([
+    ['7', 7_000],
+    ['Thu, 01 Jan 2026 00:01:00 GMT', 60_000],
+    ['Wed, 31 Dec 2025 23:59:00 GMT', 0],
+    ['soon', undefined],
+    [undefined, undefined],
+  ])('%j is %j milliseconds', (header, waitMs) => {
+    expect(retryAfterMs(header, nowMs)).toBe(waitMs);
   });
 });

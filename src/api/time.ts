@@ -58,3 +58,10 @@ export function sinceMs(nowMs: number, time: string | undefined): number {
   const thenMs = time === undefined ? Number.NaN : Date.parse(time);
   return Number.isNaN(thenMs) ? 0 : Math.max(0, nowMs - thenMs);
 }
+
+/** Milliseconds that a `Retry-After` header asks to wait: a number of seconds, or a date; undefined when it says neither. */
+export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
+  if (header === undefined) return undefined;
+  const waitMs = /^\d+$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - nowMs;
+  return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs);
+}

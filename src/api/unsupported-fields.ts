@@ -1,14 +1,15 @@
 /**
- * Valid fields that this version does not act on yet, so that nothing is ignored in silence. Delete a row when its feature
- * lands. `stops`: going on without the field would be unsafe or impossible, so the object waits (its semantic check fails).
+ * Valid fields that this version does not act on yet, so that nothing is ignored without a message. Delete a path when its
+ * feature lands. `stops`: going on without the field would be unsafe or impossible, so the object waits (its semantic check fails).
  */
 import type { Canary } from './canary/canary.ts';
 import { fieldPath } from './problems.ts';
 import type { Source } from './source/source.ts';
 
+/** Fields that are not acted on for the same reason. */
 interface Row {
   /** Field names from the object's root; `*` stands for every item of a list. */
-  path: string;
+  paths: readonly string[];
   /** Whether this value asks for what is missing. Default: anything but false, `none` or an empty list or object. */
   when?: (value: unknown) => boolean;
   /** Only in objects with such a spec. */
@@ -22,97 +23,74 @@ interface UnsupportedField {
   stops: boolean;
 }
 
-function otherThan(...values: string[]): (value: unknown) => boolean {
-  return (value) => !values.includes(String(value));
-}
-
-function isContour({ provider }: Readonly<Record<string, unknown>>): boolean {
-  return provider === 'contour';
-}
-
-/** There is no number of pods to scale. */
-function isUnscaled({ targetRef }: Readonly<Record<string, unknown>>): boolean {
-  return ['DaemonSet', 'Service'].includes((targetRef as { kind?: string } | undefined)?.kind ?? '');
-}
-
-/** A Knative Service has no route of ours before it. */
-function isKnative({ provider }: Readonly<Record<string, unknown>>): boolean {
-  return provider === 'knative';
-}
-
-/** The copies of a Service have its ports and its settings. */
-function isService({ targetRef }: Readonly<Record<string, unknown>>): boolean {
-  return (targetRef as { kind?: string } | undefined)?.kind === 'Service';
-}
-
-/** Requests are mirrored by Gateway API routes, while there are iterations at weight 0. */
-function cannotMirror({ provider, analysis }: Readonly<Record<string, unknown>>): boolean {
-  return provider !== 'gatewayapi:v1' || !(analysis as { iterations?: number } | undefined)?.iterations;
-}
+/** Values of `spec.provider` that this version rolls out with. */
+export const supportedProviders = ['kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'];
 
 const canaryRows: readonly Row[] = [
   {
-    path: 'spec.provider',
-    when: otherThan('kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'),
+    paths: ['spec.provider'],
+    when: (value) => !supportedProviders.includes(String(value)),
     stops: true,
   },
-  { path: 'spec.autoscalerRef', only: isUnscaled },
-  { path: 'spec.upstreamRef' },
-  { path: 'spec.routeRef' },
-  { path: 'spec.ingressRef' },
-  { path: 'spec.analysis.mirror', only: cannotMirror },
-  { path: 'spec.analysis.mirrorWeight' },
-  { path: 'spec.analysis.match.*.sourceLabels' },
-  { path: 'spec.service.gateways' },
-  { path: 'spec.service.trafficPolicy' },
-  { path: 'spec.service.meshName' },
-  { path: 'spec.service.backends' },
-  { path: 'spec.service.delegation' },
-  { path: 'spec.service.portName', only: isService },
-  { path: 'spec.service.targetPort', only: isService },
-  { path: 'spec.service.appProtocol', only: isService },
-  { path: 'spec.service.portDiscovery', only: isService },
-  { path: 'spec.service.headless', only: isService },
-  { path: 'spec.service.trafficDistribution', only: isService },
-  { path: 'spec.service.unmanagedMetadata', only: isService },
-  { path: 'spec.service.hosts', only: isKnative },
-  { path: 'spec.service.gatewayRefs', only: isKnative },
-  { path: 'spec.service.timeout', only: isKnative },
-  { path: 'spec.service.backendTimeout', only: isKnative },
-  { path: 'spec.service.retries', only: isKnative },
-  { path: 'spec.service.match', only: isKnative },
-  { path: 'spec.service.headers', only: isKnative },
-  { path: 'spec.service.rewrite', only: isKnative },
-  { path: 'spec.service.mirror', only: isKnative },
-  { path: 'spec.service.corsPolicy', only: isKnative },
-  { path: 'spec.service.apex', only: isKnative },
-  { path: 'spec.service.primary', only: isKnative },
-  { path: 'spec.service.canary', only: isKnative },
-  { path: 'spec.service.hosts', only: isContour },
-  { path: 'spec.service.headers', only: isContour },
-  { path: 'spec.service.rewrite', only: isContour },
-  { path: 'spec.service.mirror', only: isContour },
-  { path: 'spec.service.corsPolicy', only: isContour },
-  { path: 'spec.service.gatewayRefs', only: isContour },
-  { path: 'spec.service.backendTimeout', only: isContour },
+  {
+    // There is no number of pods to scale.
+    paths: ['spec.autoscalerRef'],
+    only: ({ targetRef }) => ['DaemonSet', 'Service'].includes(kindIn(targetRef)),
+  },
+  {
+    paths: [
+      'spec.upstreamRef',
+      'spec.routeRef',
+      'spec.ingressRef',
+      'spec.analysis.mirrorWeight',
+      'spec.analysis.match.*.sourceLabels',
+      'spec.service.gateways',
+      'spec.service.trafficPolicy',
+      'spec.service.meshName',
+      'spec.service.backends',
+      'spec.service.delegation',
+    ],
+  },
+  {
+    // The copies of a Service have its ports and its settings.
+    paths: [
+      'spec.service.portName',
+      'spec.service.targetPort',
+      'spec.service.appProtocol',
+      'spec.service.portDiscovery',
+      'spec.service.headless',
+      'spec.service.trafficDistribution',
+      'spec.service.unmanagedMetadata',
+    ],
+    only: ({ targetRef }) => kindIn(targetRef) === 'Service',
+  },
 ];
 
-const sourceRows: readonly Row[] = [];
+/** What nothing acts on where the provider has no routes of ours. */
+const ignoredWithoutRouter: readonly string[] = ['spec.analysis.mirror'];
 
-/** JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. */
-export function unsupportedFields(object: Canary | Source): string[] {
-  return [...new Set(findUnsupported(object).map((found) => found.path))];
+function kindIn(reference: unknown): string {
+  return (reference as { kind?: string } | undefined)?.kind ?? '';
+}
+
+/**
+ * JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. `ignored`: those of its
+ * routing provider.
+ */
+export function unsupportedFields(object: Canary | Source, ignored?: readonly string[]): string[] {
+  return [...new Set(findUnsupported(object, ignored).map((found) => found.path))];
 }
 
 /** The same with whether the field stops the object. */
-export function findUnsupported(object: Canary | Source): UnsupportedField[] {
-  const rows = object.kind === 'Canary' ? canaryRows : sourceRows;
+export function findUnsupported(object: Canary | Source, ignored = ignoredWithoutRouter): UnsupportedField[] {
+  const rows: readonly Row[] = object.kind === 'Canary' ? [...canaryRows, { paths: ignored }] : [];
   return rows
     .filter(({ only }) => !only || only(object.spec))
-    .flatMap((row) =>
-      valuesAt(object, row.path.split('.'), [])
-        .filter(([, value]) => (row.when ?? asksForSomething)(value))
-        .map(([path]) => ({ path: fieldPath(path), stops: row.stops === true })),
+    .flatMap(({ paths, when = asksForSomething, stops = false }) =>
+      paths
+        .flatMap((path) => valuesAt(object, path.split('.'), []))
+        .filter(([, value]) => when(value))
+        .map(([path]) => ({ path: fieldPath(path), stops })),
     );
 }
 

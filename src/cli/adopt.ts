@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { systemClock } from '../api/clock.ts';
 import { InputError } from '../api/problems.ts';
 import { createHttpClient } from '../http/client.ts';
-import { adoptionExitCode, adoptionLines, planOfAdoption } from '../migrate/flagger/adoption-plan.ts';
+import { adoptionExitCode, adoptionLines, adoptionRow } from '../migrate/flagger/adoption-plan.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../migrate/flagger/hand-back.ts';
 import { type AdoptionQuery, readCanaries } from '../migrate/flagger/read-canaries.ts';
 import { planMoves } from '../migrate/moves.ts';
@@ -18,7 +18,7 @@ import {
   screenOf,
 } from '../terminal/output.ts';
 import { clusterFindings } from './check/check.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   asUserOption,
   holdfastNamespaceOption,
@@ -54,7 +54,7 @@ interface AdoptFlags extends ReleaseFlags, ProgramFlags {
   readonly output: AdoptOptions['format'];
 }
 
-/** `holdfast adopt`: what becomes of what another tool left or applies, and the way back to it. */
+/** `holdfast adopt`: the migration from another tool, and the way back to it. */
 export const adoptCommand: CliCommand = {
   register(program, context) {
     const command = program
@@ -99,32 +99,28 @@ export const adoptCommand: CliCommand = {
       async (path: string | undefined, flags: AdoptFlags) => {
         const { kubeconfig, to, dryRun = false } = flags;
         refuseMixed(flags, path);
-        if (flags.from !== 'flagger') {
-          emit(await asInput(move(moveOptions(flags, flags.from, path ?? '', context.version))), context);
-          return;
-        }
-        if (!to && !dryRun)
+        if (flags.from === 'flagger' && !to && !dryRun)
           throw new InputError(
             '--from flagger needs --dry-run or --to flagger: Holdfast takes over by itself once it runs and Flagger does not; --dry-run shows what it would do',
           );
         const options = optionsOf(flags);
-        const result = withConnection({ kubeconfig, version: context.version }, (connection) =>
-          to
-            ? handBackToFlagger(connection, { ...options, isDryRun: dryRun })
-            : planAdoption(connection, options),
-        );
-        emit(await asInput(result), context);
+        const work =
+          flags.from === 'flagger'
+            ? withConnection({ kubeconfig, version: context.version }, (connection) =>
+                to
+                  ? handBackToFlagger(connection, { ...options, isDryRun: dryRun })
+                  : planAdoption(connection, options),
+              )
+            : move(moveOptions(flags, flags.from, path ?? '', context.version));
+        const result = await work.catch((error: unknown) => {
+          // As with diff: 1 is an answer, so whatever kept us from one is 2.
+          throw new InputError((error as Error).message);
+        });
+        emit(result, context);
       },
     );
   },
 };
-
-/** As with diff: 1 is an answer, so whatever kept us from one is 2. */
-function asInput<T>(result: Promise<T>): Promise<T> {
-  return result.catch((error: unknown) => {
-    throw new InputError((error as Error).message);
-  });
-}
 
 function refuseMixed({ from, to, dryRun, back, offline }: AdoptFlags, path: string | undefined): void {
   if (from === 'flagger') {
@@ -191,7 +187,7 @@ async function planAdoption(connection: Connection, options: AdoptOptions): Prom
     },
   );
   const seen = await readCanaries(connection, options);
-  const plan = planOfAdoption(seen, cluster);
+  const plan = { canaries: seen.map(adoptionRow), cluster };
   const stdout = format === 'text' ? `${adoptionLines(plan, screen).join('\n')}\n` : formatData(plan, format);
   return { stdout, stderr: '', exitCode: adoptionExitCode(plan) };
 }
@@ -255,7 +251,7 @@ async function withGit<T>(
   }) => Promise<T>,
 ): Promise<T> {
   const http = createHttpClient({
-    ...addressPolicy(connection.access.server),
+    ...outboundPolicy(connection.access.server),
     userAgent: `holdfast/${version}`,
   });
   try {

@@ -1,4 +1,4 @@
-/** The table of commands: a further one is one more file and one more line here. */
+/** The table of commands: another command is another file and another line here. */
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { adoptCommand } from './adopt.ts';
@@ -46,7 +46,7 @@ export const commands: readonly CliCommand[] = [
 ];
 
 /**
- * Exit code where nothing can be said: the input is wrong, or the API server cannot be asked. 1 is left to what was asked about: a release that
+ * Exit code where there is no result: the input is wrong, or the API server cannot be asked. 1 is left to the result itself: a release that
  * failed, a record that the cluster would refuse.
  */
 const badInput = 2;

@@ -19,7 +19,7 @@ interface DemoFlags {
   readonly output: 'text' | 'json';
 }
 
-/** `holdfast demo`: the story of a good release, a bad one and a git revert, in a sandbox or on a cluster. */
+/** `holdfast demo`: a good release, a bad one and a git revert, in a sandbox or on a cluster. */
 export const demoCommand: CliCommand = {
   register(program, context) {
     declare(program.command('demo')).action(async (flags: DemoFlags) => {
@@ -86,7 +86,7 @@ async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<
   }
 }
 
-/** The first signal ends the play in good order, one that comes later ends the process. A closed pipe counts as a signal. */
+/** The first signal ends the demo and cleans up, a later one ends the process. A closed pipe counts as a signal. */
 function abortOnSignals(stopping: AbortController): () => void {
   let firstMs: number | undefined;
   const onSignal = () => {
@@ -125,7 +125,9 @@ function optionsOf({ output: _, ...flags }: DemoFlags, version: string): DemoOpt
 }
 
 function nextCommands({ kubeconfig }: DemoOptions): NextCommand[] {
-  const program = programName();
+  // As the user has started it.
+  const path = process.argv[1] ?? '';
+  const program = basename(path) === 'main.js' ? `node ${relative(process.cwd(), path)}` : 'holdfast';
   const elsewhere = kubeconfig
     ? { line: `${program} demo -o json`, purpose: 'the same in a sandbox, as JSON' }
     : { line: `${program} demo --kubeconfig FILE`, purpose: 'the same on your cluster' };
@@ -134,12 +136,6 @@ function nextCommands({ kubeconfig }: DemoOptions): NextCommand[] {
     { line: `${program} validate PATH`, purpose: 'check your own manifests' },
     { line: `${program} install`, purpose: 'print the manifests to run it on a cluster' },
   ];
-}
-
-/** As the user has started it. */
-function programName(): string {
-  const path = process.argv[1] ?? '';
-  return basename(path) === 'main.js' ? `node ${relative(process.cwd(), path)}` : 'holdfast';
 }
 
 function namespaceName(text: string): string {

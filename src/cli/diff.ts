@@ -1,13 +1,14 @@
 import { InputError } from '../api/problems.ts';
+import type { Source } from '../api/source/source.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
   type CanaryDifference,
   canaryDifferenceOf,
   expectedRelease,
-  type ObjectDifference,
 } from '../review/diff/canary-difference.ts';
-import { readEffectiveSet, type SourceQuery } from '../review/diff/effective-set.ts';
+import { readEffectiveSet, readSource, type SourceReading } from '../review/diff/effective-set.ts';
+import type { ObjectDifference } from '../review/diff/object-difference.ts';
 import {
   type SourceDifference,
   type SourceObjectDifference,
@@ -28,7 +29,7 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   includeLabelPrefixOption,
   kubeconfigOption,
@@ -116,9 +117,10 @@ async function ofSource(
 ): Promise<CommandResult> {
   const userAgent = `holdfast/${version}`;
   const programs = programsIn(flags, process.env);
-  const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
+  const http = createHttpClient({ ...outboundPolicy(connection.access.server), userAgent });
   try {
-    return await diffSource(connection, { namespace, name, http, programs }, shownAs(flags));
+    const source = await readSource(connection, { namespace, name });
+    return await diffSource(connection, source, { http, programs }, shownAs(flags));
   } finally {
     await http.close();
   }
@@ -163,10 +165,12 @@ function readDifference(connection: Connection, query: WorldQuery): Promise<Cana
 /** Compares one Source with the cluster; exit code 1 when something differs. Throws ApiError, InputError and Git's errors. */
 async function diffSource(
   connection: Connection,
-  query: SourceQuery,
+  source: Source,
+  reading: SourceReading,
   { format, screen }: DiffOptions,
 ): Promise<CommandResult> {
-  const difference = await sourceDifferenceOf(connection.client, await readEffectiveSet(connection, query));
+  const set = await readEffectiveSet(connection, source, reading);
+  const difference = await sourceDifferenceOf(connection.client, set);
   const stdout =
     format === 'table'
       ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`

@@ -1,12 +1,11 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { namespacedName } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { type DrillParts, type DrillReport, drill } from '../engine/canary/drill/drill.ts';
 import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
-import { namespacedName } from '../engine/checks/checks.ts';
 import { createRecords } from '../engine/records/records.ts';
 import { createClusterPort, createDryRun } from '../server/cluster.ts';
 import { readClusterKey } from '../server/cluster-key.ts';
@@ -33,7 +32,7 @@ import {
 } from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
 
-/** What `holdfast drill` is told. */
+/** What `holdfast drill` is asked for. */
 interface DrillOptions {
   /** Undefined: all Canaries. */
   readonly name: string | undefined;
@@ -55,11 +54,17 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     client,
     createWriteGate(() => true),
   );
-  const { selectorLabels, includeLabelPrefixes } = options;
+  const { selectorLabels, includeLabelPrefixes, ownNamespace, format, screen } = options;
+  // A drill makes no key: without one there are no records either.
+  const key = await readClusterKey({ get: (reference) => client.get(reference) }, ownNamespace);
+  if (!key)
+    throw new InputError(
+      `Secret ${ownNamespace}/holdfast-key not found; set --holdfast-namespace to the namespace where Holdfast runs`,
+    );
   const parts: DrillParts = {
     cluster,
     dryRun: createDryRun(client),
-    records: createRecords(cluster, await existingKey(client, options.ownNamespace)),
+    records: createRecords(cluster, key),
     options: { selectorLabels, includeLabelPrefixes },
   };
   const reports: DrillReport[] = [];
@@ -70,11 +75,13 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     try {
       if (!canary.spec.suspend) await writeDrillCondition(cluster, canary, report, options.nowMs);
     } catch (error) {
-      notes.push(`Canary ${namespacedName(canary)}: cannot write the condition:  ${messageOf(error)}\n`);
+      const message = error instanceof Error ? error.message : String(error);
+      notes.push(`Canary ${namespacedName(canary)}: cannot write the condition: ${message}\n`);
     }
   }
-  const stdout =
-    options.format === 'text' ? textOf(reports, options.screen) : formatData(reports, options.format);
+  const lines =
+    reports.length === 0 ? ['No Canaries found.'] : reports.flatMap((report) => reportLines(report, screen));
+  const stdout = format === 'text' ? `${lines.join('\n')}\n` : formatData(reports, format);
   return { stdout, stderr: notes.join(''), exitCode: reports.every(({ passed }) => passed) ? 0 : 1 };
 }
 
@@ -86,30 +93,14 @@ async function canariesOf(
     name === undefined
       ? (await client.list(apiVersionOf('Canary'), 'Canary', namespace ? { namespace } : {})).items
       : [await readOne(client, 'Canary', { namespace: namespace ?? '', name })];
-  return objects.map(valid);
-}
-
-function valid(object: KubernetesObject): Canary {
-  const parsed = parseCanary(object);
-  if (parsed.ok) return parsed.value;
-  const [first] = parsed.problems;
-  throw new InputError(
-    `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
-  );
-}
-
-/** A drill makes no key: without one there are no records either. */
-async function existingKey(client: ClusterClient, namespace: string): Promise<Uint8Array> {
-  const key = await readClusterKey({ get: (reference) => client.get(reference) }, namespace);
-  if (key) return key;
-  throw new InputError(
-    `Secret ${namespace}/holdfast-key not found; set --holdfast-namespace to the namespace where Holdfast runs`,
-  );
-}
-
-function textOf(reports: readonly DrillReport[], screen: Screen): string {
-  if (reports.length === 0) return 'No Canaries found.\n';
-  return `${reports.flatMap((report) => reportLines(report, screen)).join('\n')}\n`;
+  return objects.map((object) => {
+    const parsed = parseCanary(object);
+    if (parsed.ok) return parsed.value;
+    const [first] = parsed.problems;
+    throw new InputError(
+      `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
+    );
+  });
 }
 
 function reportLines(
@@ -121,15 +112,11 @@ function reportLines(
   const verdict = passed
     ? paint(screen, 'good', `would be accepted (${objects} objects; images are not pulled)`)
     : paint(screen, 'bad', 'would be rejected');
-  const said = [
+  const details = [
     ...findings.map(({ object, message }) => `${object}: ${message}`),
     ...unseen.map(({ object, why }) => `not checked: ${object}: ${why}`),
   ];
-  return [`${canary}: ${name} ${verdict}`, ...said.flatMap((line) => wrap(line, screen.columns, '  '))];
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  return [`${canary}: ${name} ${verdict}`, ...details.flatMap((line) => wrap(line, screen.columns, '  '))];
 }
 
 interface DrillFlags {

@@ -1,8 +1,8 @@
 import type { Comparison } from '../health/comparison.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
-import type { Forecast, Moment } from '../review/explain/forecast.ts';
+import type { Moment } from '../review/explain/forecast.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
-import { readWorld } from '../review/read-canary.ts';
+import { readCanaryWith } from '../review/read-canary.ts';
 import type { World } from '../rollout/world.ts';
 import {
   type CommandResult,
@@ -38,7 +38,7 @@ interface ExplainFlags {
   readonly output: 'text' | DataFormat;
 }
 
-/** `holdfast explain`: what is expected, what is, why, and what would be done about it. Writes nothing. */
+/** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
 export const explainCommand: CliCommand = {
   register(program, context) {
     const { version } = context;
@@ -70,7 +70,11 @@ export const explainCommand: CliCommand = {
           includeLabelPrefixes: [],
         };
         const world = await withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
-          readWorld(connection, { namespace: flags.namespace ?? connection.access.namespace, name, options }),
+          readCanaryWith(
+            connection,
+            { namespace: flags.namespace ?? connection.access.namespace, name, options },
+            async ({ observation }) => observation.world,
+          ),
         );
         const screen = screenOf(process.stdout, process.env);
         emit(
@@ -89,7 +93,7 @@ interface ExplainOptions {
   readonly screen: Screen;
 }
 
-/** Explains a world as it is, or as it would be. Throws InputError for what cannot be supposed of it. */
+/** Explains a world as it is, or as it would be. Throws InputError for an assumption that does not fit it. */
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
   const explanation = explain(applyHypothesis(world, hypothesis), options.assumed);
   const stdout =
@@ -103,11 +107,11 @@ const indent = '  ';
 
 /** An explanation for people; lines without line feeds. */
 function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
-  const { canary, assumed, phase, state, release, primary, judgement } = explanation;
-  const standing = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
+  const { canary, assumed, phase, state, release, primary, judgement, forecast } = explanation;
+  const current = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
-    paint(screen, 'strong', printable(`Canary ${canary}: ${standing}`)),
+    paint(screen, 'strong', printable(`Canary ${canary}: ${current}`)),
     ...(assumed.length > 0
       ? wrap(`assumed: ${assumed.join(', ')}; nothing is written`, screen.columns, '')
       : []),
@@ -116,11 +120,10 @@ function explanationLines(explanation: Explanation, screen: Screen, nowMs: numbe
       ...comparisons(primary, screen),
     ]),
     ...(judgement ? judgementLines(judgement, screen) : []),
-    ...section(
-      screen,
-      'What comes next, if the cluster does not change',
-      forecastLines(explanation.forecast, screen, nowMs),
-    ),
+    ...section(screen, 'What comes next, if the cluster does not change', [
+      ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
+      ...wrap(forecast.end, screen.columns, indent),
+    ]),
   ];
 }
 
@@ -132,7 +135,7 @@ function comparisons(rows: readonly Comparison[], screen: Screen): string[] {
   const columns: ReadonlyArray<TableColumn<Comparison>> = [
     {
       title: '',
-      value: mark,
+      value: ({ met, severity }) => (met ? 'ok' : severity === 'tells' ? 'note' : 'differs'),
       tone: ({ met, severity }) => (met ? 'good' : severity === 'tells' ? 'busy' : 'bad'),
     },
     { title: 'WHAT', value: ({ name }) => name },
@@ -141,11 +144,6 @@ function comparisons(rows: readonly Comparison[], screen: Screen): string[] {
   ];
   const narrower = { ...screen, columns: screen.columns - indent.length };
   return formatTable(columns, rows, narrower, false).map((line) => indent + line);
-}
-
-function mark({ met, severity }: Comparison): string {
-  if (met) return 'ok';
-  return severity === 'tells' ? 'note' : 'differs';
 }
 
 function judgementLines(judgement: Judgement, screen: Screen): string[] {
@@ -160,22 +158,15 @@ function judgementLines(judgement: Judgement, screen: Screen): string[] {
   ];
 }
 
-function forecastLines({ moments, end }: Forecast, screen: Screen, nowMs: number): string[] {
-  return [
-    ...moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
-    ...wrap(end, screen.columns, indent),
-  ];
-}
-
 function momentLines(
   { timeMs, phase, state, message, actions }: Moment,
   screen: Screen,
   nowMs: number,
 ): string[] {
   const when = timeMs <= nowMs ? 'now' : `in ${formatSpan(timeMs - nowMs)}`;
-  const standing = state ? `${phase} (${state})` : phase;
+  const phaseAndState = state ? `${phase} (${state})` : phase;
   return [
-    ...wrap(`${when}: ${standing}: ${message}`, screen.columns, indent),
+    ...wrap(`${when}: ${phaseAndState}: ${message}`, screen.columns, indent),
     ...actions.flatMap((action) => wrap(`- ${action}`, screen.columns, indent + indent)),
   ];
 }

@@ -34,6 +34,28 @@ export function watchNamespacesOption(): Option {
   return listOption('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', []);
 }
 
+/** References from one namespace to another. */
+export function crossNamespaceRefsOption(): Option {
+  return new Option(
+    '--cross-namespace-refs',
+    'allow Canaries and Sources to refer to MetricTemplates, AlertProviders and other objects of other namespaces',
+  ).default(false);
+}
+
+/** Flagger's flag for what is the default here. */
+export function noCrossNamespaceRefsOption(): Option {
+  return new Option('--no-cross-namespace-refs', 'the default; accepted as in Flagger').hideHelp();
+}
+
+/** The administrator's choice to give Sources more than the role `edit` in their own namespace. */
+export function trustedNamespacesOption(): Option {
+  return listOption(
+    '--trusted-source-namespaces <names>',
+    "write Sources of these namespaces that name no service account with Holdfast's own permissions, in all namespaces but its own and kube-system (comma-separated)",
+    [],
+  );
+}
+
 /** Whose rights are checked. */
 export function asUserOption(): Option {
   return new Option(
@@ -124,6 +146,7 @@ export interface LimitFlags extends ReleaseFlags {
   readonly sourceBurst: number;
   readonly threadiness: number;
   readonly defaultServiceAccount?: string;
+  readonly trustedSourceNamespaces: string[];
 }
 
 /** Flags about what a release is, and which Canaries are accepted. */
@@ -147,9 +170,10 @@ export function withLimitFlags(command: Command): Command {
     .option('--threadiness <number>', 'number of Canaries to reconcile in parallel', count, 8)
     .option(
       '--default-service-account <name>',
-      'service account, in the namespace of the Source, for Sources without serviceAccountName',
+      'service account, in the namespace of the Source, for Sources without serviceAccountName (default: holdfast-source, with the role edit in that namespace only)',
       accountName,
-    );
+    )
+    .addOption(trustedNamespacesOption());
   return withReleaseFlags(limited);
 }
 
@@ -162,7 +186,8 @@ export function withReleaseFlags(command: Command): Command {
       truth,
       true,
     )
-    .option('--no-cross-namespace-refs', 'reject Canaries that refer to objects in other namespaces');
+    .addOption(crossNamespaceRefsOption())
+    .addOption(noCrossNamespaceRefsOption());
 }
 
 /** What they say. */
@@ -174,6 +199,7 @@ export function limitsIn(
   | 'sourceRate'
   | 'concurrency'
   | 'defaultServiceAccount'
+  | 'trustedSourceNamespaces'
   | 'forbidsOtherNamespaces'
   | 'tracksConfig'
 > {
@@ -182,6 +208,7 @@ export function limitsIn(
     sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
     concurrency: flags.threadiness,
     defaultServiceAccount: flags.defaultServiceAccount,
+    trustedSourceNamespaces: flags.trustedSourceNamespaces,
     ...releaseLimitsIn(flags),
   };
 }

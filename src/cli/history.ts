@@ -4,7 +4,7 @@ import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
 import { labelRecord } from '../release/record.ts';
-import { newestFirst } from '../rollout/run.ts';
+import { newestFirst } from '../rollout/records.ts';
 import type { RecordView } from '../rollout/world.ts';
 import {
   type CommandResult,
@@ -103,7 +103,7 @@ async function readRecords(
   }
 }
 
-/** Merges what is kept with what the status remembers, by digest; the newest first. */
+/** The stored releases and those of the status by digest; the newest first. */
 function pastReleases(status: CanaryStatus, records: readonly RecordView[]): PastRelease[] {
   const digests = [
     status.run?.digest,
@@ -173,9 +173,8 @@ export async function storedReleases(
   const labelSelector = `${canaryLabel}=${labelValue(name)},${labelRecord}=release`;
   const { items } = await client.list('v1', 'Secret', { namespace, labelSelector, metadataOnly: true });
   const kept = recordViews(items, { namespace, name }).sort(newestFirst);
-  return [...kept.filter(isProven), ...kept.filter((record) => !isProven(record))];
-}
-
-function isProven({ promotedTime }: RecordView): boolean {
-  return promotedTime !== undefined;
+  return [
+    ...kept.filter(({ promotedTime }) => promotedTime !== undefined),
+    ...kept.filter(({ promotedTime }) => promotedTime === undefined),
+  ];
 }

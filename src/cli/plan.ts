@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,20 +8,18 @@ import { ApiError } from '../cluster/errors.ts';
 import { GitError } from '../git/errors.ts';
 import { openLocalRepository } from '../git/store/local-repository.ts';
 import { createHttpClient } from '../http/client.ts';
-import { createBuildCache } from '../render/build/builder.ts';
-import { findBuilders, workFolderIn } from '../render/build/programs.ts';
 import { makePlan } from '../review/plan/plan.ts';
 import { openProbes } from '../review/plan/probes.ts';
-import type { SideParts } from '../review/plan/rendered-source.ts';
+import { openSideParts } from '../review/plan/rendered-source.ts';
 import type { PlanReport } from '../review/plan/report.ts';
 import { planMarkdown } from '../review/plan/report-markdown.ts';
-import { isEmpty, planText } from '../review/plan/report-text.ts';
-import type { PlanRequest } from '../review/plan/source-plan.ts';
-import { createClusterPort } from '../server/cluster.ts';
+import { isEmpty } from '../review/plan/report-sentences.ts';
+import { planText } from '../review/plan/report-text.ts';
+import type { PlanRequest } from '../review/plan/request.ts';
 import type { Connection } from '../server/connection.ts';
 import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   commaList,
   kubeconfigOption,
@@ -88,7 +85,13 @@ export const planCommand: CliCommand = {
       )
       .addOption(outputOption('text', ['text', 'markdown', 'json']));
     withProgramFlags(command).action(async (flags: PlanFlags) => {
-      const result = await run(flags, context.version).catch((error: unknown) => {
+      const { kubeconfig } = flags;
+      const { version } = context;
+      const work =
+        flags.cluster || flags.serverDryRun
+          ? withConnection({ kubeconfig, version }, (connection) => planned(flags, version, connection))
+          : planned(flags, version, undefined);
+      const result = await work.catch((error: unknown) => {
         // 1 is an answer, so whatever kept us from one is 2.
         if (error instanceof GitError || error instanceof ApiError) throw new InputError(error.message);
         throw error;
@@ -97,13 +100,6 @@ export const planCommand: CliCommand = {
     });
   },
 };
-
-async function run(flags: PlanFlags, version: string): Promise<CommandResult> {
-  if (!flags.cluster && !flags.serverDryRun) return planned(flags, version, undefined);
-  return withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
-    planned(flags, version, connection),
-  );
-}
 
 async function planned(
   flags: PlanFlags,
@@ -120,36 +116,27 @@ async function planned(
   };
   const metricsServer = flags.metricsServer ?? (connection ? 'http://prometheus:9090' : undefined);
   const userAgent = `holdfast/${version}`;
-  const policy = addressPolicy(connection?.access.server, metricsServer);
+  const policy = outboundPolicy(connection?.access.server, metricsServer);
   const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   try {
     const { clusterName, meshProvider: defaultProvider, serverDryRun = false } = flags;
-    const wished = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
-    const probes = await openProbes(wished, { connection, http });
-    const report = await makePlan(request, sideParts(flags, folder, connection), probes);
-    return { stdout: printed(report, flags), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
+    const asked = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
+    const probes = await openProbes(asked, { connection, http });
+    const parts = openSideParts(folder, programsIn(flags, process.env), connection?.client);
+    const report = await makePlan(request, parts, probes);
+    const { output, maxBytes } = flags;
+    const text: Readonly<Record<PlanFlags['output'], () => string>> = {
+      json: () => formatData(report, 'json'),
+      markdown: () => planMarkdown(report, maxBytes),
+      text: () => planText(report, screenOf(process.stdout, process.env)),
+    };
+    return { stdout: text[output](), stderr: '', exitCode: failures(report, flags.failOn) ? 1 : 0 };
   } finally {
     await repository.close();
     await http?.close();
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function sideParts(flags: PlanFlags, folder: string, connection: Connection | undefined): SideParts {
-  return {
-    builders: findBuilders(programsIn(flags, process.env), workFolderIn(folder)),
-    builds: createBuildCache(),
-    secretKey: randomBytes(32),
-    signal: new AbortController().signal,
-    kindOf: connection && createClusterPort(connection.client).kindOf,
-  };
-}
-
-function printed(report: PlanReport, { output, maxBytes }: PlanFlags): string {
-  if (output === 'json') return formatData(report, 'json');
-  if (output === 'markdown') return planMarkdown(report, maxBytes);
-  return planText(report, screenOf(process.stdout, process.env));
 }
 
 function failOn(text: string): FailOn[] {
@@ -173,7 +160,7 @@ const failOnValues = ['changes', 'one-way', 'refused', 'problems', 'none'] as co
 /** One of them. */
 type FailOn = (typeof failOnValues)[number];
 
-/** Whether the plan holds something of what was named. Pure. */
+/** Whether the plan holds something that --fail-on names. Pure. */
 function failures(report: PlanReport, wanted: readonly FailOn[]): boolean {
   const { oneWay, refused, problems } = report.summary;
   const found: Readonly<Record<FailOn, boolean>> = {

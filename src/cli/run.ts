@@ -12,6 +12,7 @@ import { createLog, isLogLevel, keepHeapSmall } from '../server/process.ts';
 import type { DefaultReceiver } from '../server/providers.ts';
 import type { CliCommand } from './command.ts';
 import {
+  commaList,
   httpUrl,
   includeLabelPrefixOption,
   isHttpUrl,
@@ -38,10 +39,12 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly gitAuthorName: string;
   readonly gitAuthorEmail: string;
   readonly listen: ListenAddress;
+  readonly probeListen?: ListenAddress;
   readonly logLevel: string;
   readonly minAnalysisInterval: number;
   readonly meshProvider: string;
   readonly metricsServer: string;
+  readonly allowOutbound: string[];
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
   readonly drillSchedule?: string;
@@ -62,12 +65,13 @@ export const runCommand: CliCommand = {
 };
 
 function withFlags(command: Command): Command {
+  const dataHome = process.env.XDG_DATA_HOME || path.join(homedir(), '.local', 'share');
   return command
     .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
     .addOption(kubeconfigOption())
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
     .addOption(watchNamespacesOption())
-    .option('--data-dir <folder>', 'folder for Git repositories', defaultDataDirectory())
+    .option('--data-dir <folder>', 'folder for Git repositories', path.join(dataHome, 'holdfast'))
     .option(
       '--cluster-name <name>',
       'name of this cluster in Git refs, branches, commit statuses and alerts',
@@ -80,6 +84,11 @@ function withFlags(command: Command): Command {
       host: '127.0.0.1',
       port: 8080,
     })
+    .option(
+      '--probe-listen <host:port>',
+      'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
+      listenAddress,
+    )
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
     .addOption(minAnalysisIntervalOption())
     .addOption(meshProviderOption())
@@ -88,6 +97,12 @@ function withFlags(command: Command): Command {
       'Prometheus for the built-in metrics',
       httpUrl,
       'http://prometheus:9090',
+    )
+    .option(
+      '--allow-outbound <hosts>',
+      'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
+      commaList,
+      [],
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
@@ -100,7 +115,8 @@ function withFlags(command: Command): Command {
     .option(
       '--runbook-url <url>',
       'root URL of the documentation, for links to runbooks in alerts',
-      folderUrl,
+      // With a slash at the end, so that a path can follow.
+      (text: string) => httpUrl(text).replace(/\/?$/, '/'),
     );
 }
 
@@ -139,6 +155,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     throw new InputError('--namespace and --watch-namespaces cannot be used together');
   if (flags.shadow && flags.source.length > 0)
     throw new InputError('--shadow follows the Sources in the cluster and cannot be used with --source');
+  const { POD_NAME, POD_UID } = process.env;
   return {
     version,
     sourceFiles: flags.source,
@@ -149,29 +166,22 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     clusterName: flags.clusterName,
     gitIdentity: { name: flags.gitAuthorName, email: flags.gitAuthorEmail },
     listen: flags.listen,
+    probeListen: flags.probeListen,
     logLevel: flags.logLevel,
     minAnalysisIntervalMs: flags.minAnalysisInterval,
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
+    allowOutbound: flags.allowOutbound,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
-    pod: podIn(process.env),
+    pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,
     shadow: flags.shadow === true,
     programs: programsIn(flags, process.env),
     ...limitsIn(flags),
     ...receiversOf(flags, process.env),
   };
-}
-
-function podIn({ POD_NAME: name, POD_UID: uid }: NodeJS.ProcessEnv): AppOptions['pod'] {
-  return name && uid ? { name, uid } : undefined;
-}
-
-function defaultDataDirectory(): string {
-  const base = process.env.XDG_DATA_HOME || path.join(homedir(), '.local', 'share');
-  return path.join(base, 'holdfast');
 }
 
 function clusterName(text: string): string {
@@ -198,12 +208,7 @@ function logLevel(text: string): string {
   throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
 }
 
-/** With a slash at the end, so that a path can follow. */
-function folderUrl(text: string): string {
-  return httpUrl(text).replace(/\/?$/, '/');
-}
-
-/** Flags of Flagger about who is told when a Canary names nobody (flagger-behaviour 5.1). */
+/** Flagger's flags for receivers of Canaries that name none (flagger-behaviour 5.1). */
 export interface ReceiverFlags {
   readonly eventWebhook?: string;
   readonly slackUrl?: string;
@@ -217,13 +222,13 @@ export interface ReceiverFlags {
 /** Environment variables that win over the flag of the same meaning, as in Flagger. */
 export type ReceiverEnvironment = Readonly<Record<string, string | undefined>>;
 
-/** Who is told when a Canary names nobody. */
+/** Receivers of Canaries that name none. */
 interface Receivers {
   readonly defaultReceiver: DefaultReceiver | undefined;
   readonly eventWebhook: string | undefined;
 }
 
-/** Adds the flags. Tokens are taken from the environment alone: the arguments of a process are for everybody on the machine to read. */
+/** Adds the flags. Tokens are taken from the environment alone: every user of the machine can read the arguments of a process. */
 export function withReceiverFlags(command: Command): Command {
   return command
     .option(
@@ -243,28 +248,21 @@ export function withReceiverFlags(command: Command): Command {
     .option('--msteams-proxy-url <url>', 'HTTP proxy for Microsoft Teams', httpUrl);
 }
 
-/** What flags and environment say. Throws InputError for an address that is none, without showing it. */
+/** From flags and environment. Throws InputError for an invalid address, without showing it. */
 export function receiversOf(flags: ReceiverFlags, env: ReceiverEnvironment): Receivers {
-  return {
-    defaultReceiver: teams(flags, env) ?? slack(flags, env),
-    eventWebhook: address(env, 'EVENT_WEBHOOK_URL') ?? flags.eventWebhook,
-  };
-}
-
-function teams(flags: ReceiverFlags, env: ReceiverEnvironment): DefaultReceiver | undefined {
-  const url = address(env, 'MSTEAMS_URL') ?? flags.msteamsUrl;
-  const proxy = address(env, 'MSTEAMS_PROXY_URL') ?? flags.msteamsProxyUrl;
-  if (url === undefined) return undefined;
-  return { spec: { type: 'msteams', address: url, ...(proxy ? { proxy } : {}) }, token: undefined };
-}
-
-function slack(flags: ReceiverFlags, env: ReceiverEnvironment): DefaultReceiver | undefined {
-  const url = address(env, 'SLACK_URL') ?? flags.slackUrl;
+  const eventWebhook = address(env, 'EVENT_WEBHOOK_URL') ?? flags.eventWebhook;
+  const teams = address(env, 'MSTEAMS_URL') ?? flags.msteamsUrl;
+  const teamsProxy = address(env, 'MSTEAMS_PROXY_URL') ?? flags.msteamsProxyUrl;
+  if (teams !== undefined) {
+    const spec = { type: 'msteams' as const, address: teams, ...(teamsProxy ? { proxy: teamsProxy } : {}) };
+    return { eventWebhook, defaultReceiver: { spec, token: undefined } };
+  }
+  const slack = address(env, 'SLACK_URL') ?? flags.slackUrl;
   const proxy = address(env, 'SLACK_PROXY_URL') ?? flags.slackProxyUrl;
-  if (url === undefined) return undefined;
+  if (slack === undefined) return { eventWebhook, defaultReceiver: undefined };
   const { slackChannel: channel, slackUser: username } = flags;
-  const spec = { type: 'slack' as const, address: url, channel, username, ...(proxy ? { proxy } : {}) };
-  return { spec, token: env.SLACK_TOKEN || undefined };
+  const spec = { type: 'slack' as const, address: slack, channel, username, ...(proxy ? { proxy } : {}) };
+  return { eventWebhook, defaultReceiver: { spec, token: env.SLACK_TOKEN || undefined } };
 }
 
 function address(env: ReceiverEnvironment, name: string): string | undefined {

@@ -1,7 +1,7 @@
 import type { CheckResult } from '../api/canary/status.ts';
 import { revertCommand, runbookOf } from '../api/incident.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
-import { rolloutReasons } from '../api/reasons.ts';
+import { nothing, rolloutReasons } from '../api/reasons.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
@@ -44,7 +44,15 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
     ),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
     ...section(screen, 'Next', next?.flatMap((line) => wrap(line, screen.columns, indent)) ?? []),
-    ...section(screen, 'What you can do', advice(object, screen)),
+    ...section(
+      screen,
+      'What you can do',
+      adviceFor(object).flatMap(({ text: why, command }) => [
+        ...wrap(command ? `${why}:` : why, screen.columns, indent),
+        // Commands stay in one piece, so that they can be copied.
+        ...(command ? [`${indent}${indent}${paint(screen, 'strong', printable(command))}`] : []),
+      ]),
+    ),
     ...section(screen, 'History', history(object, screen, nowMs)),
     ...section(screen, 'Rejected', rejected(object, screen, nowMs)),
     ...section(screen, 'Conditions', conditions(status, screen, nowMs)),
@@ -105,17 +113,18 @@ function serving(object: KubernetesObject, screen: Screen): string[] {
   const unit = shareOf(status) || ' %';
   const columns: ReadonlyArray<TableColumn<(typeof rows)[number]>> = [
     { title: '', value: ({ workload }) => workload, least: 12 },
-    { title: '', value: ({ weight }) => bar(weight) },
+    {
+      title: '',
+      value: ({ weight }) => {
+        const full = Math.round((Math.max(0, Math.min(100, weight)) / 100) * barWidth);
+        return '█'.repeat(full) + '░'.repeat(barWidth - full);
+      },
+    },
     { title: '', value: ({ weight }) => `${String(weight).padStart(3)}${unit}` },
     { title: '', value: ({ ready }) => `${ready} ready` },
     { title: '', value: ({ commit, subject }) => commitLine(commit, subject), least: 12 },
   ];
   return body(columns, rows, screen);
-}
-
-function bar(percent: number): string {
-  const full = Math.round((Math.max(0, Math.min(100, percent)) / 100) * barWidth);
-  return '█'.repeat(full) + '░'.repeat(barWidth - full);
 }
 
 const verdictTones: Readonly<Record<string, Tone>> = { pass: 'good', fail: 'bad', inconclusive: 'busy' };
@@ -142,14 +151,6 @@ function measured({ value, min, max, detail }: CheckResult): string {
 
 function number(value: number): string {
   return Number.isInteger(value) ? String(value) : String(Number(value.toPrecision(5)));
-}
-
-function advice(object: KubernetesObject, screen: Screen): string[] {
-  return adviceFor(object).flatMap(({ text: why, command }) => [
-    ...wrap(command ? `${why}:` : why, screen.columns, indent),
-    // Commands stay in one piece, so that they can be copied.
-    ...(command ? [`${indent}${indent}${paint(screen, 'strong', printable(command))}`] : []),
-  ]);
 }
 
 function history(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
@@ -214,42 +215,26 @@ interface Advice {
 /** From the table of reasons, and the commands that fit the state; nothing when all is well. */
 function adviceFor(canary: KubernetesObject): Advice[] {
   const status = canaryStatus(canary);
+  const { lastAppliedCommit: head = '', lastPromotedCommit: good, rejected = [] } = status;
+  const advice: Advice[] = [];
   const reason = conditionOf(status, 'Ready')?.reason ?? '';
   const row = Object.hasOwn(rolloutReasons, reason)
     ? rolloutReasons[reason as keyof typeof rolloutReasons]
     : undefined;
-  const general = row && row.act !== 'nothing to do' ? [{ text: `${row.act} (${runbookOf(reason)})` }] : [];
-  return [...general, ...resume(canary), ...undo(canary), ...retry(canary)];
-}
-
-function resume(canary: KubernetesObject): Advice[] {
-  if (canary.metadata.annotations?.['holdfast.dev/pause'] !== 'true') return [];
-  return [{ text: 'it is paused; to resume', command: holdfast('resume', canary) }];
-}
-
-/** While a bad release is held or rejected at head, a revert in Git ends it everywhere. */
-function undo(canary: KubernetesObject): Advice[] {
-  const status = canaryStatus(canary);
-  const { lastAppliedCommit: head, lastPromotedCommit: good } = status;
-  const bad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
-  const command = revertCommand(head ?? '');
-  if (!bad || head === good || !command) return [];
-  return [{ text: 'to revert the commit in Git', command }];
-}
-
-function retry(canary: KubernetesObject): Advice[] {
-  const status = canaryStatus(canary);
-  const { lastAppliedCommit: head } = status;
-  const rejected = status.rejected?.some(({ commit }) => commit === head);
-  if (!rejected || !head || !isCommit(head)) return [];
-  return [{ text: 'to retry the release', command: holdfast('retry', canary) }];
+  if (row && row.act !== nothing) advice.push({ text: `${row.act} (${runbookOf(reason)})` });
+  if (canary.metadata.annotations?.['holdfast.dev/pause'] === 'true')
+    advice.push({ text: 'it is paused; to resume', command: holdfast('resume', canary) });
+  // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
+  const isBad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
+  const revert = revertCommand(head);
+  if (isBad && head !== good && revert) advice.push({ text: 'to revert the commit in Git', command: revert });
+  // Nothing but a commit may come from a status into a command that somebody pastes into a shell.
+  const isCommit = /^[0-9a-f]{40,64}$/.test(head);
+  if (isCommit && rejected.some(({ commit }) => commit === head))
+    advice.push({ text: 'to retry the release', command: holdfast('retry', canary) });
+  return advice;
 }
 
 function holdfast(command: string, { metadata }: KubernetesObject): string {
   return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
-}
-
-/** Nothing else from a status may stand in a command that somebody pastes into a shell. */
-function isCommit(text: string): boolean {
-  return /^[0-9a-f]{40,64}$/.test(text);
 }

@@ -49,12 +49,12 @@ export function conditionOf(
   return status.conditions?.find((condition) => condition.type === type);
 }
 
-/** A commit as people name it. */
+/** The first seven digits of a commit. */
 export function shortCommit(commit: string | undefined): string {
   return (commit ?? '').slice(0, 7);
 }
 
-/** A commit's subject beside its short name. */
+/** A commit's short id and its subject. */
 export function commitLine(commit: string | undefined, subject: string | undefined): string {
   return [shortCommit(commit), subject].filter(Boolean).join(' ');
 }
@@ -104,15 +104,6 @@ export function toneOf(object: KubernetesObject): Tone {
 }
 
 const urgency: readonly Tone[] = ['bad', 'busy', 'none', 'good'];
-
-/** What needs a person comes first; then by namespace and name. */
-function byUrgency(left: CanaryRow, right: CanaryRow): number {
-  return (
-    urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
-    compareTexts(left.namespace, right.namespace) ||
-    compareTexts(left.name, right.name)
-  );
-}
 
 /** The row of a Source. */
 export function sourceRow(object: KubernetesObject): SourceRow {
@@ -166,9 +157,14 @@ const sourceColumns: ReadonlyArray<TableColumn<SourceRow>> = [
   { title: 'HEAD', value: (row) => row.subject, least: 12 },
 ];
 
-/** What needs a person is on top; below each line that is not calm: what goes on and what comes next. */
+/** What needs a person comes first, then by namespace and name; below each line that is not good: message and next action. */
 export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): string[] {
-  const sorted = [...rows].sort(byUrgency);
+  const sorted = [...rows].sort(
+    (left, right) =>
+      urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
+      compareTexts(left.namespace, right.namespace) ||
+      compareTexts(left.name, right.name),
+  );
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
   return withRemarks(sorted, columns, options, (row) => [
     row.message,

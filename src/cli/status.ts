@@ -122,7 +122,7 @@ interface StatusFlags {
   readonly output: StatusOptions['format'];
 }
 
-/** `holdfast status`: what is going on, for people who were just woken up. */
+/** `holdfast status`: what is going on, on one screen. */
 export const statusCommand: CliCommand = {
   register(program, context) {
     const { version } = context;
@@ -161,14 +161,9 @@ export function parseObjectArgument(
 ): Pick<StatusOptions, 'kind' | 'name'> {
   if (first === undefined) return {};
   const [word = '', inside] = first.split('/', 2);
-  const kind = kindNamed(word);
   const name = second ?? inside;
-  if (kind) return { kind, name };
+  if (/^canar(y|ies)$/i.test(word)) return { kind: 'Canary', name };
+  if (/^sources?$/i.test(word)) return { kind: 'Source', name };
   if (name === undefined) return { kind: 'Canary', name: word };
   throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
-}
-
-function kindNamed(word: string): 'Canary' | 'Source' | undefined {
-  if (/^canar(y|ies)$/i.test(word)) return 'Canary';
-  return /^sources?$/i.test(word) ? 'Source' : undefined;
 }

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { limits } from '../api/limits.ts';
-import type { Builders } from '../render/build/builder.ts';
 import { findBuilders, type ProgramPaths } from '../render/build/programs.ts';
 import type { RenderResult } from '../render/render.ts';
 import { formatProblem, type RenderedObject } from '../render/rendered-object.ts';
@@ -24,7 +23,14 @@ import {
 } from '../terminal/output.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
-import { outputOption, type ProgramFlags, programsIn, withProgramFlags } from './flags.ts';
+import {
+  crossNamespaceRefsOption,
+  noCrossNamespaceRefsOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  withProgramFlags,
+} from './flags.ts';
 
 /** What `holdfast validate` is asked for. */
 interface ValidateOptions extends Partial<KindOptions> {
@@ -41,17 +47,19 @@ interface Validation {
   readonly findings: readonly Finding[];
 }
 
-/** Reads the files as a Source would and says everything that Holdfast would refuse, doubt or leave undone. No cluster is asked. */
+/** Reads the files as a Source would and reports what Holdfast would refuse, warn of or ignore. No cluster is asked. */
 export async function validate(options: ValidateOptions): Promise<Validation> {
   const local = await readLocalFiles(options.paths);
   const kinds: KindOptions = {
     strict: options.strict ?? false,
     defaultProvider: options.defaultProvider ?? 'kubernetes',
     minIntervalMs: options.minIntervalMs ?? limits.minAnalysisIntervalMs,
-    forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? false,
+    forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? true,
   };
-  const { rendered, sources } = await withBuilders(options.programs ?? {}, (builders) =>
-    renderLocal(options.paths, local.files, builders),
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-validate-'));
+  const builders = findBuilders(options.programs ?? {}, folder);
+  const { rendered, sources } = await renderLocal(options.paths, local.files, builders).finally(() =>
+    rm(folder, { recursive: true, force: true }),
   );
   const broken = [...local.problems, ...rendered.problems];
   const selectorLabels = options.selectorLabels ?? defaultSelectorLabels;
@@ -73,15 +81,6 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
   return { files: local.files.length, objects: rendered.objects.length, findings: sorted(findings) };
 }
 
-async function withBuilders<T>(programs: ProgramPaths, work: (builders: Builders) => Promise<T>): Promise<T> {
-  const folder = await mkdtemp(join(tmpdir(), 'holdfast-validate-'));
-  try {
-    return await work(findBuilders(programs, folder));
-  } finally {
-    await rm(folder, { recursive: true, force: true });
-  }
-}
-
 function objectFindings(
   { object, origin }: RenderedObject,
   { lineOf }: RenderResult,
@@ -98,7 +97,7 @@ function objectFindings(
 
 const order: readonly Severity[] = ['problem', 'warning', 'note'];
 
-/** By file and line; what two checks found alike is told once. */
+/** By file and line; what two checks found alike is reported once. */
 function sorted(findings: readonly Finding[]): Finding[] {
   const unique = new Map<string, Finding>();
   for (const finding of findings) {
@@ -132,10 +131,8 @@ export const validateCommand: CliCommand = {
       .argument('<path...>', 'files and folders')
       .option('--strict', 'treat unknown fields as problems')
       .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
-      .option(
-        '--no-cross-namespace-refs',
-        'reject references to other namespaces, as holdfast run does with this flag',
-      )
+      .addOption(crossNamespaceRefsOption())
+      .addOption(noCrossNamespaceRefsOption())
       .addOption(outputOption('text', ['text', 'json']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
       const { strict = false, meshProvider: defaultProvider } = flags;
@@ -152,22 +149,18 @@ const tones: Readonly<Record<Severity, Tone>> = { problem: 'bad', warning: 'busy
 
 /** `path:line: field: message` a line, warnings and notes marked as such, and a summary. Exit code 2 if there is a problem. */
 export function reportText(validation: Validation, screen: Screen): CommandResult {
-  const lines = validation.findings.map((finding) =>
-    paint(screen, tones[finding.severity], printable(lineFor(finding))),
-  );
+  const lines = validation.findings.map((finding) => {
+    const { severity, file, line, field } = finding;
+    // The place comes first, as editors and terminals expect it.
+    const message = [field, finding.message].filter(Boolean).join(': ');
+    const shown = severity === 'problem' ? finding : { file, line, field: severity, message };
+    return paint(screen, tones[severity], printable(formatProblem(shown)));
+  });
   return {
     stdout: `${[...lines, summary(validation)].join('\n')}\n`,
     stderr: '',
     exitCode: codeOf(validation),
   };
-}
-
-/** The place comes first, as editors and terminals expect it. */
-function lineFor(finding: Finding): string {
-  if (finding.severity === 'problem') return formatProblem(finding);
-  const message = [finding.field, finding.message].filter(Boolean).join(': ');
-  const { file, line } = finding;
-  return formatProblem({ file, line, field: finding.severity, message });
 }
 
 /** The same for programs: one list for each severity. */

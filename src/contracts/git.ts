@@ -1,5 +1,4 @@
-/** What the engine needs of Git and of forges. Adapters import these, and add to them what only they and their tests use. */
-import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../api/forge.ts';
+/** What the engine needs of Git. Adapters import these, and add to them what only they and their tests use. */
 import type { CommitInfo } from '../api/observed.ts';
 import type { Source } from '../api/source/source.ts';
 
@@ -78,7 +77,7 @@ export interface Repository extends RepositoryWriting {
     options: { readonly signal: AbortSignal; readonly maxFileBytes: number },
   ): Promise<ReadonlyMap<string, CommitEntry>>;
   /**
-   * Full ids of the commits, besides head, that must survive when an outgrown store is built anew (the last promoted ones). If the server
+   * Full ids of the commits, besides head, that must survive when a store that grew too large is built anew (the last promoted ones). If the server
    * no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
@@ -87,7 +86,7 @@ export interface Repository extends RepositoryWriting {
    * code `ReadingSkipped`, and what the work throws.
    */
   rendering<T>(commit: string, work: () => Promise<T>): Promise<T>;
-  /** Somebody said that there is news: the next poll asks the server, however short ago another Source of the repository did. */
+  /** A push was announced: the next poll asks the server, however recently another Source of the repository did. */
   expectNews(): void;
   /** Calls `listener` when another Source of the repository found news of what this one follows. Returns how to end that. */
   onNews(listener: () => void): () => void;
@@ -115,7 +114,7 @@ export interface Repositories {
     readonly bytes: number;
     readonly compactedMs: number | undefined;
   };
-  /** Takes from the disk what no Source uses any more. Throws errors with a `code`. */
+  /** Deletes from the disk what no Source uses any more. Throws errors with a `code`. */
   sweep(): Promise<void>;
 }
 
@@ -125,11 +124,11 @@ export interface Repositories {
  */
 export type OpenRepository = (source: Source, secrets: SourceSecrets) => Repository;
 
-/** Calls a Source's poll by its interval or schedule, or when woken. */
+/** Calls a Source's poll by its interval or schedule, or on request. */
 export interface Poller {
   /** First poll at once. */
   start(): void;
-  /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */
+  /** Polls as soon as the least interval allows; during a poll, once more after it. Many calls become one poll. */
   wake(): void;
   /** Aborts the poll under way and resolves when it has ended. */
   stop(): Promise<void>;
@@ -178,28 +177,3 @@ export interface RepositoryWriting {
     signal?: AbortSignal,
   ): Promise<{ readonly parent: string; readonly paths: readonly string[] }>;
 }
-
-/**
- * A forge: pull requests and commit statuses of one repository. Methods throw errors with a `code`: Unauthorized,
- * Forbidden, NotFound, Unavailable (worth another try) or Invalid.
- */
-export interface Forge {
-  /** The product, for messages: `github`, `gitlab`, `gitea`, `bitbucket`. */
-  readonly kind: string;
-  /** Newest pull request from this branch of this very repository, open or closed, never from a fork; undefined when there is none. */
-  findPullRequest(branch: string): Promise<PullRequest | undefined>;
-  /** Returns the one that is open for the branch already, if there is one. */
-  createPullRequest(request: NewPullRequest): Promise<PullRequest>;
-  /** A draft stays one. Nothing is written when nothing differs. */
-  updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
-  comment(number: number, body: string): Promise<void>;
-  /** One that is closed or merged already is left as it is. */
-  closePullRequest(number: number): Promise<void>;
-  setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
-}
-
-/** Opens the forge of a Source's repository with the Source's Secrets; undefined when the host is no known forge. */
-export type OpenForge = (
-  source: Source,
-  secrets: Pick<SourceSecrets, 'credentials' | 'proxy'>,
-) => Promise<Forge | undefined>;

@@ -1,4 +1,4 @@
-/** Errors in the engine's words: who must act, and whether trying again can help. */
+/** Errors as the engine reports them: who must act, and whether trying again can help. */
 
 /** What kind of failure an adapter's error is. Adapters give errors a `kind`; anything else is Unexpected. */
 export interface Failure {
@@ -24,9 +24,10 @@ const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> 
 /** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
 export function failureOf(error: unknown): Failure {
   if (isFailure(error)) return error;
-  const refusal = refusalOf(error);
-  if (refusal) return refusal;
-  const kind = (error as { kind?: unknown } | null)?.kind;
+  const { refusal, kind } = (error ?? {}) as { refusal?: { reason?: unknown }; kind?: unknown };
+  // What a builder refused, only the author can end.
+  if (typeof refusal?.reason === 'string' && error instanceof Error)
+    return { reason: refusal.reason, message: error.message, transient: false };
   const message = error instanceof Error ? error.message : String(error);
   const known = typeof kind === 'string' ? reasons[kind] : undefined;
   if (known) return { ...known, message };
@@ -37,13 +38,6 @@ export function failureOf(error: unknown): Failure {
 function isFailure(error: unknown): error is Failure {
   const { reason, message, transient } = (error ?? {}) as Partial<Record<keyof Failure, unknown>>;
   return typeof reason === 'string' && typeof message === 'string' && typeof transient === 'boolean';
-}
-
-/** What a builder refused, which only the author can end. */
-function refusalOf(error: unknown): Failure | undefined {
-  const refusal = (error as { refusal?: { reason?: unknown } } | null)?.refusal;
-  if (typeof refusal?.reason !== 'string' || !(error instanceof Error)) return undefined;
-  return { reason: refusal.reason, message: error.message, transient: false };
 }
 
 /** True when the API server refused a write because the object changed meanwhile: look again. */
@@ -69,6 +63,14 @@ export class EngineError extends Error implements Failure {
 export function invalidCanary(problems: ReadonlyArray<{ path: string; message: string }>): EngineError {
   const text = problems.map(({ path, message }) => (path ? `${path}: ${message}` : message)).join('; ');
   return new EngineError('InvalidSpec', text);
+}
+
+/** The same for a provider that this version does not know. */
+export function unknownProvider(provider: string): EngineError {
+  return new EngineError(
+    'UnknownProvider',
+    `spec.provider: this version cannot route traffic with ${provider}`,
+  );
 }
 
 /** The world is not what the decision was made on (S19): observe and decide again. */

@@ -55,15 +55,21 @@ export function withCondition(
     message,
     lastTransitionTime: before?.status === news.status ? (before.lastTransitionTime ?? time) : time,
   };
-  if (before && sameNews(before, next)) return [...conditions];
+  const { lastUpdateTime: _, ...known } = before ?? {};
+  if (before && isDeepStrictEqual(known, next)) return [...conditions];
   return before
     ? conditions.map((condition) => (condition === before ? next : condition))
     : [...conditions, next];
 }
 
-/** The list without conditions of this type. */
-export function withoutCondition(conditions: readonly Condition[], type: string): Condition[] {
-  return conditions.filter((condition) => condition.type !== type);
+/** The list without conditions of this type; the same list where there is none. */
+export function withoutCondition<List extends readonly Condition[]>(
+  conditions: List,
+  type: string,
+): List | Condition[] {
+  return findCondition(conditions, type)
+    ? conditions.filter((condition) => condition.type !== type)
+    : conditions;
 }
 
 /** The condition of this type, if there is one. */
@@ -72,11 +78,6 @@ export function findCondition(
   type: string,
 ): Condition | undefined {
   return conditions?.find((condition) => condition.type === type);
-}
-
-function sameNews(before: Condition, next: Condition): boolean {
-  const { lastUpdateTime: _, ...rest } = before;
-  return isDeepStrictEqual(rest, next);
 }
 
 const shownLines = 5;

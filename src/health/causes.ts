@@ -1,18 +1,18 @@
-/** Who ends a cause: nobody has to (it heals by itself), whoever runs the cluster, or the author of the release. */
+/** Who ends a cause: it ends by itself, or the operator of the cluster, or the author of the release does. */
 export type EndedBy = 'itself' | 'cluster' | 'release';
 
-/** What is known of one cause. Texts are for people and stand in the table of docs/guides/diagnosis.md. */
+/** One cause. Texts are part of the table in docs/guides/diagnosis.md. */
 interface CauseRow {
-  /** What is wrong with the pods, to stand behind a colon. */
+  /** What is wrong with the pods, for use after a colon. */
   readonly title: string;
-  /** How it is recognised, in Kubernetes' own words. */
+  /** How it is recognised, in the terms of Kubernetes. */
   readonly recognised: string;
   readonly endedBy: EndedBy;
   /** What a person does about it. */
   readonly fix: string;
 }
 
-/** Why a workload does not take a release over: the closed table. */
+/** Why a workload does not become ready with a release: the closed table. */
 export const causes = {
   Paused: {
     title: 'the workload is paused',

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import type { Canary } from '../api/canary/canary.ts';
 import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { MetricReading } from '../api/observed.ts';
-import { finding, judge, verdictOf } from './check-results.ts';
+import { finding, judge, judgeHooks, verdictOf } from './check-results.ts';
 
 function judged(metric: Partial<CanaryMetric>, reading: MetricReading) {
   const named = { name: 'errors', ...metric };
@@ -97,4 +98,12 @@ describe('a metric that is compared with the primary', () => {
     expect(verdictOf(judged(latency, nothing))).toBe('fail');
     expect(verdictOf(judged({ ...latency, onNoData: 'wait' }, nothing))).toBe('unknown');
   });
+});
+
+it('a webhook without an answer fails a check, and is named', () => {
+  const webhooks = [{ name: 'load-test', type: 'rollout', url: 'http://tester/' }];
+  const canary = { spec: { analysis: { webhooks } } } as unknown as Canary;
+  const [result] = judgeHooks(canary, { hooks: [], atMs: 0 }, 'rollout', 'analysis');
+  expect(result?.verdict).toBe('fail');
+  expect(result && finding(result)).toBe('load-test: the webhook was not called');
 });

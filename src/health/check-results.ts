@@ -11,8 +11,8 @@ import type { Comparison } from './comparison.ts';
 const mostCharacters = 512;
 
 /**
- * Comparisons as results of a check after promotion: every count with its bound, and every difference. What only tells something passes,
- * with its detail.
+ * Comparisons as results of a check after promotion: every count with its bound, and every difference. Differences that are only reported
+ * pass, with their detail.
  */
 export function checkResults(comparisons: readonly Comparison[], time: string): CheckResult[] {
   return comparisons
@@ -33,18 +33,18 @@ export interface CheckOutcome {
   key: string;
   atMs: number;
   readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
-  /** Webhooks of the types asked for; those behind one that did not approve were not asked. */
+  /** Webhooks of the requested types; those after one that did not approve were not asked. */
   hooks: readonly HookAnswer[];
 }
 
-/** What one check as a whole says. `unknown` never fails a release after promotion (S29). */
+/** The verdict of a check as a whole. `unknown` never fails a release after promotion (S29). */
 type Verdict = 'pass' | 'fail' | 'unknown';
 
 const SUCCESS_RATE = 'request-success-rate';
 
 /**
- * Judges the readings of a check, which name metrics by their id in the list (`metricsById`), as the results do. During analysis an answer without a value is a failed check unless `onNoData` says otherwise, as in
- * Flagger; after promotion not knowing is a verdict of its own.
+ * Judges the readings of a check. Readings and results name metrics by their id in the list (`metricsById`). During analysis an answer
+ * without a value is a failed check unless `onNoData` says otherwise, as in Flagger; after promotion it is inconclusive.
  */
 export function judge(
   metrics: readonly CanaryMetric[],
@@ -58,13 +58,13 @@ export function judge(
   });
 }
 
-/** The worst result decides: a failure before not knowing before a pass. */
+/** The worst result decides: a failure, then an inconclusive result, then a pass. */
 export function verdictOf(results: readonly CheckResult[]): Verdict {
   if (results.some((result) => result.verdict === 'fail')) return 'fail';
   return results.some((result) => result.verdict === 'inconclusive') ? 'unknown' : 'pass';
 }
 
-/** What did not pass, in one line: `error-rate 93.1 < 99, latency: no value`. */
+/** Results that did not pass, in one line: `error-rate 93.1 < 99, latency: no value`. */
 export function findings(results: readonly CheckResult[]): string {
   return results
     .filter(({ verdict }) => verdict !== 'pass')
@@ -92,11 +92,11 @@ function judgeOne(
   const own = boundsOf(metric);
   if (reading.kind !== 'value' || !Number.isFinite(reading.value)) {
     const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
-    return { ...own, detail, verdict: withoutValue(metric, reading, purpose) };
+    return { ...own, detail, verdict: verdictWithoutValue(metric, reading, purpose) };
   }
   const { value, baseline, baselineOf = 'primary' } = reading;
   if (baseline === undefined) return { value, ...own, verdict: isInside(value, own) ? 'pass' : 'fail' };
-  // `maxRelativeIncrease` beside the metric's own bounds: the lower ceiling counts.
+  // With `maxRelativeIncrease` and bounds of the metric, the lower maximum counts.
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
   const bounds = { ...own, max: Math.min(own.max ?? Number.POSITIVE_INFINITY, relative) };
   const detail = `the ${baselineOf} has ${round(baseline)}`;
@@ -107,7 +107,7 @@ function isInside(value: number, { min, max }: { min?: number; max?: number }): 
   return !(min !== undefined && value < min) && !(max !== undefined && value > max);
 }
 
-function withoutValue(
+function verdictWithoutValue(
   metric: CanaryMetric,
   reading: MetricReading,
   purpose: 'analysis' | 'postPromotion',
@@ -118,8 +118,8 @@ function withoutValue(
 }
 
 /**
- * thresholdRange, or Flagger's deprecated threshold: a floor for the success rate, else a ceiling, which is 0 where nothing is said
- * (flagger-behaviour 2.5): a check that cannot fail would let everything through. One that is compared with the primary has its ceiling there.
+ * thresholdRange, or Flagger's deprecated threshold: a minimum for the success rate, else a maximum, by default 0 (flagger-behaviour 2.5): a
+ * check without a bound would pass everything. A metric that is compared with the primary has its maximum from there.
  */
 export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
   const { thresholdRange: range, threshold } = metric;
@@ -141,15 +141,15 @@ function round(value: number): number {
 const MAX_NAME_CHARACTERS = 253;
 const MAX_DETAIL_CHARACTERS = 512;
 
-/** What the webhooks of a type said as a whole. Every one in the spec must have approved; no webhooks approve. */
+/** The verdict of the webhooks of a type as a whole. Each one in the spec must have approved; without webhooks it is approved. */
 export function verdictOfHooks(
   canary: Canary,
   outcome: Pick<CheckOutcome, 'hooks'>,
   type: HookType,
 ): HookAnswer['verdict'] {
   const answers = outcome.hooks.filter((answer) => answer.type === type);
-  const open = answers.filter((answer) => answer.verdict === 'approved').length;
-  if (open >= hooksOf(canary, type).length) return 'approved';
+  const approved = answers.filter((answer) => answer.verdict === 'approved').length;
+  if (approved >= hooksOf(canary, type).length) return 'approved';
   return answers.some((answer) => answer.verdict === 'refused') ? 'refused' : 'unreachable';
 }
 
@@ -160,8 +160,8 @@ export function whyClosed({ hooks }: Pick<CheckOutcome, 'hooks'>, type: HookType
 }
 
 /**
- * The answers as check results. In an analysis everything but an approval fails, as in Flagger; after promotion only a clear no does, and a
- * webhook that was not reached leaves the verdict open (design section 2.3).
+ * The answers as check results. In an analysis everything but an approval fails, as in Flagger; after promotion only a refusal does, and a
+ * webhook that was not reached is inconclusive (design section 2.3).
  */
 export function judgeHooks(
   canary: Canary,
@@ -172,10 +172,11 @@ export function judgeHooks(
   const time = stamp(outcome.atMs);
   const answers = outcome.hooks.filter((answer) => answer.type === type);
   const results = answers.map(({ name, verdict, detail }): CheckResult => {
-    const lenient = purpose !== 'analysis' && verdict === 'unreachable';
+    const isUnknown = purpose !== 'analysis' && verdict === 'unreachable';
+    const failed = isUnknown ? 'inconclusive' : 'fail';
     return {
       name: shorten(name, MAX_NAME_CHARACTERS),
-      verdict: verdict === 'approved' ? 'pass' : lenient ? 'inconclusive' : 'fail',
+      verdict: verdict === 'approved' ? 'pass' : failed,
       detail: shorten(detail, MAX_DETAIL_CHARACTERS),
       time,
     };
@@ -187,6 +188,6 @@ export function judgeHooks(
   const verdict = purpose === 'analysis' ? 'fail' : 'inconclusive';
   return [
     ...results,
-    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'the metric was not queried', time },
+    { name: shorten(missing.name, MAX_NAME_CHARACTERS), verdict, detail: 'the webhook was not called', time },
   ];
 }

@@ -1,46 +1,46 @@
 import type { WorkloadView } from './workload-view.ts';
 
 /**
- * How much a difference between what must be true and what is weighs:
- * `blocks`: the workload has not taken the release over, so no traffic follows, and a check after promotion fails;
- * `fails`: a check after promotion fails; `tells`: it is reported and decides nothing.
+ * What a difference from the expected state leads to:
+ * `blocks`: the workload is not ready with the release, so it gets no traffic, and a check after promotion fails;
+ * `fails`: a check after promotion fails; `tells`: it is only reported.
  */
 type Severity = 'blocks' | 'fails' | 'tells';
 
-/** One expected property of a workload and its actual value (Flagger issue 1592). Texts are for people; numbers are there where both are counts. */
+/** One expected property of a workload and its actual value (Flagger issue 1592). Texts are for people; counts also have numbers. */
 export interface Comparison {
-  /** kebab-case, stable: it stands in status.checks. */
+  /** kebab-case, stable: part of status.checks. */
   readonly name: string;
   readonly expected: string;
   readonly actual: string;
   readonly met: boolean;
   readonly severity: Severity;
-  /** What differs, in one sentence; present when it is not met. */
+  /** What differs, in one sentence; present if it is not met. */
   readonly detail?: string;
   readonly value?: number;
   readonly min?: number;
   readonly max?: number;
 }
 
-/** What must be true of a workload. */
+/** The expected state of a workload. */
 export interface Expected {
-  /** Digest of the release it is to run; undefined: whatever it was written from. */
+  /** Digest of the release it should run; undefined: the one it was written from. */
   readonly digest?: string | undefined;
   /** Share of its pods that must be available, in percent (analysis.primaryReadyThreshold). */
   readonly readyPercent: number;
-  /** Pods that Git, or an autoscaler, asks for; undefined: nobody but the workload itself says. */
+  /** Number of pods by Git or an autoscaler; undefined: only the workload itself sets it. */
   readonly replicas?: { readonly min: number; readonly max: number } | undefined;
   /** postPromotion.expect.maxRestarts. */
   readonly maxRestarts?: number | undefined;
 }
 
-/** A comparison of words; met or not is told, since texts may be cut. */
+/** A comparison of texts; the caller gives `met`, since texts may be cut. */
 export function compareText(
   name: string,
-  words: Pick<Comparison, 'expected' | 'actual' | 'met' | 'severity'> & { readonly detail: string },
+  texts: Pick<Comparison, 'expected' | 'actual' | 'met' | 'severity'> & { readonly detail: string },
 ): Comparison {
-  const { detail, ...rest } = words;
-  return { name, ...rest, ...(words.met ? {} : { detail }) };
+  const { detail, ...rest } = texts;
+  return { name, ...rest, ...(texts.met ? {} : { detail }) };
 }
 
 /** A count that must not be below a bound. */
@@ -69,10 +69,7 @@ interface Count {
   readonly severity?: Severity;
 }
 
-/**
- * How many pods of the current template must be available: their ready threshold, of the least of the range where one is expected; at least
- * one.
- */
+/** How many pods of the current template must be available: the ready threshold of its pods, or of the expected minimum; at least one. */
 export function enoughPods(
   { updatedReplicas }: Pick<WorkloadView, 'updatedReplicas'>,
   { readyPercent, replicas }: Pick<Expected, 'readyPercent' | 'replicas'>,

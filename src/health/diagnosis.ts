@@ -38,8 +38,8 @@ const byReason: Readonly<Record<string, Cause>> = {
 };
 
 /**
- * The cause behind one fault. `otherContainers` are the container names in pods of the other copy, to know one that only this copy has;
- * without any, nothing can be said about that.
+ * The cause of one fault. `otherContainers`: the container names in pods of the other copy, to recognise an injected container that only
+ * this copy has; empty: unknown.
  */
 export function causeOf(fault: PodFault, otherContainers: readonly string[]): Cause {
   const { container, reason, message } = fault;
@@ -47,12 +47,13 @@ export function causeOf(fault: PodFault, otherContainers: readonly string[]): Ca
     container !== undefined && otherContainers.length > 0 && !otherContainers.includes(container);
   if (isOnlyHere) return 'SidecarFails';
   if (pulling.has(reason)) return pullCause(message);
-  if (reason === 'CreateContainerConfigError') return configCause(message);
+  if (reason === 'CreateContainerConfigError')
+    return /"[^"]*-primary" not found/.test(message) ? 'ConfigCopyMissing' : 'ReferenceMissing';
   if (reason === 'FailedCreate') return /exceeded quota/i.test(message) ? 'QuotaExceeded' : 'CreationRefused';
   const known = Object.hasOwn(byReason, reason) ? byReason[reason] : undefined;
   if (known) return known;
   if (fault.lastReason === 'OOMKilled') return 'OutOfMemory';
-  // What is left is a container that ended or cannot be run; new words of a kubelet are taken for that, too.
+  // The rest are containers that ended or cannot run; reasons that a newer kubelet may add count as that, too.
   return fault.init === true ? 'InitFails' : 'CrashLoop';
 }
 
@@ -64,16 +65,12 @@ function pullCause(message: string): Cause {
     : 'PullFails';
 }
 
-function configCause(message: string): Cause {
-  return /"[^"]*-primary" not found/.test(message) ? 'ConfigCopyMissing' : 'ReferenceMissing';
-}
-
-/** Why a primary does not take a release over, compared with the canary. */
+/** Why a primary does not become ready with a release, compared with the canary. */
 export interface Diagnosis {
   readonly cause: Cause;
-  /** What was seen, worst first; at most a handful of lines. */
+  /** A few lines about faults, worst first. */
   readonly evidence: readonly string[];
-  /** The canary, with the same release, shows the same cause: then the release is to blame, and not this copy. */
+  /** The canary with the same release has the same cause: the release is to blame, and not this copy. */
   readonly onCanaryToo: boolean;
 }
 
@@ -84,7 +81,8 @@ export function diagnose(primary: WorkloadView | undefined, target: WorkloadView
   const sameRelease = target !== undefined && target.digest === primary?.digest;
   const containers = sameRelease ? target.podContainers : [];
   const [worst] = primary?.faults ?? [];
-  const cause = worst ? causeOf(worst, containers) : withoutFault(primary);
+  const unseen = primary?.configCopies.some(isBroken) ? 'ConfigCopyMissing' : 'ProgressStopped';
+  const cause = worst ? causeOf(worst, containers) : unseen;
   const canaryFault = sameRelease && worst ? matchingFault(worst, cause, target) : undefined;
   return {
     cause,
@@ -93,16 +91,12 @@ export function diagnose(primary: WorkloadView | undefined, target: WorkloadView
   };
 }
 
-function withoutFault(primary: WorkloadView | undefined): Cause {
-  return primary?.configCopies.some(isBroken) ? 'ConfigCopyMissing' : 'ProgressStopped';
-}
-
-/** One line: what is wrong, and the worst that was seen of it. */
+/** One line: the cause, and the worst fault. */
 export function sentence({ cause }: Diagnosis, primary: WorkloadView | undefined): string {
   return `${causes[cause].title}: ${whyNotReady(primary)}`;
 }
 
-/** A pod that only starts is in the state of one that fails; on a canary that has passed its analysis it says nothing. */
+/** A pod that is starting may have these reasons too; on a canary that passed its analysis they are no fault. */
 const starting: ReadonlySet<string> = new Set(['NotReadyYet', 'ContainerCreating', 'PodInitializing']);
 
 function matchingFault(worst: PodFault, cause: Cause, target: WorkloadView): PodFault | undefined {
@@ -118,7 +112,7 @@ function evidenceOf(primary: WorkloadView | undefined, canaryFault: PodFault | u
     ? ['its controller gave up: ProgressDeadlineExceeded']
     : [];
   const canary = canaryFault ? [`canary ${canaryFault.pod}: ${describeFault(canaryFault)}`] : [];
-  const seen = [...faults, ...deadline];
-  if (seen.length === 0) seen.push(whyNotReady(primary));
-  return [...new Set(seen)].slice(0, mostEvidence - canary.length).concat(canary);
+  const found = [...faults, ...deadline];
+  const evidence = found.length > 0 ? found : [whyNotReady(primary)];
+  return [...new Set(evidence)].slice(0, mostEvidence - canary.length).concat(canary);
 }

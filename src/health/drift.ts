@@ -4,21 +4,20 @@ import type { ConfigCopyView, ForeignChange, WorkloadView } from './workload-vie
 /** Differences of one object that are reported. */
 const mostFields = 3;
 
-/** The copies of its ConfigMaps and Secrets are there, as this release has them: without them its pods are not what was tried. */
+/** The copies of its ConfigMaps and Secrets exist with the content of this release: without them its pods are not what was tried. */
 export function copyComparisons({ configCopies: copies }: WorkloadView): Comparison[] {
   if (copies.length === 0) return [];
   const broken = copies.filter(isBroken);
-  const words = broken.map((copy) => `${copyName(copy)} ${copyStates[copy.state]}`);
   return [
     compareAtLeast('config-copies', {
       value: copies.length - broken.length,
       min: copies.length,
-      detail: words.join('; '),
+      detail: broken.map((copy) => `${copyName(copy)} ${copyStates[copy.state]}`).join('; '),
     }),
   ];
 }
 
-/** What somebody else changed: reported, and overwritten by the next release (design section 3). */
+/** What other managers changed: reported, and overwritten by the next release (design section 3). */
 export function driftComparisons({ drift, configCopies }: WorkloadView): Comparison[] {
   const changed = configCopies.flatMap((copy) =>
     copy.drift ? [{ name: copyName(copy), change: copy.drift }] : [],
@@ -40,7 +39,7 @@ export function driftComparisons({ drift, configCopies }: WorkloadView): Compari
   return configCopies.length > 0 ? [fields, values] : [fields];
 }
 
-/** A copy that is to be written again: it is gone, or is that of another release. */
+/** A copy that has to be written again: it is missing, or is that of another release. */
 export function isBroken({ state }: ConfigCopyView): boolean {
   return state === 'missing' || state === 'otherRelease';
 }
@@ -60,9 +59,9 @@ const copyStates: Readonly<Record<ConfigCopyView['state'], string>> = {
 
 function describeChange({ manager, fields }: ForeignChange): string {
   if (fields.length === 0) return `${manager} changed fields`;
-  const told = fields
+  const shown = fields
     .slice(0, mostFields)
     .map(({ path, expected, actual }) => `${path} (${actual ?? 'gone'}, not ${expected})`);
   const more = fields.length > mostFields ? ' and more' : '';
-  return `${manager} changed ${told.join(', ')}${more}`;
+  return `${manager} changed ${shown.join(', ')}${more}`;
 }

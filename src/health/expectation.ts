@@ -24,7 +24,7 @@ export function compare(view: WorkloadView | undefined, expected: Expected): Com
     }),
     endpoints(view, expected),
     ports(view),
-    resolvedImages(view),
+    imageIds(view),
     replicaRange(view, expected),
     restarts(view, expected),
     ...driftComparisons(view),
@@ -33,14 +33,14 @@ export function compare(view: WorkloadView | undefined, expected: Expected): Com
   return all.filter((comparison) => comparison !== undefined);
 }
 
-/** What differs: the findings of Flagger issue 1592. */
+/** Properties that differ: the findings of Flagger issue 1592. */
 export function differences(view: WorkloadView | undefined, expected: Expected): Comparison[] {
   return compare(view, expected).filter(({ met }) => !met);
 }
 
 /**
- * Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). Where a range is expected,
- * its least is enough: what a scaler asks for beyond may be on its way, or find no room, and is no fault of the release.
+ * Enough pods of the current template are available, and none of an older one is left (flagger-behaviour 2.6). If a range is expected, its
+ * minimum is enough: further pods that a scaler asks for may still be starting, or find no node, which is no fault of the release.
  */
 export function podComparisons(
   view: WorkloadView,
@@ -48,8 +48,7 @@ export function podComparisons(
 ): Comparison[] {
   const { observed, desiredReplicas, updatedReplicas, replicas, availableReplicas } = view;
   const old = Math.max(0, replicas - updatedReplicas);
-  const enough = expected.replicas?.min ?? Number.POSITIVE_INFINITY;
-  const least = Math.min(desiredReplicas, enough);
+  const least = Math.min(desiredReplicas, expected.replicas?.min ?? Number.POSITIVE_INFINITY);
   return [
     compareText('generation', {
       expected: 'seen by its controller',
@@ -111,8 +110,8 @@ function images({ images: all, imagesMatch }: WorkloadView): Comparison {
 }
 
 /**
- * Pods that are ready and that are no endpoints of the port which the Service names get no request. As many as must be available are enough:
- * what is ready beyond that may have become so a moment ago.
+ * Ready pods that are not endpoints of the port that the Service names get no request. As many as must be available are enough: further pods
+ * may have become ready a moment ago.
  */
 function endpoints(view: WorkloadView, expected: Expected): Comparison | undefined {
   const { endpoints: addresses, updatedReadyReplicas: ready } = view;
@@ -125,7 +124,7 @@ function endpoints(view: WorkloadView, expected: Expected): Comparison | undefin
   });
 }
 
-/** Reported only: the pods may listen on more ports than their template names, and then all is well. */
+/** Only reported: pods may listen on more ports than their template names. */
 function ports({ undeclaredPorts }: WorkloadView): Comparison | undefined {
   if (undeclaredPorts === undefined) return undefined;
   const numbers = undeclaredPorts.join(', ');
@@ -138,13 +137,14 @@ function ports({ undeclaredPorts }: WorkloadView): Comparison | undefined {
   });
 }
 
-/** A tag that was pushed again between two pulls: nobody's fault in the cluster, and worth knowing. */
-function resolvedImages({ images: all }: WorkloadView): Comparison | undefined {
+/** A tag that was pushed again between two pulls, so that pods run different images; only reported. */
+function imageIds({ images: all }: WorkloadView): Comparison | undefined {
   const most = all.reduce((count, { ids }) => Math.max(count, ids.length), 0);
   if (most === 0) return undefined;
-  const mixed = all.filter(({ ids }) => ids.length > 1);
-  const words = mixed.map(({ image, ids }) => `${image} is ${ids.join(' and ')}`).join('; ');
-  const detail = `one image name is several images in the pods: ${words}`;
+  const mixed = all
+    .filter(({ ids }) => ids.length > 1)
+    .map(({ image, ids }) => `${image} is ${ids.join(' and ')}`);
+  const detail = `one image name is several images in the pods: ${mixed.join('; ')}`;
   return compareAtMost('image-ids', { value: most, max: 1, detail, severity: 'tells' });
 }
 
@@ -172,7 +172,7 @@ function restarts({ restarts: most }: WorkloadView, { maxRestarts }: Expected): 
   return compareAtMost('restarts', { value: most, max: maxRestarts, detail, severity: 'fails' });
 }
 
-/** A pod that does not run, though enough others do, is a failed check; a fault of one that is only being replaced is reported. */
+/** A pod that does not run is a failed check, even if enough others do; faults of a pod that is being replaced are only reported. */
 function faults(view: WorkloadView): Comparison {
   const lost = view.faults.find(isReadinessLost);
   const worst = lost ?? view.faults.find(({ reason }) => !isStarting(reason));

@@ -12,14 +12,26 @@ export function isReady(view: WorkloadView | undefined, readyPercent: number): b
   return view !== undefined && podComparisons(view, { readyPercent }).every(({ met }) => met);
 }
 
-/** The rollout of the workload's current template is complete: nothing that blocks differs. What promotion waits for (S8). */
+/** The rollout of the workload's current template is complete: no difference blocks. Promotion waits for this (S8). */
 export function hasConverged(view: WorkloadView | undefined, readyPercent: number): boolean {
   return compare(view, { readyPercent }).every(({ met, severity }) => met || severity !== 'blocks');
 }
 
-/** Ready pods, whatever their template: who can answer requests right now. */
+/** Ready pods of any template, which can answer requests now. */
 export function servingPods(view: WorkloadView | undefined): number {
   return view?.readyReplicas ?? 0;
+}
+
+/** Pods of the canary that may answer: ready, and of the template under test. */
+export function canaryPods(view: WorkloadView | undefined): number {
+  return view?.observed ? view.updatedReadyReplicas : 0;
+}
+
+/**
+ * The canary can answer. Until its controller has observed a change of its number of pods, mostly by a scaler, the pods that were ready count.
+ */
+export function canaryServes(view: WorkloadView | undefined): boolean {
+  return view !== undefined && (view.observed ? view.updatedReadyReplicas : view.readyReplicas) > 0;
 }
 
 /** Faults of running pods that count as lost readiness; pods that are only being replaced do not. */
@@ -28,8 +40,8 @@ export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
 }
 
 /**
- * A serving primary fails at once: nobody is ready, or fewer pods than the ready threshold asks for, and one of them shows a fault. Without one its pods are only being made. A fault of
- * single pods above it is a failed check like any other (design section 2.3).
+ * A serving primary fails at once if a pod has a fault and no pod is ready, or fewer than the ready threshold. Without a fault its pods are
+ * only being created; a fault of single pods above the threshold is a failed check (design section 2.3).
  */
 export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number): boolean {
   if (!view || lostReadiness(view) === undefined) return false;
@@ -38,7 +50,7 @@ export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number
   return view.availableReplicas < least;
 }
 
-/** One line about what keeps a workload from being ready, for messages: its worst fault, else the first difference that blocks. */
+/** Why a workload is not ready, in one line: its worst fault, else the first difference that blocks. */
 export function whyNotReady(view: WorkloadView | undefined): string {
   const fault = view?.faults.find(({ reason }) => !isStarting(reason));
   if (fault) return describeFault(fault);

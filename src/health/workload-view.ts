@@ -3,10 +3,10 @@ export interface WorkloadView extends DriftView {
   name: string;
   uid: string;
   resourceVersion: string;
-  /** Annotation holdfast.dev/digest: what was applied last. */
+  /** Annotation holdfast.dev/digest: the release that was applied last. */
   digest: string | undefined;
   settingsKey: string | undefined;
-  /** status.observedGeneration has caught up. */
+  /** status.observedGeneration is the current generation. */
   observed: boolean;
   desiredReplicas: number;
   replicas: number;
@@ -15,13 +15,13 @@ export interface WorkloadView extends DriftView {
   availableReplicas: number;
   /** Ready pods that run the current template. */
   updatedReadyReplicas: number;
-  /** One pod a node: the number of pods cannot be chosen (DaemonSet). */
+  /** One pod per node: the number of pods cannot be set (DaemonSet). */
   followsNodes: boolean;
-  /** The workload controller says so (Progressing=False, ProgressDeadlineExceeded). */
+  /** Condition Progressing=False with reason ProgressDeadlineExceeded. */
   progressDeadlineExceeded: boolean;
   /**
-   * A change of the template leaves a ready pod at every moment (RollingUpdate with room for it), and requests reach it: the Service's ports
-   * go to the same numbers or names before and after.
+   * A change of the template always leaves a ready pod (by its RollingUpdate strategy), and requests reach it: the Service's ports lead to
+   * the same numbers or names before and after.
    */
   keepsReadyPod: boolean;
   /** What keeps pods of the current template from being ready, worst first. */
@@ -30,18 +30,18 @@ export interface WorkloadView extends DriftView {
   restarts: number;
   /** Every pod of the current template runs the images of that template. */
   imagesMatch: boolean;
-  /** Containers of the template, and what its pods run for them. */
+  /** Images of the template's containers, and those that its pods run. */
   images: readonly ImageView[];
-  /** Names of all containers in pods of the current template, also those that somebody else puts in; init containers included. */
+  /** Names of all containers in pods of the current template, injected and init containers included. */
   podContainers: readonly string[];
   /**
-   * Ready pods of the current template that are ready addresses of every port which the workload's own Service names, as its EndpointSlices
-   * say; undefined while there is no such Service, or it has no selector.
+   * Ready pods of the current template that are ready endpoints of every port of the workload's own Service, by its EndpointSlices;
+   * undefined if there is no such Service, or it has no selector.
    */
   endpoints: number | undefined;
   /**
-   * Numbers that the workload's own Service sends requests to and that neither a port nor a probe of the template names: no endpoint tells
-   * whether anybody listens there. Absent where the template names no port at all.
+   * Port numbers that the workload's own Service sends requests to and that neither a port nor a probe of the template names: endpoints do not
+   * show whether a container listens there. Absent if the template names no port at all.
    */
   undeclaredPorts?: readonly number[];
 }
@@ -49,11 +49,11 @@ export interface WorkloadView extends DriftView {
 /** The image of one container: in the template, and in its pods. */
 export interface ImageView {
   container: string;
-  /** As the template names it. */
+  /** In the template. */
   image: string;
-  /** As the pods name it, without doubles; empty while there is no pod. */
+  /** In the pods, without duplicates; empty: there is no pod. */
   found: readonly string[];
-  /** What the name stands for on the nodes (imageID), without doubles. */
+  /** imageID of the pods' containers, without duplicates. */
   ids: readonly string[];
 }
 
@@ -66,37 +66,37 @@ export interface PodFault {
   message: string;
   /** It is an init container. */
   init?: boolean;
-  /** Why the container ended last, where it ended before. */
+  /** Why the container ended the last time, if it did. */
   lastReason?: string;
 }
 
-/** The part of a workload's view that takes the bytes of its release. */
+/** The part of a workload's view for which the bytes of its release are read. */
 export interface DriftView {
-  /** Fields we own were changed by somebody; those of the pod template, whose paths begin with `spec.template`, come first. */
+  /** Changes by others of fields that we own; those of the pod template, whose paths begin with `spec.template`, come first. */
   drift: ForeignChange | undefined;
   /**
-   * Pods that the settings of the release ask for, of a primary whose number nobody else owns: no scaler, no other tool that applies the
-   * target. Undefined also where Git does not say, and while newer settings are on their way.
+   * Replicas by the settings of the release, of a primary without a scaler and without another tool that applies the target. Undefined also
+   * if Git has no replicas, and while newer settings are not applied yet.
    */
   wantedReplicas?: number | undefined;
-  /** The primary's copies of ConfigMaps and Secrets that its release needs; empty for the target, and where the release cannot be read. */
+  /** The primary's copies of ConfigMaps and Secrets that its release needs; empty for the target, and if the release cannot be read. */
   configCopies: readonly ConfigCopyView[];
 }
 
-/** What somebody else changed of an object that we write. */
+/** A change by others of an object that we write. */
 export interface ForeignChange {
-  /** The field manager's name; `unknown` where nobody owns the change. */
+  /** The field manager's name; `unknown`: no manager owns the field. */
   manager: string;
   /** A few of the fields that differ. */
   fields: readonly FieldDifference[];
 }
 
-/** One field that is not as it was written. Texts are short, for people; nothing secret is in them. */
+/** One field that is not as it was written. Texts are short, for people, and contain nothing secret. */
 export interface FieldDifference {
   /** `spec.template.spec.containers[app].image`, `data[app.properties]:12` for a line of a long text. */
   path: string;
   expected: string;
-  /** Undefined: the field is not there. */
+  /** Undefined: the field is missing. */
   actual: string | undefined;
 }
 
@@ -105,20 +105,20 @@ export interface ConfigCopyView {
   kind: 'ConfigMap' | 'Secret';
   name: string;
   /**
-   * `otherRelease`: we wrote it, for another release than the primary's. `outdated`: its original outside Git, which it follows, is newer.
-   * `foreign`: somebody else changed it.
+   * `otherRelease`: we wrote it for another release than the primary's. `outdated`: its original outside Git, which it follows, is newer.
+   * `foreign`: another manager changed it.
    */
   state: 'asWritten' | 'missing' | 'otherRelease' | 'outdated' | 'foreign';
-  /** What differs, where it was changed by somebody else. */
+  /** What another manager changed. */
   drift: ForeignChange | undefined;
 }
 
-/** A fault in one line: Kubernetes' own reason, where, and what it says about it. */
+/** A fault in one line: reason, container and message of Kubernetes. */
 export function describeFault({ reason, container, message }: PodFault): string {
   return `${reason}${container ? ` in container ${container}` : ''}: ${message}`;
 }
 
-/** A container that is being made: no fault, but what a slow start is recognised by. */
+/** A container that is being created: no fault, but the sign of a slow start. */
 export function isStarting(reason: string): boolean {
   return reason === 'ContainerCreating' || reason === 'PodInitializing';
 }
@@ -133,7 +133,7 @@ const NOT_RUNNING = new Set([
   'CreateContainerError',
 ]);
 
-/** A pod that ran and does not any more, or cannot: what counts as lost readiness. */
+/** Whether a fault is lost readiness: the pod ran and does not any more, or cannot run. */
 export function isReadinessLost({ reason }: PodFault): boolean {
   return NOT_RUNNING.has(reason) || reason === 'ProbeFailing';
 }

@@ -1,8 +1,9 @@
 import type { RequestListener } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { afterEach, expect, test } from 'vitest';
+import { eventually } from '../cluster/testing/manual-clock.ts';
 import type { Resolver } from './address-guard.ts';
-import { createHttpClient, type HttpClientOptions } from './client.ts';
+import { createHttpClient, forTenant, type HttpClientOptions } from './client.ts';
 import { startTestServer, type TestServer, testCertificate } from './testing/servers.ts';
 import type { HttpClient, HttpRequest } from './types.ts';
 
@@ -247,4 +248,45 @@ test('proxy variables of the environment are not used', async () => {
   } finally {
     delete process.env.HTTP_PROXY;
   }
+});
+
+test('a tenant has its own slots at a host, and a share of all of them', async () => {
+  const waiting: Array<() => void> = [];
+  const server = await serve((_request, response) => void waiting.push(() => response.end('ok')));
+  const other = await serve((_request, response) => void waiting.push(() => response.end('ok')));
+  const client = newClient({ maxConcurrentPerHost: 2, maxConcurrentPerTenant: 3 });
+  const noisy = forTenant(client, 'git noisy');
+  const sent = [server, server, server, other, other].map(({ url }) => noisy.send({ url }));
+  await eventually(() => waiting.length === 3, 'two at the one host, one at the other');
+  sent.push(forTenant(client, 'git shop').send({ url: server.url }));
+  await eventually(() => waiting.length === 4, 'the other tenant was served');
+  while (waiting.length > 0) {
+    waiting.shift()?.();
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
+});
+
+test('a name that resolves to an address of the API server is refused at its port, whenever that address becomes known', async () => {
+  const server = await serve((_request, response) =>
+    response.writeHead(200, { connection: 'close' }).end('ok'),
+  );
+  const other = await serve((_request, response) => response.end('ok'));
+  const resolver = ((_name: string, _options: unknown, callback: (error: null, found: object[]) => void) =>
+    callback(null, [{ address: '127.0.0.1', family: 4 }])) as unknown as Resolver;
+  const denied: string[] = [];
+  const client = newClient({ resolver, deniedAddresses: () => denied });
+  const url = `http://innocent.example:${server.port}/`;
+  expect((await client.send({ url })).status).toBe(200);
+  denied.push(`127.0.0.1:${server.port}`);
+  expect(await failure(client, { url })).toMatchObject({
+    code: 'Refused',
+    message: expect.stringContaining('API server'),
+  });
+  expect(
+    await failure(client, { url: server.url, proxy: `http://innocent.example:${server.port}` }),
+  ).toMatchObject({
+    code: 'Refused',
+  });
+  expect((await client.send({ url: `http://innocent.example:${other.port}/` })).status).toBe(200);
 });

@@ -1,26 +1,22 @@
 import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { request as undiciRequest } from 'undici';
 import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
-import { createDispatchers, createHostSlots, type Dispatchers, type HostSlots } from './dispatchers.ts';
+import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
-import type {
-  HttpAuth,
-  HttpClient,
-  HttpLimits,
-  HttpRequest,
-  HttpResponse,
-  HttpStream,
-  JsonResponse,
-} from './types.ts';
+import { onlyWhile } from './send-condition.ts';
+import { createSlots, type Slots } from './slots.ts';
+import type { HttpClient, HttpLimits, HttpRequest, HttpResponse, HttpStream, JsonResponse } from './types.ts';
 
 /** Settings for the whole client. */
 export interface HttpClientOptions extends AddressPolicy {
   /** Default 5 s. */
   readonly connectTimeoutMs?: number;
-  /** Requests at a time per host. Default 16. */
+  /** Requests at a time of one tenant at one host. Default 16. */
   readonly maxConcurrentPerHost?: number;
+  /** Requests at a time of one tenant. Default 64. */
+  readonly maxConcurrentPerTenant?: number;
   readonly limits?: Partial<HttpLimits>;
   /** Sent with each request. Default `holdfast`. */
   readonly userAgent?: string;
@@ -36,7 +32,8 @@ const DEFAULT_LIMITS: HttpLimits = {
 
 interface Parts {
   readonly dispatchers: Dispatchers;
-  readonly slots: HostSlots;
+  readonly hostSlots: Slots;
+  readonly tenantSlots: Slots;
   readonly options: HttpClientOptions;
 }
 
@@ -56,15 +53,31 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
       options.connectTimeoutMs ?? bounds.httpConnectMs,
       options.resolver,
     ),
-    slots: createHostSlots(options.maxConcurrentPerHost ?? 16),
+    hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
+    tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
   };
-  const send = (request: HttpRequest) => readAll(open(parts, request));
+  const send = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { status, headers, body } = await open(parts, request);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return { status, headers, body: Buffer.concat(chunks) };
+  };
   return {
     open: (request) => open(parts, request),
     send,
     sendJson: (request) => sendJson(send, request),
     close: () => parts.dispatchers.close(),
+  };
+}
+
+/** The same client for requests of one tenant. */
+export function forTenant(http: HttpClient, tenant: string): HttpClient {
+  return {
+    open: (request) => http.open({ ...request, tenant }),
+    send: (request) => http.send({ ...request, tenant }),
+    sendJson: (request) => http.sendJson({ ...request, tenant }),
+    close: http.close,
   };
 }
 
@@ -108,15 +121,16 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   const dispatcher = parts.dispatchers.forUrl(url, method, request.tls ?? {}, proxy);
   const limits = { ...DEFAULT_LIMITS, ...parts.options.limits, ...request.limits };
   const deadline = startDeadline({ method, host: url.host }, limits, request.signal);
+  const unsent = () => new HttpError('Aborted', url.host, `${method} ${url.host}: not sent`);
   const exchange: Exchange = { url, method, limits, deadline };
   let release = () => {};
   let raw: Readable | undefined;
   try {
-    release = await parts.slots.acquire(url.host, deadline.signal);
+    release = await acquireSlots(parts, request.tenant, url.host, deadline.signal);
     deadline.alive();
     const answer = await undiciRequest(url, {
       method,
-      dispatcher,
+      dispatcher: request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher,
       signal: deadline.signal,
       headers: requestHeaders(request, parts.options),
       body: request.body ?? null,
@@ -133,6 +147,27 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
     release();
     raw?.destroy();
     throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
+  }
+}
+
+/** Waits at a host that hangs hold none of the tenant's slots for others. */
+async function acquireSlots(
+  { hostSlots, tenantSlots }: Parts,
+  tenant: string | undefined,
+  host: string,
+  signal: AbortSignal,
+): Promise<() => void> {
+  const releaseHost = await hostSlots.acquire(`${tenant ?? ''} ${host}`, signal);
+  if (tenant === undefined) return releaseHost;
+  try {
+    const releaseTenant = await tenantSlots.acquire(tenant, signal);
+    return () => {
+      releaseTenant();
+      releaseHost();
+    };
+  } catch (error) {
+    releaseHost();
+    throw error;
   }
 }
 
@@ -164,13 +199,6 @@ function stream(
     }
   }
   return { status: answer.status, headers: answer.headers, body: body(), cancel: finish };
-}
-
-async function readAll(opened: Promise<HttpStream>): Promise<HttpResponse> {
-  const { status, headers, body } = await opened;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return { status, headers, body: Buffer.concat(chunks) };
 }
 
 async function sendJson(
@@ -215,13 +243,13 @@ function requestHeaders(request: HttpRequest, options: HttpClientOptions): Recor
     'accept-encoding': 'gzip, deflate, br',
     ...request.headers,
   };
-  if (request.auth) headers.authorization = authorization(request.auth);
+  const { auth } = request;
+  if (auth?.kind === 'bearer') headers.authorization = `Bearer ${auth.token}`;
+  if (auth?.kind === 'basic') {
+    const credentials = Buffer.from(`${auth.username}:${auth.password}`, 'utf8');
+    headers.authorization = `Basic ${credentials.toString('base64')}`;
+  }
   return headers;
-}
-
-function authorization(auth: HttpAuth): string {
-  if (auth.kind === 'bearer') return `Bearer ${auth.token}`;
-  return `Basic ${Buffer.from(`${auth.username}:${auth.password}`, 'utf8').toString('base64')}`;
 }
 
 function refuseRedirect({ url, method }: Exchange, status: number, headers: Record<string, string>): void {
@@ -250,25 +278,26 @@ interface Reading {
   readonly maxBytes: number;
 }
 
-/** The content of an answer, unpacked by its content-encoding. Throws HttpError InvalidBody for an unknown one. */
-function decoded(body: Readable, encoding: string | undefined, reading: Reading): Readable {
-  const unpack = decoder(encoding?.trim().toLowerCase() ?? '', reading);
-  if (!unpack) return body;
-  body.on('error', (error) => unpack.destroy(error));
-  unpack.on('close', () => body.destroy());
-  return body.pipe(unpack);
-}
+const decoders: Readonly<Record<string, () => Gunzip>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 
-function decoder(encoding: string, { method, host }: Reading) {
-  if (encoding === '' || encoding === 'identity') return undefined;
-  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
-  if (encoding === 'deflate') return createInflate();
-  if (encoding === 'br') return createBrotliDecompress();
-  throw new HttpError(
-    'InvalidBody',
-    host,
-    `${method} ${host}: content-encoding "${encoding}" is not supported`,
-  );
+/** The content of an answer, unpacked by its content-encoding. Throws HttpError InvalidBody for an unknown one. */
+function decoded(body: Readable, contentEncoding: string | undefined, { method, host }: Reading): Readable {
+  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') return body;
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+  if (!decoder) {
+    const problem = `content-encoding "${encoding}" is not supported`;
+    throw new HttpError('InvalidBody', host, `${method} ${host}: ${problem}`);
+  }
+  const content = decoder();
+  body.on('error', (error) => content.destroy(error));
+  content.on('close', () => body.destroy());
+  return body.pipe(content);
 }
 
 /**
@@ -307,8 +336,8 @@ function startDeadline(
   const controller = new AbortController();
   const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
     controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
-  const onIdle = fail('Timeout', `no data for ${seconds(limits.idleTimeoutMs)}`);
-  const onTotal = fail('Timeout', `not finished within ${seconds(limits.totalTimeoutMs)}`);
+  const onIdle = fail('Timeout', `no data for ${limits.idleTimeoutMs / 1000} s`);
+  const onTotal = fail('Timeout', `not finished within ${limits.totalTimeoutMs / 1000} s`);
   const onCaller = fail('Aborted', 'cancelled by the caller');
   const total = setTimeout(onTotal, limits.totalTimeoutMs);
   let idle = setTimeout(onIdle, limits.idleTimeoutMs);
@@ -326,8 +355,4 @@ function startDeadline(
       caller?.removeEventListener('abort', onCaller);
     },
   };
-}
-
-function seconds(timeoutMs: number): string {
-  return `${timeoutMs / 1000} s`;
 }

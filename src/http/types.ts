@@ -1,4 +1,13 @@
-import type { HttpTls } from './dispatchers.ts';
+/** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
+export interface HttpTls {
+  readonly ca?: string;
+  /** Our own certificate with its chain, PEM; with `key`. Shown only to a server that asks for one. */
+  readonly cert?: string;
+  /** The private key of `cert`, PEM without a passphrase. */
+  readonly key?: string;
+  /** Accept any certificate. Only where a user asked for it by name. */
+  readonly insecureSkipVerify?: boolean;
+}
 
 /** Limits of one exchange. */
 export interface HttpLimits {
@@ -28,6 +37,10 @@ export interface HttpRequest {
   /** HTTP proxy to go through, with user info if it wants some. Default none; no environment variable is read. */
   readonly proxy?: string;
   readonly signal?: AbortSignal;
+  /** Whose request it is and what for, for instance `git shop`: each tenant waits for slots of its own alone. */
+  readonly tenant?: string;
+  /** Asked when the first byte is about to go; while it says no, nothing is sent (Aborted). */
+  readonly maySend?: () => boolean;
   readonly limits?: Partial<HttpLimits>;
   /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
   readonly redirect?: 'error' | 'return';
@@ -56,7 +69,7 @@ export interface JsonResponse {
   readonly value: unknown;
 }
 
-/** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per host (threat rows 6 and 7). */
+/** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per tenant and host (threat rows 6 and 7). */
 export interface HttpClient {
   /** Sends and returns at the first byte. Throws HttpError. Any status is an answer, except 3xx (see `redirect`). */
   open(request: HttpRequest): Promise<HttpStream>;

@@ -1,13 +1,5 @@
 import { expect, it, test } from 'vitest';
-import {
-  changesBetween,
-  deleteField,
-  edited,
-  listed,
-  unifiedDiff,
-  withObjects,
-  withoutDocument,
-} from './edit.ts';
+import { changesBetween, deleteField, edited, listed, unifiedDiff, withoutDocument } from './edit.ts';
 
 const text = `# ours
 apiVersion: v1
@@ -65,7 +57,7 @@ it('adds to a kustomization that lists the file beside it, and to no other', () 
 });
 
 test('a new file and a changed one, as git apply reads them', () => {
-  const [created] = changesBetween(new Map(), withObjects(new Map(), 'a.yaml', [{ kind: 'A' }]));
+  const [created] = changesBetween(new Map(), new Map([['a.yaml', 'kind: A\n']]));
   expect(created && unifiedDiff(created)).toEqual([
     '--- /dev/null',
     '+++ b/a.yaml',

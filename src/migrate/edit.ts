@@ -1,8 +1,7 @@
 /** Changes of the files of a tree, as text: comments and order stay. Pure. */
 import { type Document, isMap, isSeq, parseDocument } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { writeYaml } from '../render/yaml/values.ts';
-import { linesOf, type Section, sectionsOf } from '../review/object-diff.ts';
+import { linesOf, sectionsOf } from '../review/diff-sections.ts';
 
 /** Files by path, as they are shown. */
 export type Files = ReadonlyMap<string, string>;
@@ -49,11 +48,6 @@ export function withoutDocument(files: Files, file: string, which: Identity): Fi
   return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));
 }
 
-/** The files with one more, or with another content; several objects are documents of one file. */
-export function withObjects(files: Files, file: string, objects: readonly object[]): Files {
-  return new Map([...files, [file, objects.map(writeYaml).join('---\n')]]);
-}
-
 /** `resources` of a kustomization with a file beside the one that it lists, or without one. The same files where it is so already. */
 export function listed(
   files: Files,
@@ -85,7 +79,7 @@ export function deleteField(document: Document, path: readonly (string | number)
     deleteField(document, above);
 }
 
-/** What the one has otherwise than the other, by file. */
+/** The files that differ. */
 export function changesBetween(before: Files, after: Files): FileChange[] {
   const names = [...new Set([...before.keys(), ...after.keys()])].sort();
   return names
@@ -112,11 +106,11 @@ function split(chunk: string): { head: string; body: string } {
 
 function isIt(document: Document, { kind, name, namespace }: Identity): boolean {
   if (document.errors.length > 0 || !isMap(document.contents)) return false;
-  const said = document.getIn(['metadata', 'namespace']);
+  const found = document.getIn(['metadata', 'namespace']);
   return (
     document.get('kind') === kind &&
     document.getIn(['metadata', 'name']) === name &&
-    (said === undefined || namespace === undefined || said === namespace)
+    (found === undefined || namespace === undefined || found === namespace)
   );
 }
 
@@ -135,18 +129,14 @@ function styleOf(text: string) {
 /** Lines as `diff -u` and `git apply` know them, without line feeds. */
 export function unifiedDiff({ file, before, after }: FileChange): string[] {
   const sections = sectionsOf(linesOf(before), linesOf(after));
+  // Counts from 1; where there is no line, it is the one before.
+  const range = (start: number, end: number) => `${start === end ? start : start + 1},${end - start}`;
   return [
     before === undefined ? '--- /dev/null' : `--- a/${file}`,
     after === undefined ? '+++ /dev/null' : `+++ b/${file}`,
-    ...sections.flatMap((section) => [placeOf(section), ...section.lines]),
+    ...sections.flatMap(({ oldStart, oldEnd, newStart, newEnd, lines }) => [
+      `@@ -${range(oldStart, oldEnd)} +${range(newStart, newEnd)} @@`,
+      ...lines,
+    ]),
   ];
-}
-
-function placeOf({ oldStart, oldEnd, newStart, newEnd }: Section): string {
-  return `@@ -${range(oldStart, oldEnd)} +${range(newStart, newEnd)} @@`;
-}
-
-/** Counts from 1; where there is no line, it is the one before. */
-function range(start: number, end: number): string {
-  return `${start === end ? start : start + 1},${end - start}`;
 }

@@ -1,9 +1,9 @@
-/** What of another tool's object a Source can say. Pure. */
+/** Which fields of another tool's object a Source can express. Pure. */
 import type { SourceSpec } from '../api/source/source.ts';
 
 /** A field that stops a move, and why. */
 export interface Stop {
-  /** `spec.patches`; which of the objects is meant stands beside it. */
+  /** `spec.patches`; behind the kind where it is not a field of the object itself. */
   readonly field: string;
   readonly message: string;
 }
@@ -18,7 +18,7 @@ export interface ConvertedSource {
 /** What becomes of a field: undefined and false values never stop. */
 export type FieldRule = 'carried' | 'without effect' | { readonly stop: string };
 
-/** The fields that are set and cannot be carried, those that nobody here knows included. */
+/** The fields that are set and cannot be carried over, unknown ones included. */
 export function stopsOf(
   spec: Readonly<Record<string, unknown>>,
   rules: Readonly<Record<string, FieldRule>>,
@@ -26,14 +26,11 @@ export function stopsOf(
 ): Stop[] {
   return Object.entries(spec).flatMap(([name, value]): Stop[] => {
     const rule = rules[name] ?? { stop: 'is not supported; remove it, or migrate this object by hand' };
-    if (rule === 'carried' || rule === 'without effect' || isUnset(value)) return [];
+    const isUnset = [undefined, null, false, ''].includes(value as never);
+    const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+    if (rule === 'carried' || rule === 'without effect' || isUnset || isEmpty) return [];
     return [{ field: `${prefix}.${name}`, message: rule.stop }];
   });
-}
-
-function isUnset(value: unknown): boolean {
-  if (value === undefined || value === null || value === false || value === '') return true;
-  return typeof value === 'object' && Object.keys(value).length === 0;
 }
 
 /** Only HTTP(S) is spoken, and credentials are in Secrets. */

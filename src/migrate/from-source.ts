@@ -11,7 +11,20 @@ import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl
 import { type Finding, finding, isObserved, listNames, type Step } from './steps.ts';
 import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
 
-/** What the tools do in their own ways. */
+/** What one way back is about. */
+interface FromSourceInput {
+  /** Who gets the objects. */
+  readonly former: FormerOwner;
+  readonly files: Files;
+  readonly source?: Placed | undefined;
+  /** Its object in the tree, where there is one already. */
+  readonly owner?: Placed | undefined;
+  /** Its objects, to be committed. */
+  readonly wanted: readonly KubernetesObject[];
+  readonly facts?: MoveFacts | undefined;
+}
+
+/** What differs between the tools. */
 export interface FromSourceTool {
   /** An object that is in the tree applies again, and does not prune yet. */
   resume(document: Document): void;
@@ -24,11 +37,18 @@ export interface FromSourceTool {
 
 /** The steps, in order. */
 export function fromSourceSteps(tool: FromSourceTool, input: FromSourceInput): Step[] {
-  const { files } = input;
-  const held = withSourceHeld(files, input);
-  const given = withOwner(held, input, tool.resume);
-  const taken = withoutSource(given, input);
-  const pruning = withPruning(taken, input, tool.prune);
+  const { files, source, owner, wanted, former } = input;
+  const { kind, namespace, name } = former;
+  const held = source ? withSourceHeld(files, source) : files;
+  let given = held;
+  if (owner) given = edited(held, owner.origin.file, identityOf(owner.object), tool.resume);
+  else if (wanted.length > 0)
+    given = withFileBeside(held, ownerFile(input), wanted, basename(sourceFile(input)));
+  const taken = source ? withoutPlaced(given, [source]) : given;
+  const pruning = edited(taken, ownerFile(input), { kind, namespace, name }, (document) => {
+    deleteField(document, ['metadata', 'annotations', pruneAfterAnnotation]);
+    if (prunesAfter(input)) tool.prune(document);
+  });
   return [
     { ...suspendStep(input), changes: changesBetween(files, held) },
     { ...takeOverStep(tool, input), changes: changesBetween(held, given) },
@@ -148,19 +168,17 @@ function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
       facts,
       'every object of the Source is in its inventory, with its label or annotation',
       ({ members, ownMembers }) => {
-        const own = new Map(members.map((member) => [memberKey(member), member]));
+        const keyOf = ({ reference: { apiVersion, kind, name, namespace } }: Member) =>
+          objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
+        const own = new Map(members.map((member) => [keyOf(member), member]));
         const left = ownMembers.filter((member) => {
-          const live = own.get(memberKey(member))?.live;
+          const live = own.get(keyOf(member))?.live;
           return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
         });
         return left.length === 0 || `not yet: ${listNames(left.map(({ reference }) => describe(reference)))}`;
       },
     ),
   ];
-}
-
-function memberKey({ reference: { apiVersion, kind, name, namespace } }: Member): string {
-  return objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
 }
 
 function sourceName({ former }: FromSourceInput): string {
@@ -180,27 +198,12 @@ function verify({ facts, former: { kind, namespace, name } }: FromSourceInput): 
   ];
 }
 
-// What a way back changes in the files. Pure.
-
-/** What a way back is about. */
-interface FromSourceInput {
-  /** Who gets the objects. */
-  readonly former: FormerOwner;
-  readonly files: Files;
-  readonly source?: Placed | undefined;
-  /** Its object in the tree, where there is one already. */
-  readonly owner?: Placed | undefined;
-  /** Its objects, to be committed. */
-  readonly wanted: readonly KubernetesObject[];
-  readonly facts?: MoveFacts | undefined;
-}
-
 /** Where the Source is; empty: nowhere in the tree. */
 function sourceFile({ source }: FromSourceInput): string {
   return source?.origin.file ?? '';
 }
 
-/** Where the other tool's object is, or will be: beside the Source. */
+/** Where the other tool's object is, or will be: next to the Source. */
 function ownerFile(input: FromSourceInput): string {
   const tool = input.former.kind === 'Application' ? 'application' : 'flux';
   return (
@@ -208,36 +211,13 @@ function ownerFile(input: FromSourceInput): string {
   );
 }
 
-/** With a Source that neither applies nor deletes; whether it pruned is kept beside it. */
-function withSourceHeld(files: Files, { source }: FromSourceInput): Files {
-  if (!source) return files;
-  return edited(files, source.origin.file, identityOf(source.object), (document) => {
-    if ((source.object as Source).spec.prune === true)
+/** With a Source that neither applies nor deletes; an annotation says whether it pruned. */
+function withSourceHeld(files: Files, { object, origin }: Placed): Files {
+  return edited(files, origin.file, identityOf(object), (document) => {
+    if ((object as Source).spec.prune === true)
       document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
     document.setIn(['spec', 'prune'], false);
     document.setIn(['spec', 'suspend'], true);
-  });
-}
-
-/** With the other tool's object, which applies. `resume` changes one that is there already. */
-function withOwner(files: Files, input: FromSourceInput, resume: (document: Document) => void): Files {
-  const { owner, wanted } = input;
-  if (owner) return edited(files, owner.origin.file, identityOf(owner.object), resume);
-  if (wanted.length === 0) return files;
-  return withFileBeside(files, ownerFile(input), wanted, basename(sourceFile(input)));
-}
-
-/** Without the Source. */
-function withoutSource(files: Files, { source }: FromSourceInput): Files {
-  return source ? withoutPlaced(files, [source]) : files;
-}
-
-/** With the other tool's object as it is after the move; `prune` turns pruning on where the Source pruned. */
-function withPruning(files: Files, input: FromSourceInput, prune: (document: Document) => void): Files {
-  const { kind, namespace, name } = input.former;
-  return edited(files, ownerFile(input), { kind, namespace, name }, (document) => {
-    deleteField(document, ['metadata', 'annotations', pruneAfterAnnotation]);
-    if (prunesAfter(input)) prune(document);
   });
 }
 

@@ -11,16 +11,14 @@ import type { Member, MoveFacts } from './facts.ts';
 
 /** A command. Names of files and objects come from outside: each word stays one word, whatever is in it, and does nothing else. */
 export function shellLine(...words: readonly string[]): string {
-  return words.map(shellWord).join(' ');
+  return words
+    .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
+    .join(' ');
 }
 
 /** Applies a file, where nobody else does. */
 export function applyCommands(facts: MoveFacts | undefined, file: string | undefined): string[] {
   return facts && !facts.parent && file ? [shellLine('kubectl', 'apply', '-f', file)] : [];
-}
-
-function shellWord(word: string): string {
-  return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 }
 
 // What Holdfast leaves on objects that another tool has taken over. Pure.
@@ -39,10 +37,14 @@ export function releaseCommands(members: readonly Member[]): string[] {
   const objects = members.flatMap(({ live }) => (live && !isReleased(live) ? [live] : []));
   const whole = objects.filter((live) => ownEntry(live) && isCovered(live));
   const labelled = objects.filter((live) => !whole.includes(live));
+  // Applied by a manager, an object without fields gives up everything that this manager has.
+  const stubs = whole.map(({ apiVersion, kind, metadata: { name, namespace } }) => {
+    return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } };
+  });
   return [
     ...(whole.length > 0
       ? [
-          `kubectl apply --server-side --field-manager=${manager} -f - <<'END'\n${whole.map(stub).map(writeYaml).join('---\n')}END`,
+          `kubectl apply --server-side --field-manager=${manager} -f - <<'END'\n${stubs.map(writeYaml).join('---\n')}END`,
         ]
       : []),
     ...labelled.map(({ apiVersion, kind, metadata }) => {
@@ -52,11 +54,6 @@ export function releaseCommands(members: readonly Member[]): string[] {
       return shellLine('kubectl', ...place, 'label', type, metadata.name, `${partOfLabel}-`);
     }),
   ];
-}
-
-/** Applied by a manager, an object without fields gives up everything that this manager has. */
-function stub({ apiVersion, kind, metadata: { name, namespace } }: KubernetesObject): KubernetesObject {
-  return { apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } };
 }
 
 function ownEntry(live: KubernetesObject): ManagedFieldsEntry | undefined {

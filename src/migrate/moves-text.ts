@@ -13,7 +13,7 @@ const states: Readonly<Record<StepState, { readonly word: string; readonly tone:
 
 const indent = '   ';
 
-/** Moves for people; lines without line feeds. Diffs are not wrapped, so that they can be applied. */
+/** Moves for terminals; lines without line feeds. Diffs are not wrapped, so that they can be applied. */
 export function moveLines(moves: readonly Move[], screen: Screen): string[] {
   if (moves.length === 0) return ['Nothing to migrate in these files.'];
   return moves.flatMap((move, index) => [...(index > 0 ? [''] : []), ...linesOfMove(move, screen)]);
@@ -41,7 +41,12 @@ function stepLines(step: PlacedStep, number: number, screen: Screen): string[] {
   return [
     title,
     ...findingLines('needs', isRefused || step.state === 'unread' ? step.requires : [], screen),
-    ...(isRefused ? [] : changeLines(step)),
+    ...(isRefused || step.changes.length === 0
+      ? []
+      : [
+          `${indent}${step.state === 'later' ? 'will commit' : 'commit'}:`,
+          ...step.changes.flatMap(unifiedDiff),
+        ]),
     ...(commands.length > 0 ? [`${indent}run:`, ...commands.flatMap(shown)] : []),
     ...findingLines('done when', step.ends, screen),
     ...(isRefused || step.verify.length === 0
@@ -62,9 +67,4 @@ function findingLines(title: string, findings: readonly Finding[], screen: Scree
     const [first = '', ...rest] = wrap(text, screen.columns, `${indent}  `);
     return [`${indent}${paint(screen, tone as Tone, mark ?? '')} ${first.trimStart()}`, ...rest];
   });
-}
-
-function changeLines({ changes, state }: PlacedStep): string[] {
-  if (changes.length === 0) return [];
-  return [`${indent}${state === 'later' ? 'will commit' : 'commit'}:`, ...changes.flatMap(unifiedDiff)];
 }

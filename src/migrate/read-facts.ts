@@ -40,6 +40,7 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
     : [];
   const ownMembers = source ? await membersOf(connection, source) : [];
   const users = repository ? await usersOf(client, repository, former) : [];
+  const dependencies = await Promise.all(dependsOn.map((one) => getSource(client, one)));
   return {
     owner,
     source,
@@ -53,7 +54,9 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
     dependents: former.kind === 'Kustomization' ? await dependentsOf(client, former) : [],
     sourceDependents: source ? await sourcesNeeding(client, former) : [],
     repositoryUsers: users,
-    missingDependencies: await notReady(client, dependsOn),
+    missingDependencies: dependsOn
+      .filter((_, index) => conditionOf(dependencies[index], 'Ready')?.status !== 'True')
+      .map(({ namespace, name }) => `${namespace}/${name}`),
     hasKinds: (await client.find('holdfast.dev', 'Source')) !== undefined,
   };
 }
@@ -97,13 +100,6 @@ async function membersOf({ client }: Connection, source: KubernetesObject): Prom
     }
   });
   return found;
-}
-
-async function notReady(client: ClusterClient, sources: readonly ObjectName[]): Promise<string[]> {
-  const found = await Promise.all(sources.map((one) => getSource(client, one)));
-  return sources
-    .filter((_, index) => conditionOf(found[index], 'Ready')?.status !== 'True')
-    .map(({ namespace, name }) => `${namespace}/${name}`);
 }
 
 // The objects that the tools say they applied. Pure.
@@ -192,11 +188,11 @@ async function usersOf(
 }
 
 function names({ spec, metadata }: KubernetesObject, repository: ObjectName): boolean {
-  const said = (spec ?? {}) as {
+  const fields = (spec ?? {}) as {
     sourceRef?: Reference;
     chart?: { spec?: { sourceRef?: Reference } };
   };
-  return [said.sourceRef, said.chart?.spec?.sourceRef].some(
+  return [fields.sourceRef, fields.chart?.spec?.sourceRef].some(
     (one) =>
       one?.kind === 'GitRepository' &&
       one.name === repository.name &&

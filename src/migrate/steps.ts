@@ -162,12 +162,16 @@ export function takenFinding(
     (seen) => {
       const gone = seen.members.filter(({ live }) => !live).map(({ reference }) => describe(reference));
       if (gone.length > 0) return `not in the cluster: ${listNames(gone)}`;
-      const left = seen.members.flatMap(({ live }) =>
-        live &&
-        (live.metadata.labels?.[partOfLabel] !== id || isMarkedBy(live, withoutOwnMarks(live), former))
-          ? [live]
-          : [],
-      );
+      const left = seen.members.flatMap(({ live }) => {
+        if (!live) return [];
+        const { apiVersion, kind, metadata } = live;
+        // Git may set this label itself, as charts do; whether it does is not known here.
+        const instance = metadata.labels?.['app.kubernetes.io/instance'];
+        const labels = instance === undefined ? {} : { 'app.kubernetes.io/instance': instance };
+        const inGit = { apiVersion, kind, metadata: { name: metadata.name, labels } };
+        const isTaken = metadata.labels?.[partOfLabel] === id && !isMarkedBy(live, inGit, former);
+        return isTaken ? [] : [live];
+      });
       return left.length === 0 || `not yet: ${listNames(left.map(describe))}`;
     },
   );
@@ -192,11 +196,4 @@ export function adoptsFinding(facts: MoveFacts | undefined, name: string, former
 /** A field of the tree is in the cluster as it is there; what the server fills in makes no difference. */
 export function isSameField(live: unknown, tree: unknown): boolean {
   return tree === undefined || tree === null ? live === undefined || live === null : covers(live, tree);
-}
-
-/** What Git may say of the marks themselves cannot be told from here; charts say one of them. */
-function withoutOwnMarks({ apiVersion, kind, metadata }: KubernetesObject): KubernetesObject {
-  const instance = metadata.labels?.['app.kubernetes.io/instance'];
-  const labels = instance === undefined ? {} : { 'app.kubernetes.io/instance': instance };
-  return { apiVersion, kind, metadata: { name: metadata.name, labels } };
 }

@@ -5,7 +5,7 @@ import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { readCredentials, sourceOfArgo } from './argocd/source.ts';
 import { argoToSource } from './argocd/steps.ts';
-import { comparisonOf } from './comparison.ts';
+import { type ClusterReading, comparisonOf } from './comparison.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import type { ConvertedSource, Stop } from './field-rules.ts';
 import { repositoryOf, sourceOfFlux } from './flux/source.ts';
@@ -13,10 +13,14 @@ import { fluxToSource } from './flux/steps.ts';
 import { type FactsQuery, readFacts } from './read-facts.ts';
 import { type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
-import type { MoveQuery, MoveTree, Placed, Subject } from './tree.ts';
+import type { MoveTree, Placed, Subject } from './tree.ts';
 
 /** Plans the move of one Kustomization or Application to a Source. Throws ApiError. */
-export async function planToSource(tree: MoveTree, subject: Subject, query: MoveQuery): Promise<Move> {
+export async function planToSource(
+  tree: MoveTree,
+  subject: Subject,
+  cluster: ClusterReading | undefined,
+): Promise<Move> {
   const { former, owner } = subject;
   const name = `${former.kind} ${former.namespace}/${former.name}`;
   const early = earlyStops(tree, subject);
@@ -29,8 +33,11 @@ export async function planToSource(tree: MoveTree, subject: Subject, query: Move
       steps: [],
     };
 
-  const repository = repositoryIn(tree, owner);
-  const { cluster } = query;
+  const named = owner && repositoryOf(owner.object);
+  const repository = tree.objects.find(
+    ({ object: { kind, metadata } }) =>
+      kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
+  );
   const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
   const credentials = await credentialsFor(subject, cluster?.connection);
   const made = owner && sourceFrom(tree, { former, owner, repository, credentials, live: facts?.repository });
@@ -64,31 +71,40 @@ function sourceFrom(
   },
 ): Made {
   const { former, owner, repository, live, credentials } = given;
-  const carried = carriedOf(owner, repository?.object ?? live, credentials);
-  const wanted = firstSource(former, carried.spec, prunesNow(owner));
+  const { object } = owner;
+  const carried =
+    object.kind === 'Application'
+      ? sourceOfArgo(object, credentials)
+      : sourceOfFlux(object, repository?.object ?? live);
+  const { prune, syncPolicy } = (object.spec ?? {}) as {
+    prune?: boolean;
+    syncPolicy?: { automated?: { prune?: boolean } };
+  };
+  const isMarked = object.metadata.annotations?.[pruneAfterAnnotation] === 'true';
+  const prunes = isMarked || prune === true || syncPolicy?.automated?.prune === true;
+  const wanted = firstSource(former, carried.spec, prunes);
   const stops = stopsIn(tree, { owner, repository }, carried);
   if (former.kind === 'Kustomization' && repositoryOf(owner.object) && !repository && !live)
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  return { wanted, notes: carried.notes, stops: stops.length > 0 ? stops : sourceProblems(wanted) };
+  const notes = [...carried.notes, ...accountNotes(wanted)];
+  if (stops.length > 0) return { wanted, notes, stops };
+  // What is valid for the other tool need not be valid in a Source.
+  const parsed = parseSource(wanted);
+  const invalid = parsed.ok ? [] : parsed.problems.map(({ path, message }) => `Source ${path}: ${message}`);
+  return { wanted, notes, stops: invalid };
 }
 
-/** What is there already need not be compared, and what is not applied cannot. */
+/** A Source that exists need not be compared, and one whose owner does not apply cannot. */
 async function compared(
-  { connection, ...rendering }: NonNullable<MoveQuery['cluster']>,
+  { connection, ...reading }: ClusterReading,
   { owner, source, members }: MoveFacts,
   wanted: Source,
 ): Promise<Comparison | undefined> {
   if (!owner || source) return undefined;
   const inventory = members.map(({ reference }) => reference);
-  return comparisonOf(connection, wanted, { ...rendering, inventory });
-}
-
-/** What the other tool said and is no valid value here. */
-function sourceProblems(source: Source): string[] {
-  const parsed = parseSource(source);
-  return parsed.ok ? [] : parsed.problems.map(({ path, message }) => `Source ${path}: ${message}`);
+  return comparisonOf(connection, wanted, { ...reading, inventory });
 }
 
 function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subject): string[] {
@@ -113,14 +129,6 @@ function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subjec
   return found;
 }
 
-function repositoryIn({ objects }: MoveTree, owner: Placed | undefined): Placed | undefined {
-  const named = owner && repositoryOf(owner.object);
-  return objects.find(
-    ({ object: { kind, metadata } }) =>
-      kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
-  );
-}
-
 function factsQuery({ former, owner }: Subject): FactsQuery {
   const { dependsOn = [] } = (owner?.object.spec ?? {}) as {
     dependsOn?: Array<{ name: string; namespace?: string }>;
@@ -132,7 +140,7 @@ function factsQuery({ former, owner }: Subject): FactsQuery {
   };
 }
 
-/** Argo CD keeps credentials beside its Applications, under the address of the repository. */
+/** Argo CD keeps credentials in the namespace of its Applications, by the address of the repository. */
 async function credentialsFor(
   { former, owner }: Subject,
   connection: Connection | undefined,
@@ -140,14 +148,6 @@ async function credentialsFor(
   if (former.kind !== 'Application' || !owner || !connection) return undefined;
   const { source } = (owner.object.spec ?? {}) as { source?: { repoURL?: string } };
   return source?.repoURL ? readCredentials(connection.client, former.namespace, source.repoURL) : undefined;
-}
-
-function carriedOf(
-  { object }: Placed,
-  repository: Placed['object'] | undefined,
-  credentials: string | undefined,
-): ConvertedSource {
-  return object.kind === 'Application' ? sourceOfArgo(object, credentials) : sourceOfFlux(object, repository);
 }
 
 function stopsIn(
@@ -162,11 +162,11 @@ function stopsIn(
   });
 }
 
-function prunesNow({ object }: Placed): boolean {
-  const { prune, syncPolicy } = (object.spec ?? {}) as {
-    prune?: boolean;
-    syncPolicy?: { automated?: { prune?: boolean } };
-  };
-  const isSaid = object.metadata.annotations?.[pruneAfterAnnotation] === 'true';
-  return isSaid || prune === true || syncPolicy?.automated?.prune === true;
+/** Flux and Argo CD write with their own rights where no account is named; a Source does not. */
+function accountNotes({ metadata, spec }: Source): string[] {
+  const { namespace = '' } = metadata;
+  if (spec.serviceAccountName) return [];
+  return [
+    `the Source names no service account, so it writes only what the role edit covers in namespace ${namespace}: for more, set serviceAccountName, or install Holdfast with --trusted-source-namespaces ${namespace}`,
+  ];
 }

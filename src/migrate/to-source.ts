@@ -19,7 +19,21 @@ import {
 } from './steps.ts';
 import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
 
-/** What the tools do in their own ways. */
+/** What one move is about. */
+export interface ToSourceInput {
+  readonly former: FormerOwner;
+  readonly files: Files;
+  /** The owner in the tree; undefined: it was taken out already. */
+  readonly owner?: Placed | undefined;
+  /** The Source in the tree. */
+  readonly source?: Placed | undefined;
+  /** The Source to be committed, from the owner; undefined where that is gone. */
+  readonly wanted?: Source | undefined;
+  /** Undefined: no cluster was asked. */
+  readonly facts?: MoveFacts | undefined;
+}
+
+/** What differs between the tools. */
 export interface ToSourceTool {
   /** Steps that keep it from deleting and from applying. */
   hold(input: ToSourceInput): HoldStep[];
@@ -45,9 +59,20 @@ export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] 
     files = next;
   };
   for (const { edit, ...step } of tool.hold(input)) add(step, edit(files));
-  add(takeOverStep(tool, input), withSource(files, input));
-  add(removalStep(tool, input), withoutOwner(files, input, tool.also(input)));
-  add(pruningStep(input), withPruning(files, input));
+  const { owner, source, wanted, former } = input;
+  const { namespace, name } = former;
+  const file = sourceFile(input);
+  const isToBeAdded = wanted !== undefined && source === undefined;
+  const beside = basename(owner?.origin.file ?? '');
+  add(takeOverStep(tool, input), isToBeAdded ? withFileBeside(files, file, [wanted], beside) : files);
+  add(removalStep(tool, input), owner ? withoutPlaced(files, [owner, ...tool.also(input)]) : files);
+  // After the move the Source no longer takes over objects, and prunes where the owner did.
+  const finished = edited(files, file, { kind: 'Source', namespace, name }, (document) => {
+    for (const key of [adoptFromAnnotation, pruneAfterAnnotation])
+      deleteField(document, ['metadata', 'annotations', key]);
+    if (prunesAfter(input)) document.setIn(['spec', 'prune'], true);
+  });
+  add(pruningStep(input), finished);
   return steps;
 }
 
@@ -142,56 +167,18 @@ function sourceOf({ former }: ToSourceInput): KubernetesObject {
   return { apiVersion: apiVersionOf('Source'), kind: 'Source', metadata: { namespace, name } };
 }
 
-// What a move to a Source changes in the files. Pure.
-
-/** What one move is about. */
-export interface ToSourceInput {
-  readonly former: FormerOwner;
-  readonly files: Files;
-  /** The owner in the tree; undefined: it was taken out already. */
-  readonly owner?: Placed | undefined;
-  /** The Source in the tree. */
-  readonly source?: Placed | undefined;
-  /** The Source to be committed, from the owner; undefined where that is gone. */
-  readonly wanted?: Source | undefined;
-  /** Undefined: no cluster was asked. */
-  readonly facts?: MoveFacts | undefined;
-}
-
-/** Where the Source is, or will be: beside the owner. */
+/** Where the Source is, or will be: next to the owner. */
 function sourceFile({ source, owner, former }: ToSourceInput): string {
   return source?.origin.file ?? join(dirname(owner?.origin.file ?? '.'), `${former.name}-source.yaml`);
 }
 
-/** With the Source, while it is not there yet. */
-function withSource(files: Files, input: ToSourceInput): Files {
-  const { wanted, source, owner } = input;
-  if (!wanted || source) return files;
-  return withFileBeside(files, sourceFile(input), [wanted], basename(owner?.origin.file ?? ''));
-}
-
-/** Without the owner, and without what goes with it. */
-function withoutOwner(files: Files, { owner }: ToSourceInput, also: readonly Placed[]): Files {
-  return owner ? withoutPlaced(files, [owner, ...also]) : files;
-}
-
-/** With the Source as it is after the move: it no longer takes over objects, and prunes where the owner did. */
-function withPruning(files: Files, input: ToSourceInput): Files {
-  const { namespace, name } = input.former;
-  return edited(files, sourceFile(input), { kind: 'Source', namespace, name }, (document) => {
-    for (const key of [adoptFromAnnotation, pruneAfterAnnotation])
-      deleteField(document, ['metadata', 'annotations', key]);
-    if (prunesAfter(input)) document.setIn(['spec', 'prune'], true);
-  });
-}
-
-/** As the annotation says that the move was begun with. */
+/** From the annotation of the Source; it is set where the owner pruned when the move began. */
 function prunesAfter({ source, wanted, facts }: ToSourceInput): boolean {
   const of = (object: Placed['object'] | undefined) => object?.metadata.annotations?.[pruneAfterAnnotation];
   return (of(source?.object) ?? of(wanted) ?? of(facts?.source)) === 'true';
 }
 
-/** The Source as it is committed first. */
+/** The Source as it is committed first: it takes over the objects and does not prune yet. */
 export function firstSource(former: FormerOwner, spec: Source['spec'], prunes: boolean): Source {
   const annotations = {
     [adoptFromAnnotation]: formerOwnerText(former),

@@ -173,7 +173,7 @@ function revisionOf({ ref }: SourceSpec): string {
   return branch ?? tag ?? semver ?? commit ?? 'HEAD';
 }
 
-/** While the move is under way `prune` is off: what it was stands beside it. */
+/** During the move `prune` is off; the annotation says whether it was on. */
 function prunesAfter({ spec, metadata }: Source): { annotations?: Record<string, string> } {
   const prunes = spec.prune === true || metadata.annotations?.[pruneAfterAnnotation] === 'true';
   return prunes ? { annotations: { [pruneAfterAnnotation]: 'true' } } : {};

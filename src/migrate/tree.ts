@@ -5,10 +5,9 @@ import { isKustomization } from '../render/build/collect.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type Origin } from '../render/rendered-object.ts';
 import { decodeText } from '../render/yaml/documents.ts';
+import { writeYaml } from '../render/yaml/values.ts';
 import { readLocalFiles } from '../review/local-files.ts';
-import type { Connection } from '../server/connection.ts';
-import type { Rendering } from './comparison.ts';
-import { type Files, identityOf, listed, withObjects, withoutDocument } from './edit.ts';
+import { type Files, identityOf, listed, withoutDocument } from './edit.ts';
 
 /** An object of the tree, and where it is. */
 export interface Placed {
@@ -47,14 +46,14 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
   };
 }
 
-/** The files with one more that holds these objects, listed in the kustomization of its folder if that lists the file beside it. */
+/** The files with one more that holds these objects, listed in the kustomization of its folder if that lists `beside`, a file of the same folder. */
 export function withFileBeside(
   files: Files,
   file: string,
   objects: readonly KubernetesObject[],
   beside: string,
 ): Files {
-  const added = withObjects(files, file, objects);
+  const added = new Map([...files, [file, objects.map(writeYaml).join('---\n')]]);
   const kustomization = kustomizationBeside(files, file);
   return kustomization ? listed(added, kustomization, { entry: basename(file), beside }) : added;
 }
@@ -72,17 +71,6 @@ function kustomizationBeside(files: Files, file: string): string | undefined {
   return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
     .map((name) => join(dirname(file), name))
     .find((name) => files.has(name));
-}
-
-// What a move is asked of, and about.
-
-/** What is asked. */
-export interface MoveQuery {
-  readonly tool: 'flux' | 'argocd';
-  readonly path: string;
-  readonly isBack: boolean;
-  /** The cluster, and how Git is asked; undefined: nothing is read back. */
-  readonly cluster: ({ readonly connection: Connection } & Rendering) | undefined;
 }
 
 /** One thing to move, as far as the tree says it. */

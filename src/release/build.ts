@@ -6,7 +6,7 @@ import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
 import { pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
 import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
-import { type ConfigReference, configReferences, isTracked } from './refs.ts';
+import { configReferences, isTracked } from './refs.ts';
 import {
   digestedPart,
   type Release,
@@ -18,7 +18,7 @@ import {
 import type { CanaryPlan } from './select.ts';
 import { isExternalName, isKnative, isService, selectorOf } from './service-content.ts';
 
-/** The part of a Canary that shapes its releases. */
+/** The part of a Canary that its releases depend on. */
 export interface ReleaseCanary {
   metadata: { name: string; namespace?: string | undefined };
   spec: {
@@ -43,7 +43,7 @@ export interface ReleaseInput {
   tracksConfig?: boolean;
 }
 
-/** Why objects make no release. The message names object and field, never a value (S31). */
+/** Why there is no release. The message names object and field, never a value (S31). */
 interface ReleaseProblem {
   /** `Kind namespace/name` of the object to change. */
   object: string;
@@ -54,19 +54,33 @@ interface ReleaseProblem {
 
 type ReleaseResult = { ok: Release; problem?: never } | { ok?: never; problem: ReleaseProblem };
 
-/** The Release of one Canary at one commit. Throws RangeError when the key is too short; everything in Git that is wrong is a problem. */
+/** The Release of one Canary at one commit, or a problem of its objects in Git. Throws RangeError if the key is too short. */
 export function buildRelease(input: ReleaseInput): ReleaseResult {
   if (input.secretKey.length < 32) throw new RangeError('the cluster key must have at least 32 bytes');
   const { canary, target } = input;
-  const problem = problemOf(canary, target);
-  if (problem) return { problem };
+  const wrongTarget = targetProblem(target, canary.spec.service?.port);
+  if (wrongTarget) return { problem: { object: describe(target), ...wrongTarget } };
+  const wrongCanary = ignoreProblem(canary, target) ?? unknownPort(canary.spec.service, target);
+  if (wrongCanary) {
+    const { name, namespace } = canary.metadata;
+    const object = describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) });
+    return { problem: { object, ...wrongCanary } };
+  }
   const template = templateOf({ target });
   const references = input.tracksConfig === false || isKnative(target) ? [] : configReferences(template);
-  const inGit = references.map((reference) => findConfig(reference, input));
+  const inGit = references.map(({ kind, name }) =>
+    input.configs.find(
+      (object) =>
+        object.apiVersion === 'v1' &&
+        object.kind === kind &&
+        object.metadata.name === name &&
+        object.metadata.namespace === target.metadata.namespace,
+    ),
+  );
   const configs = inGit.filter((object) => object !== undefined).filter(isTracked);
   const configProblem = configs.map(dataProblem).find((found) => found !== undefined);
   if (configProblem) return { problem: configProblem };
-  // A Service that is the target has its own ports, and no Service is generated.
+  // If the target is a Service, it has its own ports, and no Service is generated.
   const ports = target.kind === 'Service' ? [] : servicePorts(canary.spec.service, template);
   const revisionIgnore = [...(canary.spec.revisionIgnore ?? [])];
   const digest = digestOf({
@@ -84,14 +98,16 @@ export function buildRelease(input: ReleaseInput): ReleaseResult {
     target,
     ports,
     configs,
-    liveConfigs: references.filter((_, index) => inGit[index] === undefined).map(withoutMount),
+    liveConfigs: references
+      .filter((_, index) => inGit[index] === undefined)
+      .map(({ kind, name, optional }) => ({ kind, name, optional })),
     origins: [...new Set(input.origins)].sort(),
     ...(configKey === undefined ? {} : { configKey }),
   };
   return { ok: revisionIgnore.length > 0 ? { ...release, revisionIgnore } : release };
 }
 
-/** A release in few words: what the rollout core decides with. */
+/** What the rollout core needs of a release. */
 interface ReleaseSummary {
   digest: string;
   commit: CommitInfo;
@@ -112,7 +128,7 @@ export function viewOf(release: Release): ReleaseSummary {
   };
 }
 
-/** Whether running pods mount tracked config as a volume, so that writing the copies reaches them before any new pod starts. */
+/** Whether running pods mount tracked config as a volume, so that a write to the copies reaches them before new pods start. */
 export function mountsConfig(release: Pick<Release, 'target' | 'configs' | 'liveConfigs'>): boolean {
   const tracked = new Set([
     ...release.configs.map((object) => `${object.kind}/${object.metadata.name}`),
@@ -122,31 +138,6 @@ export function mountsConfig(release: Pick<Release, 'target' | 'configs' | 'live
   return references.some(
     (reference) => reference.mounted && tracked.has(`${reference.kind}/${reference.name}`),
   );
-}
-
-function findConfig(reference: ConfigReference, input: ReleaseInput): KubernetesObject | undefined {
-  const { namespace } = input.target.metadata;
-  return input.configs.find((object) => {
-    const { metadata } = object;
-    const sameName = metadata.name === reference.name && metadata.namespace === namespace;
-    return sameName && object.kind === reference.kind && object.apiVersion === 'v1';
-  });
-}
-
-function withoutMount(reference: ConfigReference): Release['liveConfigs'][number] {
-  const { kind, name, optional } = reference;
-  return { kind, name, optional };
-}
-
-function problemOf(canary: ReleaseCanary, target: KubernetesObject): ReleaseProblem | undefined {
-  const found = targetProblem(target, canary.spec.service?.port);
-  if (found) return { object: describe(target), ...found };
-  const own = ignoreProblem(canary, target) ?? unknownPort(canary.spec.service, target);
-  return own && { object: describeCanary(canary), ...own };
-}
-
-function describeCanary({ metadata: { name, namespace } }: ReleaseCanary): string {
-  return describe({ apiVersion: '', kind: 'Canary', name, ...(namespace ? { namespace } : {}) });
 }
 
 function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): TargetProblem | undefined {
@@ -164,7 +155,7 @@ function ignoreProblem(canary: ReleaseCanary, target: KubernetesObject): TargetP
   };
 }
 
-/** The API server takes only strings here (and null, which it drops). */
+/** The API server accepts only strings here (and null, which it drops). */
 function dataProblem(object: KubernetesObject): ReleaseProblem | undefined {
   const fields = object.kind === 'Secret' ? ['data', 'stringData'] : ['data', 'binaryData'];
   for (const field of fields) {
@@ -179,10 +170,10 @@ function dataProblem(object: KubernetesObject): ReleaseProblem | undefined {
   return undefined;
 }
 
-/** What a release needs beside its plan. */
+/** A plan and what else its release needs. */
 interface PlanInput {
   plan: Extract<CanaryPlan, { state: 'release' }>;
-  /** The Canary that counts: the plan's own, or the one in the cluster when Git holds none. */
+  /** The plan's own Canary, or the one in the cluster if Git has none. */
   canary: ReleaseCanary;
   commit: CommitInfo;
   /** HMAC key of the cluster, at least 32 bytes. */
@@ -190,7 +181,7 @@ interface PlanInput {
   lineOf: LineOf;
 }
 
-/** The release of a plan, or the problem with file, line and field. Throws RangeError when the key is too short. */
+/** The release of a plan, or the problem with file, line and field. Throws RangeError if the key is too short. */
 export function releaseOfPlan(
   input: PlanInput,
 ): { ok: Release; problem?: never } | { ok?: never; problem: FileProblem } {
@@ -202,13 +193,13 @@ export function releaseOfPlan(
   if (!built.problem) return built;
   const { object, field, message } = built.problem;
   const entry = [plan.target, ...plan.configs].find((one) => describe(one.object) === object);
-  // A Canary that only the cluster has is told of at its target.
+  // A problem of a Canary that is not in Git is reported at its target.
   const origin = entry?.origin ?? plan.origin ?? plan.target.origin;
   const place = { file: origin.file, line: lineOf(origin, field) };
   return { problem: { ...place, field, message: `${object}: ${message}` } };
 }
 
-/** What is doubtful about a release of this plan, with file, line and field; nothing waits for it. */
+/** Warnings about a release of this plan, with file, line and field; they do not stop it. */
 export function releaseWarnings(
   { plan, canary, lineOf }: Pick<PlanInput, 'plan' | 'canary' | 'lineOf'>,
   release: Release,
@@ -219,7 +210,7 @@ export function releaseWarnings(
   return [{ file: origin.file, line: lineOf(origin, found.field), ...found }];
 }
 
-/** What is wrong with a target, and in which of its fields. */
+/** A problem of an object, and its field. */
 interface TargetProblem {
   readonly field: string;
   readonly message: string;
@@ -228,7 +219,7 @@ interface TargetProblem {
 /** Kinds with a pod template. */
 const workloadKinds = ['Deployment', 'DaemonSet', 'StatefulSet'];
 
-/** Why a target cannot be rolled out; undefined when it can. `port`: the one that the Canary's route sends requests to. */
+/** Why a target cannot be rolled out; undefined if it can. `port`: the one that the Canary's route sends requests to. */
 function targetProblem(target: KubernetesObject, port: number | undefined): TargetProblem | undefined {
   if (isService(target)) return serviceProblem(target, port);
   if (!workloadKinds.includes(target.kind) && !isKnative(target)) {
@@ -249,7 +240,7 @@ function targetProblem(target: KubernetesObject, port: number | undefined): Targ
   return { field: `spec.template.spec.containers[${nameless}].name`, message: 'the container has no name' };
 }
 
-/** The copies of a Service find pods by its selector alone; endpoints that somebody writes by hand have the name of the original. */
+/** The copies of a Service select pods only by its selector; endpoints that are written by hand have the name of the original. */
 function serviceProblem({ spec }: KubernetesObject, port: number | undefined): TargetProblem | undefined {
   if (isExternalName(spec)) return undefined;
   if (!selectorOf(spec))

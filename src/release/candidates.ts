@@ -18,21 +18,21 @@ export function canaryKey(canary: NamespacedName): string {
 /** Line of a field of a rendered object. */
 export type LineOf = (origin: Origin, field: string) => number;
 
-/** A Canary that one commit may have to plan for. */
+/** A Canary that may get a plan from one commit. */
 export interface Candidate {
   key: string;
   name: NamespacedName;
-  /** From Git, else from the cluster; undefined when only its previous release is known. */
+  /** From Git, else from the cluster; undefined: only its previous release is known. */
   object: KubernetesObject | undefined;
-  /** Undefined when the object is no valid Canary. */
+  /** Undefined: the object is not a valid Canary. */
   parsed: Canary | undefined;
-  /** Where it stands in Git. */
+  /** Its place in Git; undefined: it is not in Git. */
   origin: Origin | undefined;
-  /** What is wrong with it in Git. */
+  /** Problems of it in Git. */
   problems: FileProblem[];
 }
 
-/** The Canaries of the commit, of the cluster, and those that had a plan before; each once, Git first. */
+/** The Canaries of the commit, those of the cluster, and those that had a plan before; each once, from Git first. */
 export function candidatesOf(
   objects: readonly RenderedObject[],
   liveCanaries: readonly KubernetesObject[],
@@ -41,7 +41,7 @@ export function candidatesOf(
 ): Candidate[] {
   const all = [
     ...objects
-      .filter(({ object }) => isCanary(object))
+      .filter(({ object }) => object.kind === 'Canary' && object.apiVersion.startsWith('flagger.app/'))
       .map(({ object, origin }) => candidateOf(object, origin, lineOf)),
     ...liveCanaries.map((object) => candidateOf(object, undefined, lineOf)),
     ...[...previousKeys].map(unknownCandidate),
@@ -53,19 +53,19 @@ export function candidatesOf(
   return [...byKey.values()];
 }
 
-/** `objectKey` of the workload the Canary names; undefined when it names none. */
+/** `objectKey` of the Canary's target; undefined: it names none. */
 export function targetKey(candidate: Candidate): string | undefined {
   return referenceKey(candidate, 'targetRef');
 }
 
-/** `objectKey` of the scaler the Canary names; undefined when it names none. */
+/** `objectKey` of the Canary's scaler; undefined: it names none. */
 export function scalerKey(candidate: Candidate): string | undefined {
   return referenceKey(candidate, 'autoscalerRef');
 }
 
 /**
- * Problems of Canaries that name the same target, by the Canary's key. The one that was in the cluster first keeps it and has none; while
- * none is there, nobody can tell which is meant.
+ * Problems of Canaries with the same target, by the Canary's key. The one that was in the cluster first keeps the target and has no problem;
+ * if none is in the cluster, all have one.
  */
 export function sharedTargets(
   candidates: readonly Candidate[],
@@ -90,11 +90,11 @@ export function sharedTargets(
   return problems;
 }
 
-/** As the rollout tells who has a target (the older one, then by name); one that is being deleted gives it up. */
+/** The Canary that owns a target, as the rollout decides: the older one, then by name, without those that are being deleted. */
 function firstIn(same: readonly Candidate[], live: readonly KubernetesObject[]): Candidate | undefined {
-  const there = live.filter(({ metadata }) => !metadata.deletionTimestamp);
+  const existing = live.filter(({ metadata }) => !metadata.deletionTimestamp);
   const created = (key: string) => {
-    const object = there.find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key);
+    const object = existing.find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key);
     return object && (object.metadata.creationTimestamp ?? '');
   };
   const order = same
@@ -104,7 +104,7 @@ function firstIn(same: readonly Candidate[], live: readonly KubernetesObject[]):
   return order.sort((a, b) => (a.rank < b.rank ? -1 : 1))[0]?.candidate;
 }
 
-/** A problem with a field of a Canary; without a line when the Canary is not in Git. */
+/** A problem with a field of a Canary; without a line if the Canary is not in Git. */
 export function canaryProblem(
   candidate: Pick<Candidate, 'origin'>,
   field: string,
@@ -144,11 +144,7 @@ function unknownCandidate(key: string): Candidate {
   };
 }
 
-function isCanary(object: KubernetesObject): boolean {
-  return object.kind === 'Canary' && object.apiVersion.startsWith('flagger.app/');
-}
-
-/** Read from the object as it came, so that the target of a Canary that is not valid is known all the same. */
+/** Read from the unparsed object, so that the target of an invalid Canary is known, too. */
 function referenceKey(candidate: Candidate, field: 'targetRef' | 'autoscalerRef'): string | undefined {
   const reference = recordOf(recordOf(candidate.object?.spec)[field]);
   const apiVersion = textOf(reference.apiVersion);

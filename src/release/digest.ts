@@ -4,47 +4,43 @@ import { canonicalJson, fromEntries, pointerSteps, recordOf, textOf, withoutPath
 import type { ServicePort } from './release.ts';
 import type { ServiceContent } from './service-content.ts';
 
-/** Everything that makes a release what it is (design section 3). Replicas, strategy and labels of the workload are not among it. */
+/** Everything that identifies a release (design section 3); not replicas, strategy and labels of the workload. */
 interface DigestInput {
-  /** Of a target with pods. */
+  /** If the target has pods. */
   template?: PodTemplate | undefined;
-  /** Of a target of kind Service. */
+  /** If the target is a Service. */
   service?: ServiceContent | undefined;
   ports: readonly ServicePort[];
   /** Tracked ConfigMaps and Secrets; their order does not matter. */
   configs: readonly KubernetesObject[];
-  /** JSON pointers into the target, left out: below `/spec/template/`, of a Service below `/spec/`. */
+  /** JSON pointers to ignored fields of the target: below `/spec/template/`, of a Service below `/spec/`. */
   revisionIgnore: readonly string[];
-  /** Key of the cluster: values of Secrets enter only as HMAC, so that nobody can guess them from a digest. */
+  /** Key of the cluster: values of Secrets enter only as HMAC, so that they cannot be guessed from a digest. */
   secretKey: Uint8Array;
 }
 
-/** Version of the rules below. Changing any of them means a new prefix; older digests are then re-baselined, not rolled out. */
+/** Version of the rules below. A change of any rule needs a new version; older digests are then replaced without a rollout. */
 const version = 'v1';
 
-/** Identity of a release: `v1:` and 64 hex digits. Throws TypeError when the input holds what JSON cannot say. */
+/** Identity of a release: `v1:` and 64 hex digits. Throws TypeError if the input is not JSON. */
 export function digestOf(input: DigestInput): string {
+  const { template, service, revisionIgnore } = input;
+  let target: unknown = { spec: service ?? { template } };
+  for (const pointer of revisionIgnore) target = withoutPath(target, pointerSteps(pointer) ?? []);
+  const spec = recordOf(recordOf(target).spec);
   const body = canonicalJson({
-    ...effective(input),
+    ...(service ? { service: spec } : { template: spec.template }),
     ports: input.ports,
     configs: input.configs.map((object) => configEntry(object, input.secretKey)).sort(byKindAndName),
   });
   return `${version}:${createHash('sha256').update(body).digest('hex')}`;
 }
 
-/** Stands for the content of tracked config, as it enters a digest: 16 hex digits. Undefined without any. */
+/** Hash of the content of tracked config, as in a digest: 16 hex digits. Undefined: there is none. */
 export function configKeyOf(configs: readonly KubernetesObject[], secretKey: Uint8Array): string | undefined {
   if (configs.length === 0) return undefined;
   const body = canonicalJson(configs.map((object) => configEntry(object, secretKey)).sort(byKindAndName));
   return createHash('sha256').update(body).digest('hex').slice(0, 16);
-}
-
-/** What is rolled out without what `revisionIgnore` names; the pointers lead into the target as it is in Git. */
-function effective({ template, service, revisionIgnore }: DigestInput): Record<string, unknown> {
-  let target: unknown = { spec: service ?? { template } };
-  for (const pointer of revisionIgnore) target = withoutPath(target, pointerSteps(pointer) ?? []);
-  const spec = recordOf(recordOf(target).spec);
-  return service ? { service: spec } : { template: spec.template };
 }
 
 interface ConfigEntry {
@@ -54,15 +50,15 @@ interface ConfigEntry {
 }
 
 function configEntry(object: KubernetesObject, secretKey: Uint8Array): ConfigEntry {
-  const content = object.kind === 'Secret' ? secretContent(object, secretKey) : configMapContent(object);
-  return { kind: object.kind, name: object.metadata.name, content };
+  const { kind, metadata, data, binaryData } = object;
+  const content =
+    kind === 'Secret'
+      ? secretContent(object, secretKey)
+      : { data: recordOf(data), binaryData: recordOf(binaryData) };
+  return { kind, name: metadata.name, content };
 }
 
-function configMapContent(object: KubernetesObject): unknown {
-  return { data: recordOf(object.data), binaryData: recordOf(object.binaryData) };
-}
-
-/** `stringData` is write-only sugar over `data`: the API server merges it, so moving a value between them is no change. */
+/** The API server merges `stringData` into `data`, so that a value moved between them is no change. */
 function secretContent(object: KubernetesObject, secretKey: Uint8Array): string {
   const plain = texts(object.stringData).map(([key, value]) => {
     return [key, Buffer.from(value).toString('base64')] as const;

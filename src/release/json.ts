@@ -1,5 +1,5 @@
+/** Reading of unvalidated JSON: manifests may have any value anywhere. */
 import { isRecord } from '../api/json.ts';
-/** Reading of JSON whose shape nobody has checked: manifests may hold anything anywhere. */
 
 /** The value if it is a JSON object, else an empty one. */
 export function recordOf(value: unknown): Record<string, unknown> {
@@ -22,8 +22,8 @@ export function numberOf(value: unknown): number | undefined {
 }
 
 /**
- * JSON with sorted keys (by UTF-16 code unit) and no white space: equal text means equal meaning. Fields that are undefined are left out,
- * `-0` is `0`. Throws TypeError for what JSON cannot say (functions, bigint, NaN, infinity).
+ * JSON with sorted keys (by UTF-16 code unit) and no white space: equal values have equal text. Undefined fields are left out, `-0` is `0`.
+ * Throws TypeError for values that are not JSON (functions, bigint, NaN, infinity).
  */
 export function canonicalJson(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`;
@@ -40,7 +40,7 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
-/** The steps of a JSON pointer (RFC 6901), or undefined if it is none. The pointer to the whole document has no steps. */
+/** The steps of a JSON pointer (RFC 6901); undefined: it is not valid. The pointer to the whole document has no steps. */
 export function pointerSteps(pointer: string): string[] | undefined {
   if (pointer === '') return [];
   if (!pointer.startsWith('/') || /~(?![01])/.test(pointer)) return undefined;

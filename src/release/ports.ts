@@ -3,7 +3,7 @@ import { numberOf, recordOf, recordsOf, textOf } from './json.ts';
 import { type Release, type ServicePort, templateOf } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 
-/** What `spec.service` of a Canary says about ports. */
+/** The ports in `spec.service` of a Canary. */
 export interface ServicePortSpec {
   port: number;
   portName?: string | undefined;
@@ -12,23 +12,25 @@ export interface ServicePortSpec {
   portDiscovery?: boolean | undefined;
 }
 
-/** Sidecars whose ports are no part of the application. */
+/** Sidecars whose ports do not belong to the application. */
 const sidecars = new Set(['istio-proxy', 'envoy']);
 
 /**
  * Ports of the generated Services: the Canary's own first, then, with portDiscovery, every other container port of the template in the
- * order of the manifest (flagger-behaviour 2.9). Unlike Flagger, a discovered port keeps its protocol, and a name that is taken is
- * replaced by `tcp-<container>-<index>`. Empty when the Canary has no `spec.service`.
+ * order of the manifest (flagger-behaviour 2.9). Unlike Flagger, a discovered port keeps its protocol, and a duplicate name is replaced by
+ * `tcp-<container>-<index>`. Empty if the Canary has no `spec.service`.
  */
 export function servicePorts(service: ServicePortSpec | undefined, template: PodTemplate): ServicePort[] {
   if (!service) return [];
   const ports = [firstPort(service)];
   if (service.portDiscovery !== true) return ports;
+  const target = explicitTarget(service) ?? service.port;
   for (const port of containerPorts(template)) {
-    const known = ports.some((other) => other.port === port.port && other.protocol === port.protocol);
-    if (known || isCovered(service, port)) continue;
-    const free = port.name !== undefined && !ports.some((other) => other.name === port.name);
-    const name = free && port.name !== undefined ? port.name : port.fallbackName;
+    const isKnown = ports.some((other) => other.port === port.port && other.protocol === port.protocol);
+    const isTarget = typeof target === 'number' ? port.port === target : port.name === target;
+    if (isKnown || isTarget) continue;
+    const isFree = port.name !== undefined && !ports.some((other) => other.name === port.name);
+    const name = isFree && port.name !== undefined ? port.name : port.fallbackName;
     ports.push({ name, protocol: port.protocol, port: port.port, targetPort: port.port });
   }
   return ports;
@@ -57,11 +59,6 @@ function explicitTarget(service: ServicePortSpec): number | string | undefined {
   return target === undefined || String(target) === '0' || target === '' ? undefined : target;
 }
 
-function isCovered(service: ServicePortSpec, port: ContainerPort): boolean {
-  const target = explicitTarget(service) ?? service.port;
-  return typeof target === 'number' ? port.port === target : port.name === target;
-}
-
 function containerPorts(template: PodTemplate): ContainerPort[] {
   return recordsOf(template.spec.containers).flatMap((container) => {
     if (sidecars.has(String(container.name))) return [];
@@ -74,21 +71,21 @@ function containerPorts(template: PodTemplate): ContainerPort[] {
   });
 }
 
-// What a pod template says of the ports that its containers listen on, beside the ports that a Service sends requests to (ADR 32).
+// Ports that a pod template declares, compared with the ports that a Service sends requests to (ADR 32).
 
-/** A port as a container declares it. */
+/** A port that a container declares. */
 interface DeclaredPort {
   readonly name: string | undefined;
   readonly protocol: string;
   readonly port: number;
 }
 
-/** Ports of all containers, in the order in which the endpoint controller looks a name up: sidecars that are init containers come last. */
+/** Ports of all containers, in the order in which the endpoint controller resolves a name: sidecars that are init containers come last. */
 export function declaredPorts({ spec }: PodTemplate): DeclaredPort[] {
   return containersOf(spec).flatMap(portsOf);
 }
 
-/** Names that no container's port has: no pod would ever be an endpoint of such a port. */
+/** Names without a container port: no pod would ever be an endpoint of such a port. */
 function unknownNames(template: PodTemplate, ports: readonly TargetPort[]): string[] {
   const declared = declaredPorts(template);
   return ports.flatMap(({ targetPort, protocol = 'TCP' }) =>
@@ -100,8 +97,8 @@ function unknownNames(template: PodTemplate, ports: readonly TargetPort[]): stri
 }
 
 /**
- * Numbers that neither a port nor a probe of the template names. Kubernetes takes a declared port for information only, so that somebody may
- * listen there all the same; undefined where none is declared, and nothing can be compared.
+ * Numbers that neither a port nor a probe of the template names. To Kubernetes a declared port is only information, so that a container may
+ * listen there all the same. Undefined: the template declares no port to compare with.
  */
 export function undeclaredPorts(template: PodTemplate, ports: readonly TargetPort[]): number[] | undefined {
   const declared = declaredPorts(template);
@@ -115,7 +112,7 @@ export function undeclaredPorts(template: PodTemplate, ports: readonly TargetPor
   );
 }
 
-/** Where a Service sends the requests of one of its ports. */
+/** A port of a Service and its target. */
 interface TargetPort {
   readonly port: number;
   /** Default: the port itself. */
@@ -124,17 +121,17 @@ interface TargetPort {
 }
 
 /** Ports for people: `http (8080), 9090`; `none` without any. */
-function portWords(template: PodTemplate): string {
-  const words = declaredPorts(template).map(({ name, port, protocol }) => {
+function describePorts(template: PodTemplate): string {
+  const ports = declaredPorts(template).map(({ name, port, protocol }) => {
     const number = protocol === 'TCP' ? String(port) : `${port}/${protocol}`;
     return name === undefined ? number : `${name} (${number})`;
   });
-  const shown = words.slice(0, mostShown).join(', ');
-  if (words.length === 0) return 'none';
-  return words.length > mostShown ? `${shown} and ${words.length - mostShown} more` : shown;
+  const shown = ports.slice(0, mostShown).join(', ');
+  if (ports.length === 0) return 'none';
+  return ports.length > mostShown ? `${shown} and ${ports.length - mostShown} more` : shown;
 }
 
-/** What is said in one sentence. */
+/** Ports that a message lists. */
 const mostShown = 8;
 
 type Container = Record<string, unknown>;
@@ -152,7 +149,7 @@ function portsOf(container: Container): DeclaredPort[] {
   });
 }
 
-/** A pod that is ready answers its probes: somebody listens there. */
+/** Ports of probes: a ready pod answers them, so that a container listens there. */
 function probedPorts(container: Container): number[] {
   const own = portsOf(container);
   return ['readinessProbe', 'livenessProbe', 'startupProbe'].flatMap((probe) => {
@@ -165,15 +162,15 @@ function probedPorts(container: Container): number[] {
   });
 }
 
-// Ports that a Canary's Services would send requests to, beside what the template says of its ports (ADR 32).
+// Findings about the ports of a Canary's Services (ADR 32).
 
-/** What is to be said of a field of the Canary. */
+/** A finding about a field of the Canary. */
 interface PortFinding {
   readonly field: string;
   readonly message: string;
 }
 
-/** A name that the template lacks: no pod of it would ever get a request. */
+/** The target port is a name that the template does not have: no pod would ever get a request. */
 export function unknownPort(
   service: ServicePortSpec | undefined,
   target: KubernetesObject,
@@ -184,11 +181,11 @@ export function unknownPort(
   if (name === undefined) return undefined;
   return {
     field: 'spec.service.targetPort',
-    message: `"${name}" is not the name of a TCP port of ${describe(target)}, so its pods would get no requests (its ports: ${portWords(template)}); use one of them, or the number`,
+    message: `"${name}" is not the name of a TCP port of ${describe(target)}, so its pods would get no requests (its ports: ${describePorts(template)}); use one of them, or the number`,
   };
 }
 
-/** A number that the template does not name, and what may come of it: whether somebody listens there nobody can tell. */
+/** The target port is a number that the template does not name: it is unknown whether a container listens there. */
 export function undeclaredPort(
   service: ServicePortSpec | undefined,
   { target, ports }: Pick<Release, 'target' | 'ports'>,
@@ -199,6 +196,6 @@ export function undeclaredPort(
   if (number === undefined) return undefined;
   return {
     field: service?.targetPort === undefined ? 'spec.service.port' : 'spec.service.targetPort',
-    message: `sends requests to port ${number}, which no container of ${describe(target)} declares and no probe checks (its ports: ${portWords(template)}); if nothing listens there, every request fails while the endpoints are ready. Declare the port, or better check it with a readinessProbe`,
+    message: `sends requests to port ${number}, which no container of ${describe(target)} declares and no probe checks (its ports: ${describePorts(template)}); if nothing listens there, every request fails while the endpoints are ready. Declare the port, or better check it with a readinessProbe`,
   };
 }

@@ -8,15 +8,15 @@ import type { CommitInfo } from '../api/observed.ts';
 import { shorten } from '../api/text.ts';
 import { digestOf } from './digest.ts';
 import { canonicalJson, recordOf, textOf } from './json.ts';
-import { digestedPart, type Release, settingsOf, type WorkloadSettings } from './release.ts';
+import { digestedPart, type Release, settingsOf, strategyField, type WorkloadSettings } from './release.ts';
 import { isService } from './service-content.ts';
 
 /** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
 export const recordType = 'holdfast.dev/release';
 
 /**
- * Annotations of a record's first Secret. Its data is immutable; these may change: when and in which order the release proved itself, which commit carries it
- * now, and the settings that replace those in the bytes.
+ * Annotations of a record's first Secret. Its data is immutable; these may change: when and in which order the release was proven, the newest
+ * commit with it, and the settings that replace those in the bytes.
  */
 export const recordAnnotations = {
   digest: 'holdfast.dev/digest',
@@ -35,9 +35,9 @@ export interface DecodedRecord {
   release: Release;
   /** Name of the first Secret; the record's name. */
   name: string;
-  /** The newest commit that carries this release. */
+  /** The newest commit with this release. */
   commit: CommitInfo;
-  /** RFC 3339; undefined while the release has not proven itself. */
+  /** RFC 3339; undefined: the release is not proven. */
   promotedTime: string | undefined;
   /** Settings to apply with it, newer than those in `release.target`. */
   settings: WorkloadSettings;
@@ -46,39 +46,42 @@ export interface DecodedRecord {
 type EncodeResult = { ok: KubernetesObject[]; problem?: never } | { ok?: never; problem: string };
 type DecodeResult = { ok: DecodedRecord; problem?: never } | { ok?: never; problem: string };
 
-/** What may be stamped on a record after its bytes were written. */
+/** The annotations that may be set after the bytes were written. */
 export interface RecordStamp {
   promotedTime?: string | undefined;
-  /** Which release of the Canary in a row this is that proved itself, from 1. */
+  /** The number of this release among the proven ones of the Canary, from 1. */
   sequence?: number | undefined;
   commit?: CommitInfo | undefined;
   settings?: WorkloadSettings | undefined;
 }
 
-/** Name of the record of a digest: the same for the same canary and digest, at most 63 characters with the suffix of a part. */
+/** Name of the record of a canary and digest; with the suffix of a part at most 63 characters. */
 export function recordName(canary: { namespace: string; name: string }, digest: string): string {
   const id = shortHash(`${canary.namespace}/${canary.name} ${digest}`, 16);
   return `holdfast-${shortName(canary.name, 30)}-${id}`;
 }
 
-/** The number in the annotations of a record; undefined where there is none, or none of ours. */
+/** The sequence in the annotations of a record; undefined: there is none, or it is not valid. */
 export function sequenceIn(annotations: Record<string, string>): number | undefined {
   const text = annotations[recordAnnotations.sequence] ?? '';
   return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
 }
 
-/** Labels that select every record of a canary (its parts included). */
+/** Labels that select every record of a canary, its parts included. */
 export function recordLabels(canaryName: string): Record<string, string> {
   return { [canaryLabel]: labelValue(canaryName), [labelRecord]: 'release' };
 }
 
 /**
  * The Secrets that keep a release, first part first. Write the others before the first: a record without its first part does not exist.
- * No owner, so that they outlive the Canary. Refused when its JSON is larger than 8 MiB.
+ * They have no owner, so that they outlive the Canary. A problem if its JSON is larger than 8 MiB.
  */
 export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeResult {
-  const packed = packRelease(release);
-  if (!packed) return { problem: recordTooLarge(release) ?? 'the release cannot be kept' };
+  const json = recordJson(release);
+  if (json.length > limits.recordBytes) return { problem: describeSize(release, json.length) };
+  const packed = gzipSync(json, { level: 9 });
+  // Equal releases give equal bytes: byte 9 of a gzip header names the operating system, and 255 is "unknown".
+  packed[9] = 255;
   const count = Math.max(1, Math.ceil(packed.length / limits.recordPartBytes));
   const parts = Array.from({ length: count }, (_, index) => {
     return partOf(
@@ -93,7 +96,7 @@ export function encodeRecord(release: Release, stamp: RecordStamp = {}): EncodeR
   return { ok: [{ ...first, metadata: { ...first.metadata, annotations } }, ...rest] };
 }
 
-/** The annotations a record has with this stamp; for the patch that proves a release or moves its commit or settings. */
+/** The annotations of a record with this stamp; for the patch that marks a release as proven or changes its commit or settings. */
 export function stampAnnotations(release: Release, stamp: RecordStamp): Record<string, string> {
   const commit = stamp.commit ?? release.commit;
   const settings = stamp.settings ?? settingsOf(release.target);
@@ -111,7 +114,7 @@ export function stampAnnotations(release: Release, stamp: RecordStamp): Record<s
 
 /**
  * Reads a record back and checks it: the digest is computed again from the bytes (S10). `secrets`: its parts in any order. Without the key
- * of the cluster, bytes and digest are not compared: enough to look at, never to write from.
+ * of the cluster bytes and digest are not compared: such a record may be shown, but nothing may be written from it.
  */
 export function decodeRecord(
   secrets: readonly KubernetesObject[],
@@ -130,14 +133,15 @@ export function decodeRecord(
   const unpacked = unpackRelease(joined);
   if (unpacked.problem !== undefined) return refused(unpacked.problem);
   const release = unpacked.ok;
-  if (secretKey && recomputed(release, secretKey) !== gitPart(release.digest)) {
+  if (secretKey && digestOfBytes(release, secretKey) !== gitPart(release.digest)) {
     return refused(
       'its bytes do not match its digest (it was altered, or the key of this cluster was replaced)',
     );
   }
   if (recordOf(first.metadata.annotations)[recordAnnotations.digest] !== release.digest)
     return refused(`its annotation ${recordAnnotations.digest} does not match its content`);
-  if (!hasLabels(first, recordLabels(release.canary.name)))
+  const labels = Object.entries(recordLabels(release.canary.name));
+  if (labels.some(([key, value]) => first.metadata.labels?.[key] !== value))
     return refused(
       `its labels are not ${canaryLabel}=${release.canary.name} and ${labelRecord}=release any more`,
     );
@@ -173,7 +177,7 @@ function partOf(release: Release, index: number, bytes: Uint8Array): KubernetesO
   };
 }
 
-/** All bytes in order, or what is missing. */
+/** All bytes in order, or what is wrong with the parts. */
 function joinParts(first: KubernetesObject, secrets: readonly KubernetesObject[]): Buffer | string {
   const count = Number(recordOf(first.metadata.annotations)[recordAnnotations.parts]);
   const most = Math.ceil(limits.recordBytes / limits.recordPartBytes);
@@ -188,11 +192,7 @@ function joinParts(first: KubernetesObject, secrets: readonly KubernetesObject[]
   return Buffer.concat(chunks);
 }
 
-function hasLabels(secret: KubernetesObject, wanted: Record<string, string>): boolean {
-  return Object.entries(wanted).every(([key, value]) => secret.metadata.labels?.[key] === value);
-}
-
-function recomputed(release: Release, secretKey: Uint8Array): string | undefined {
+function digestOfBytes(release: Release, secretKey: Uint8Array): string | undefined {
   const { target, ports, configs, revisionIgnore = [] } = release;
   try {
     return digestOf({ ...digestedPart(target), ports, configs, revisionIgnore, secretKey });
@@ -212,43 +212,28 @@ function stampedCommit(annotations: Record<string, unknown>, release: Release): 
   };
 }
 
-function stampedSettings(annotations: Record<string, unknown>, release: Release): WorkloadSettings {
+function stampedSettings(annotations: Record<string, unknown>, { target }: Release): WorkloadSettings {
   try {
     const settings: unknown = JSON.parse(String(annotations[recordAnnotations.settings]));
-    if (isRecord(settings)) return settingsOf({ ...release.target, spec: fromSettings(settings, release) });
+    // Read as a manifest is, so that an edited annotation cannot add other fields.
+    if (isRecord(settings)) {
+      const { strategy, ...numbers } = settings;
+      return settingsOf({ ...target, spec: { ...numbers, [strategyField(target.kind)]: strategy } });
+    }
   } catch {
-    return settingsOf(release.target);
+    return settingsOf(target);
   }
-  return settingsOf(release.target);
+  return settingsOf(target);
 }
 
-/** Through the same reader as a manifest, so that an edited annotation cannot bring in other fields. */
-function fromSettings(settings: Record<string, unknown>, release: Release): Record<string, unknown> {
-  const { strategy, ...numbers } = settings;
-  return release.target.kind === 'Deployment'
-    ? { ...numbers, strategy }
-    : { ...numbers, updateStrategy: strategy };
-}
-
-/** Layout of the JSON in a record; another one is refused, not guessed. */
+/** Version of the JSON in a record; any other one is refused. */
 const layout = 1;
 
-/** The release as gzip of canonical JSON: equal releases give equal bytes. Undefined when it is larger than can be kept. */
-function packRelease(release: Release): Buffer | undefined {
-  const json = Buffer.from(canonicalJson({ layout, release }));
-  if (json.length > limits.recordBytes) return undefined;
-  const packed = gzipSync(json, { level: 9 });
-  // Byte 9 names the operating system in a gzip header; 255 is "unknown".
-  packed[9] = 255;
-  return packed;
+function recordJson(release: Release): Buffer {
+  return Buffer.from(canonicalJson({ layout, release }));
 }
 
-/** Bytes of a release as a record would hold it, before compression. */
-function releaseBytes(release: Release): number {
-  return Buffer.byteLength(canonicalJson({ layout, release }));
-}
-
-/** The release in a record's bytes, or why they hold none. The reason never quotes the content (S31). */
+/** The release in a record's bytes, or why there is none. The reason never quotes the content (S31). */
 function unpackRelease(
   packed: Uint8Array,
 ): { ok: Release; problem?: never } | { ok?: never; problem: string } {
@@ -278,25 +263,24 @@ function isRelease(value: unknown): value is Release {
   return [ports, liveConfigs, origins].every((list) => Array.isArray(list));
 }
 
-/** Why a release cannot be kept: its size and its biggest object by name. Undefined when it can. */
+/** Why a release cannot be kept: its size and its biggest object by name. Undefined if it can. */
 export function recordTooLarge(release: Release): string | undefined {
-  const bytes = releaseBytes(release);
-  if (bytes <= limits.recordBytes) return undefined;
+  const bytes = recordJson(release).length;
+  return bytes > limits.recordBytes ? describeSize(release, bytes) : undefined;
+}
+
+function describeSize(release: Release, bytes: number): string {
   const [biggest] = [release.target, ...release.configs]
-    .map((object) => ({ object, size: sizeOf(object) }))
+    .map((object) => ({ object, size: Buffer.byteLength(JSON.stringify(object)) }))
     .sort((left, right) => right.size - left.size);
   const { namespace, name } = release.canary;
   const about = biggest ? `, ${inMebibytes(biggest.size)} of it ${describe(biggest.object)}` : '';
   return `the release of Canary ${namespace}/${name} has ${inMebibytes(bytes)}${about}; no more than ${inMebibytes(limits.recordBytes)} can be stored for a rollback: remove large ConfigMaps or Secrets from its pod template`;
 }
 
-function sizeOf(object: KubernetesObject): number {
-  return Buffer.byteLength(JSON.stringify(object));
-}
-
 function inMebibytes(bytes: number): string {
   return `${(bytes / 1024 / 1024).toFixed(1)} MiB`;
 }
 
-/** What a Secret holds: `release` or `rejections`. */
+/** Label of our Secrets by their content: `release` or `rejections`. */
 export const labelRecord = 'holdfast.dev/record';

@@ -14,7 +14,7 @@ export interface ConfigReference {
 /** Annotation by which an object of several workloads opts out of tracking: any value that starts with `disable`, as in Flagger. */
 const trackingAnnotation = 'flagger.app/config-tracking';
 
-/** Our own word for it: the primary's copy of a config that is not in Git follows it at once, and a change starts no release. */
+/** Our own annotation: the primary's copy of a config outside Git is updated at once, and a change starts no release. */
 const followAnnotation = 'holdfast.dev/config-tracking';
 
 /** Secret types that are tracked, as in Flagger; others belong to their own controllers (service account tokens, Helm, ...). */
@@ -26,8 +26,8 @@ const trackedSecretTypes = new Set([
 ]);
 
 /**
- * ConfigMaps and Secrets that volumes, projected volumes, env and envFrom of containers and init containers name, sorted by kind and name
- * (flagger-compatible set). A name that one place needs and another may miss is needed.
+ * ConfigMaps and Secrets of volumes, projected volumes, env and envFrom of containers and init containers, sorted by kind and name (as
+ * Flagger). A name that is optional in one place and required in another is required.
  */
 export function configReferences(template: PodTemplate): ConfigReference[] {
   const spec = recordOf(template.spec);

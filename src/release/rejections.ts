@@ -14,7 +14,7 @@ export interface Rejection {
   digest: string;
   commit: string;
   reason: string;
-  /** What was diagnosed, as in the table of causes; undefined where only checks said so. */
+  /** The cause by the table of causes; undefined: only checks failed. */
   cause?: string | undefined;
   /** RFC 3339. */
   time: string;
@@ -36,7 +36,7 @@ export function encodeRejections(
     .filter((rejection) => !seen.has(rejection.digest) && seen.add(rejection.digest))
     .slice(0, limits.rejectedDigests)
     .map((rejection) =>
-      known({ ...rejection, reason: shorten(rejection.reason, limits.conditionMessageCharacters) }),
+      ownFields({ ...rejection, reason: shorten(rejection.reason, limits.conditionMessageCharacters) }),
     );
   return {
     apiVersion: 'v1',
@@ -51,7 +51,7 @@ export function encodeRejections(
   };
 }
 
-/** The rejections in the Secret. Undefined when it is not one of ours or damaged: then nothing is known, which is not "nothing is rejected". */
+/** The rejections in the Secret. Undefined if it is not ours or is damaged: the rejections are unknown, which is not the same as none. */
 export function decodeRejections(secret: KubernetesObject): Rejection[] | undefined {
   const text = textOf(recordOf(secret.data).rejections);
   if (secret.type !== rejectionsType || text === undefined) return undefined;
@@ -61,11 +61,11 @@ export function decodeRejections(secret: KubernetesObject): Rejection[] | undefi
   } catch {
     return undefined;
   }
-  return Array.isArray(list) && list.every(isRejection) ? list.map(known) : undefined;
+  return Array.isArray(list) && list.every(isRejection) ? list.map(ownFields) : undefined;
 }
 
-/** Its own fields and no others. */
-function known({ digest, commit, reason, cause, time }: Rejection): Rejection {
+/** Only the fields of a rejection. */
+function ownFields({ digest, commit, reason, cause, time }: Rejection): Rejection {
   return { digest, commit, reason, time, ...(typeof cause === 'string' ? { cause } : {}) };
 }
 

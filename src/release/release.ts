@@ -16,26 +16,26 @@ export interface ServicePort {
 }
 
 /**
- * What Git says about one Canary's workload at one commit: everything that is rolled out, and comes back, together (design section 3).
- * `target` and `configs` are the rendered objects as in Git, namespace filled in.
+ * One Canary's workload at one commit: everything that is rolled out and reverted together (design section 3). `target` and `configs` are the
+ * rendered objects as in Git, with their namespace.
  */
 export interface Release {
-  /** `v1:` + sha256, see digest.ts, and what stands for `liveConfigs`: identity of the release; never the commit. */
+  /** Identity of the release: `v1:` + sha256 (see digest.ts), and a hash of `liveConfigs`; does not depend on the commit. */
   digest: string;
   commit: CommitInfo;
   canary: { namespace: string; name: string };
   target: KubernetesObject;
   /** Ports of the generated Services: the Canary's first, then discovered ones. */
   ports: ServicePort[];
-  /** ConfigMaps and Secrets the template names that come from Git. */
+  /** ConfigMaps and Secrets of the template that are in Git. */
   configs: KubernetesObject[];
-  /** Tracked names the template needs that are not in Git; they are copied from the cluster. */
+  /** Tracked ones that are not in Git; they are copied from the cluster. */
   liveConfigs: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional: boolean }>;
-  /** Stands for the content of `configs`, 16 hex digits; absent without any. */
+  /** Hash of the content of `configs`, 16 hex digits; absent: there are none. */
   configKey?: string;
   /** Files of the repository this release was read from (sorted, unique), as `path:line` of each object. */
   origins: string[];
-  /** JSON pointers below `/spec/template/`, of a Service below `/spec/`, that are no part of the digest; absent: none. */
+  /** JSON pointers below `/spec/template/`, of a Service below `/spec/`, that are not part of the digest; absent: none. */
   revisionIgnore?: string[];
 }
 
@@ -48,19 +48,19 @@ export interface WorkloadSettings {
   revisionHistoryLimit?: number;
 }
 
-/** The release with what stands for the content of its `liveConfigs` in its digest; undefined takes that out. */
+/** The release with this hash of its `liveConfigs` in its digest; undefined removes the hash. */
 export function withLivePart(release: Release, live: string | undefined): Release {
   const digest = gitPart(release.digest);
   return { ...release, digest: live === undefined ? digest : `${digest}+${live}` };
 }
 
-/** The pod template of a release's target; one without containers where the target has none, as a Service. */
+/** The pod template of a release's target; one without containers if the target has none, as a Service. */
 export function templateOf({ target }: { readonly target: KubernetesObject }): PodTemplate {
   const { template } = (target.spec ?? {}) as { template?: PodTemplate };
   return template ?? { spec: { containers: [] } };
 }
 
-/** What of a target is rolled out, as it enters the digest: its pod template, or of a Service who gets a request. */
+/** The part of a target that is rolled out and in the digest: its pod template, or the content of a Service. */
 export function digestedPart(target: KubernetesObject): {
   readonly template?: PodTemplate;
   readonly service?: ServiceContent;
@@ -69,7 +69,6 @@ export function digestedPart(target: KubernetesObject): {
   return { template: templateOf({ target }) };
 }
 
-/** Where each setting stands in the spec; a DaemonSet and a StatefulSet call their strategy `updateStrategy`. */
 const numberSettings = [
   'replicas',
   'minReadySeconds',
@@ -77,7 +76,7 @@ const numberSettings = [
   'revisionHistoryLimit',
 ] as const;
 
-/** The settings a target's manifest asks for; what it does not mention is absent. */
+/** The settings in a target's manifest; those that it does not have are absent. */
 export function settingsOf(target: KubernetesObject): WorkloadSettings {
   const spec = recordOf(target.spec);
   const settings: WorkloadSettings = {};
@@ -95,7 +94,7 @@ export function settingsKey(settings: WorkloadSettings): string {
   return createHash('sha256').update(canonicalJson(settings)).digest('hex').slice(0, 16);
 }
 
-/** A copy of the target with exactly these settings: those that are absent are taken out. */
+/** A copy of the target with exactly these settings: absent ones are removed. */
 export function withSettings(target: KubernetesObject, settings: WorkloadSettings): KubernetesObject {
   const { strategy, ...numbers } = settings;
   const field = strategyField(target.kind);
@@ -105,6 +104,7 @@ export function withSettings(target: KubernetesObject, settings: WorkloadSetting
   return { ...target, spec: fromEntries([...kept, ...added]) };
 }
 
-function strategyField(kind: string): string {
+/** The field of the strategy in the spec: a DaemonSet and a StatefulSet have `updateStrategy`. */
+export function strategyField(kind: string): string {
   return kind === 'Deployment' ? 'strategy' : 'updateStrategy';
 }

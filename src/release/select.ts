@@ -23,29 +23,29 @@ import { type ConfigReference, configReferences, isTracked } from './refs.ts';
 import type { Release } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 
-/** What one commit plans for one Canary. */
+/** The plan of one commit for one Canary. */
 export type CanaryPlan =
-  /** Everything it is about was read. */
+  /** All of its objects were read. */
   | {
       state: 'release';
       canary: NamespacedName;
-      /** As in Git; undefined when the Canary itself is in no file of this Source. */
+      /** As in Git; undefined: the Canary itself is in no file of this Source. */
       object: Canary | undefined;
-      /** Where the Canary stands in Git. */
+      /** The Canary's place in Git. */
       origin: Origin | undefined;
       target: RenderedObject;
       /** ConfigMaps and Secrets of the Source that the template names and that are tracked. */
       configs: RenderedObject[];
-      /** The object that `autoscalerRef` names, if the Source holds it. */
+      /** The object of `autoscalerRef`, if the Source has it. */
       scaler: RenderedObject | undefined;
       /** `path:line` of all of them. */
       origins: string[];
-      /** False: the release is about the template and ports alone. */
+      /** False: the release has only the template and ports. */
       tracksConfig: boolean;
     }
-  /** Something that concerns it is broken: the previous plan stays (S24). */
+  /** One of its files is broken: the previous plan stays (S24). */
   | { state: 'frozen'; canary: NamespacedName; message: string; problems: FileProblem[] }
-  /** The Source was read whole and does not hold the target. */
+  /** The Source was read completely and does not have the target. */
   | {
       state: 'missing';
       canary: NamespacedName;
@@ -54,15 +54,15 @@ export type CanaryPlan =
       problems: FileProblem[];
     };
 
-/** What a Canary's plan was before: its last release. */
+/** The last release of a Canary. */
 export type PreviousPlan = Pick<Release, 'origins' | 'liveConfigs' | 'target' | 'configs'>;
 
-/** One commit as rendered, and what was known before it. */
+/** One rendered commit, and what is known from before. */
 interface SelectInput {
   objects: readonly RenderedObject[];
-  /** Of rendering; their files gave no objects. */
+  /** Problems of rendering; their files have no objects. */
   problems: readonly FileProblem[];
-  /** Canaries of the cluster whose targets this Source may hold; one that is also in Git counts as in Git. */
+  /** Canaries of the cluster whose targets this Source may have; one that is also in Git is taken from there. */
   liveCanaries: readonly KubernetesObject[];
   /** The previous release of each Canary of this Source, by `canaryKey`. */
   previous: ReadonlyMap<string, PreviousPlan>;
@@ -71,10 +71,10 @@ interface SelectInput {
   lineOf: LineOf;
 }
 
-/** What one commit is for: a plan for each Canary, and the rest. */
+/** One commit, divided into a plan for each Canary and the rest. */
 export interface Selection {
   plans: CanaryPlan[];
-  /** Objects of no Canary, and the Canaries themselves: the source loop applies them. */
+  /** Objects of no Canary, and the Canaries themselves: the Source loop applies them. */
   rest: RenderedObject[];
   /** Problems found here, about Canaries; those of rendering are not repeated. */
   problems: FileProblem[];
@@ -84,7 +84,7 @@ interface Context extends SelectInput {
   byKey: ReadonlyMap<string, RenderedObject>;
 }
 
-/** Says which objects of a Source belong to which Canary, and which Canaries must wait because something about them is broken. */
+/** Divides the objects of a Source by Canary, and freezes Canaries of which a file is broken. */
 export function selectPlans(input: SelectInput): Selection {
   const context = {
     ...input,
@@ -92,24 +92,24 @@ export function selectPlans(input: SelectInput): Selection {
   };
   const candidates = candidatesOf(input.objects, input.liveCanaries, input.previous.keys(), input.lineOf);
   const shared = sharedTargets(candidates, input.liveCanaries, input.lineOf);
-  const held = new Set<string>();
+  const excluded = new Set<string>();
   const plans: CanaryPlan[] = [];
   for (const candidate of candidates) {
     const own = [...candidate.problems, ...(shared.get(candidate.key) ?? [])];
     const plan = own.length > 0 ? frozen(candidate, own) : planOf(candidate, context);
     if (!plan) continue;
     plans.push(plan);
-    for (const key of heldKeys(candidate, plan, context)) held.add(key);
+    for (const key of excludedKeys(candidate, plan, context)) excluded.add(key);
   }
   const found = plans.flatMap((plan) => (plan.state === 'release' ? [] : plan.problems));
   return {
     plans,
-    rest: input.objects.filter(({ object }) => !held.has(objectKey(object))),
+    rest: input.objects.filter(({ object }) => !excluded.has(objectKey(object))),
     problems: found.filter((problem) => !input.problems.includes(problem)),
   };
 }
 
-/** The plan of a Canary that is sound itself. Undefined: no business of this Source. */
+/** The plan of a valid Canary. Undefined: it does not belong to this Source. */
 function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined {
   const previous = context.previous.get(candidate.key);
   const target = context.byKey.get(targetKey(candidate) ?? '');
@@ -118,7 +118,7 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
   const concerning = context.problems.filter(({ file }) => files.has(file));
   if (concerning.length > 0) return frozen(candidate, concerning);
   if (target) return releasePlan(candidate, target, context);
-  // Its place may be in any of the broken files.
+  // The target may be in any of the broken files.
   if (context.problems.length > 0) return frozen(candidate, context.problems);
   return candidate.object ? missing(candidate, context) : undefined;
 }
@@ -130,7 +130,7 @@ function releasePlan(candidate: Candidate, target: RenderedObject, context: Cont
   const lost = references.some(({ kind, name }, index) => {
     return !inGit[index] && !known.some((live) => live.kind === kind && live.name === name);
   });
-  // A name that is new and not found may stand in a broken file: going on without it would be another release.
+  // A new config that was not found may be in a broken file: without it this would be another release.
   if (lost && context.problems.length > 0) return frozen(candidate, context.problems);
   const configs = inGit.filter((entry) => entry !== undefined).filter(({ object }) => isTracked(object));
   const scaler = context.byKey.get(scalerKey(candidate) ?? '');
@@ -149,7 +149,8 @@ function releasePlan(candidate: Candidate, target: RenderedObject, context: Cont
 }
 
 function referencesIn(target: KubernetesObject, { tracksConfig }: Context): ConfigReference[] {
-  return tracksConfig === false || isKnative(target) ? [] : configReferences(templateIn(target));
+  if (tracksConfig === false || isKnative(target)) return [];
+  return configReferences(recordOf(recordOf(target.spec).template) as unknown as PodTemplate);
 }
 
 function frozen(candidate: Candidate, problems: FileProblem[] | readonly FileProblem[]): CanaryPlan {
@@ -172,10 +173,10 @@ function missing(candidate: Candidate, context: Context): CanaryPlan {
 }
 
 /**
- * Objects the source loop must not write: the rollout writes them, or they wait with a frozen plan, or are no valid Canary. A target of kind
- * Service is not among them: the rollout writes copies of it only.
+ * Objects that the Source loop must not write: those that the rollout writes, those of a frozen plan, and invalid Canaries. Not a target of
+ * kind Service: the rollout writes only copies of it.
  */
-function heldKeys(candidate: Candidate, plan: CanaryPlan, context: Context): string[] {
+function excludedKeys(candidate: Candidate, plan: CanaryPlan, context: Context): string[] {
   const target = targetKey(candidate);
   const rendered = target ? context.byKey.get(target)?.object : undefined;
   const isWritten = rendered !== undefined && !isService(rendered);
@@ -186,15 +187,11 @@ function heldKeys(candidate: Candidate, plan: CanaryPlan, context: Context): str
   });
   const previous = plan.state === 'frozen' ? context.previous.get(candidate.key) : undefined;
   const earlier = previous ? [previous.target, ...previous.configs] : [];
-  const waiting = earlier.filter((object) => !isService(object)).map(objectKey);
+  const frozenKeys = earlier.filter((object) => !isService(object)).map(objectKey);
   const invalid = candidate.problems.length > 0 && candidate.object ? [objectKey(candidate.object)] : [];
-  return [isWritten ? target : undefined, scalerKey(candidate), ...configs, ...waiting, ...invalid].filter(
+  return [isWritten ? target : undefined, scalerKey(candidate), ...configs, ...frozenKeys, ...invalid].filter(
     (key) => key !== undefined,
   );
-}
-
-function templateIn(object: KubernetesObject): PodTemplate {
-  return recordOf(recordOf(object.spec).template) as unknown as PodTemplate;
 }
 
 function configKey(reference: ConfigReference, target: KubernetesObject): string {

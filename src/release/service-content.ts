@@ -2,29 +2,29 @@ import { isRecord } from '../api/json.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { fromEntries, numberOf, recordOf, recordsOf, textOf } from './json.ts';
 
-/** What a Service says of who gets a request, in one form whether the API server filled in its defaults or not. */
+/** The part of a Service that decides which pods get requests; the same whether the API server has set its defaults or not. */
 export interface ServiceContent {
   selector?: Record<string, unknown>;
   ports?: Array<Record<string, unknown>>;
   [field: string]: unknown;
 }
 
-/** Kubernetes' own default, in seconds. */
+/** The default of Kubernetes, in seconds. */
 const affinitySeconds = 10_800;
 
-/** Whether an object is a Service of Kubernetes itself, which as a target has no pods of ours. */
+/** Whether an object is a Service of Kubernetes, which as a target has no pod template. */
 export function isService({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
   return kind === 'Service' && apiVersion === 'v1';
 }
 
-/** Whether an object is a Service of Knative, whose releases are revisions: config is not tracked for them (flagger-behaviour 2.10). */
+/** Whether an object is a Service of Knative, whose releases are revisions; their config is not tracked (flagger-behaviour 2.10). */
 export function isKnative({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
   return kind === 'Service' && apiVersion === 'serving.knative.dev/v1';
 }
 
 /**
- * The part of a Service's spec that a release is about (flagger-behaviour 2.9): ports, selector and how requests are spread over the pods.
- * Addresses, node ports and load balancers belong to the one object that has them, and are in no copy.
+ * The part of a Service's spec that is in a release (flagger-behaviour 2.9): ports, selector and how requests are distributed to pods.
+ * Addresses, node ports and load balancers belong to the original, and are not copied.
  */
 export function serviceContent(spec: unknown): ServiceContent {
   const fields = recordOf(spec);
@@ -34,20 +34,20 @@ export function serviceContent(spec: unknown): ServiceContent {
       ? { type: 'ExternalName', externalName: fields.externalName }
       : { selector: selectorOf(spec) }),
     ports: ports.length > 0 ? ports : undefined,
-    ...affinity(fields),
+    ...affinityOf(fields),
     internalTrafficPolicy: fields.internalTrafficPolicy === 'Local' ? 'Local' : undefined,
     publishNotReadyAddresses: fields.publishNotReadyAddresses === true ? true : undefined,
     trafficDistribution: textOf(fields.trafficDistribution),
   });
 }
 
-/** The labels of the pods it selects; undefined where it selects none by label. */
+/** The labels of the pods it selects; undefined: it has no selector. */
 export function selectorOf(spec: unknown): Record<string, unknown> | undefined {
   const { selector } = recordOf(spec);
   return isRecord(selector) && Object.keys(selector).length > 0 ? selector : undefined;
 }
 
-/** Whether it stands for a name outside, so that it needs neither selector nor ports. */
+/** Whether it is an alias of an external name, which needs neither selector nor ports. */
 export function isExternalName(spec: unknown): boolean {
   return recordOf(spec).type === 'ExternalName';
 }
@@ -62,7 +62,7 @@ function portContent(port: Record<string, unknown>): Record<string, unknown> {
   });
 }
 
-function affinity({ sessionAffinity, sessionAffinityConfig }: Record<string, unknown>) {
+function affinityOf({ sessionAffinity, sessionAffinityConfig }: Record<string, unknown>) {
   if (sessionAffinity !== 'ClientIP') return {};
   const { timeoutSeconds } = recordOf(recordOf(sessionAffinityConfig).clientIP);
   const clientIP = { timeoutSeconds: numberOf(timeoutSeconds) ?? affinitySeconds };

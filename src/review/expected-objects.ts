@@ -1,9 +1,10 @@
 /** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
+
 import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
-import type { ReadContext } from '../engine/canary/context/context.ts';
+import { type ReadContext, routerOf } from '../engine/canary/context/context.ts';
 import { bytesOf, type ReleaseBytes } from '../engine/canary/observe/releases.ts';
-import { routerOf, wantedRoutes, wantedServices } from '../engine/canary/observe/routes.ts';
+import { wantedRoutes, wantedServices } from '../engine/canary/observe/wanted-routes.ts';
 import { soundRecord } from '../rollout/records.ts';
 import { runOf } from '../rollout/run.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../workload/expected-copies.ts';
@@ -16,7 +17,7 @@ import { primaryReplicas } from '../workload/sides.ts';
 export interface ExpectedObject {
   readonly kind: string;
   readonly name: string;
-  /** The fields that are ours; undefined where only the presence can be said. */
+  /** The fields that Holdfast writes; undefined where only the presence is known. */
   readonly wanted: KubernetesObject | undefined;
   readonly live: KubernetesObject | undefined;
 }
@@ -28,10 +29,17 @@ export interface ExpectedObject {
 export async function expectedObjects(context: ReadContext, digest: string): Promise<ExpectedObject[]> {
   const { parts, observation } = context;
   const bytes = await bytesOf(context, digest);
-  if (observation.world.sharesWorkload) return [await inPlace(context, bytes)];
+  if (observation.world.sharesWorkload) {
+    // The one workload, as it is without a release under way.
+    const { canary, target: live } = observation;
+    const replicas = primaryReplicas({ canary, settings: bytes.settings });
+    const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, { kind: 'whole' });
+    const { kind, metadata } = wanted;
+    return [{ kind, name: metadata.name, wanted, live: await parts.cluster.get(referenceOf(wanted)) }];
+  }
   const primary = primaryOf(context, bytes);
   const { includeLabelPrefixes } = parts.options;
-  // Which copies there must be, the pods of the release say, not those of whatever the primary is now.
+  // The pods of the release decide which copies there must be, not those of the current primary.
   const copies = expectedCopies(primary, {
     canary: observation.canary,
     release: bytes.release,
@@ -57,22 +65,13 @@ export async function expectedObjects(context: ReadContext, digest: string): Pro
   );
 }
 
-/** The one workload, as it is without a release under way. */
-async function inPlace({ parts, observation }: ReadContext, bytes: ReleaseBytes): Promise<ExpectedObject> {
-  const { canary, target: live } = observation;
-  const replicas = primaryReplicas({ canary, settings: bytes.settings });
-  const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, { kind: 'whole' });
-  const { kind, metadata } = wanted;
-  return { kind, name: metadata.name, wanted, live: await parts.cluster.get(referenceOf(wanted)) };
-}
-
 function primaryOf({ parts, observation }: ReadContext, bytes: ReleaseBytes): KubernetesObject {
   const { canary, primary: live } = observation;
   const { selectorLabels, includeLabelPrefixes } = parts.options;
   return workloadKind(canary).primary({
     ...bytes,
     canary,
-    // Beside another tool the number of pods is the rollout's own.
+    // Where another tool applies the target, the rollout alone sets the number of pods.
     replicas: observation.world.foreignTarget
       ? undefined
       : primaryReplicas({ canary, settings: bytes.settings }),

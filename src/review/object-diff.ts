@@ -4,32 +4,29 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canonicalJson, fromEntries, recordOf } from '../release/json.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { isSecretName, redacted } from '../workload/compare/difference-text.ts';
-import { diffLines, type Hunk, splitLines } from '../writeback/line-diff.ts';
+import { linesOf, sectionsOf } from './diff-sections.ts';
 
-/** Of one object; what is more is counted. */
+/** Of one object; further lines are counted. */
 const mostLines = 400;
 const gap = '...';
 
-/** Lines behind `+`, `-` or a space; `...` for equal ones that are left out. What is secret is hidden. Empty: nothing differs. */
-export function objectDiff(versions: Versions): string[] {
-  const { before, after } = masked(versions);
-  const old = yamlLines(before);
+/**
+ * Lines behind `+`, `-` or a space; `...` for equal ones that are left out. Empty: nothing differs. What is secret becomes `(hidden)` where both
+ * versions have the same, else `(hidden, before)` and `(hidden, after)`: that a value changed can be seen, and nothing else of it, its length
+ * included.
+ */
+export function objectDiff({ before, after }: Versions): string[] {
+  const [oldObject, newObject] = hideIn([plain(before), plain(after)], '', isSecret(before ?? after));
+  const yamlLines = (object: unknown) => (object === undefined ? [] : linesOf(writeYaml(object)));
+  const old = yamlLines(oldObject);
   const lines: string[] = [];
   let shown = 0;
-  for (const section of sectionsOf(old, yamlLines(inOrderOf(after, before)))) {
+  for (const section of sectionsOf(old, yamlLines(inOrderOf(newObject, oldObject)))) {
     if (section.oldStart > shown) lines.push(gap);
     lines.push(...section.lines);
     shown = section.oldEnd;
   }
   if (lines.length > 0 && shown < old.length) lines.push(gap);
-  return cut(lines);
-}
-
-function yamlLines(object: unknown): string[] {
-  return object === undefined ? [] : linesOf(writeYaml(object));
-}
-
-function cut(lines: string[]): string[] {
   if (lines.length <= mostLines) return lines;
   return [...lines.slice(0, mostLines), `${gap} ${lines.length - mostLines} more lines`];
 }
@@ -55,18 +52,8 @@ interface Versions {
 }
 
 const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
-/** What SOPS puts beside what it encrypted: new at every change, and nothing that is applied. */
+/** Metadata of SOPS in an encrypted file: new at every change, and never applied. */
 const sopsBlock = 'sops';
-
-/**
- * What is secret becomes `(hidden)` where both versions have the same, else `(hidden, before)` and `(hidden, after)`: that a value changed
- * can be seen, and nothing else of it, its length included.
- */
-function masked({ before, after }: Versions): Versions {
-  const pair: Pair = [plain(before), plain(after)];
-  const [first, second] = hideIn(pair, '', isSecret(before ?? after));
-  return { before: first as Versions['before'], after: second as Versions['after'] };
-}
 
 type Pair = readonly [before: unknown, after: unknown];
 
@@ -99,9 +86,12 @@ function hideIn([one, other]: Pair, field: string, ofSecret: boolean): Pair {
   const isVariable = isSecretName(nameIn(one) ?? nameIn(other) ?? '') && keys.includes('value');
   const pairs = keys.map((key) => {
     const pair: Pair = [valueIn(one, key), valueIn(other, key)];
-    const wants = isHiddenField(field, key, ofSecret) || (isVariable && key === 'value');
     if (ofSecret && (key === 'data' || key === 'metadata')) return [key, hideInSecret(pair, key)] as const;
-    return [key, wants ? hide(pair) : hideIn(pair, key, false)] as const;
+    const isHidden =
+      field === 'annotations'
+        ? key === lastApplied || isSecretName(key)
+        : (ofSecret && key === 'stringData') || (isVariable && key === 'value');
+    return [key, isHidden ? hide(pair) : hideIn(pair, key, false)] as const;
   });
   return [side(one, pairs, 0), side(other, pairs, 1)];
 }
@@ -145,11 +135,6 @@ function lone(value: unknown, field: string, ofSecret: boolean): unknown {
   return hideIn([value, undefined], field, ofSecret)[0];
 }
 
-function isHiddenField(parent: string, key: string, ofSecret: boolean): boolean {
-  if (parent === 'annotations') return key === lastApplied || isSecretName(key);
-  return ofSecret && key === 'stringData';
-}
-
 function hide([before, after]: Pair): Pair {
   const isSame =
     before === undefined || after === undefined || canonicalJson(before) === canonicalJson(after);
@@ -189,54 +174,4 @@ function valueIn(map: Record<string, unknown> | undefined, key: string): unknown
 function nameIn(value: unknown): string | undefined {
   const { name } = recordOf(value);
   return typeof name === 'string' ? name : undefined;
-}
-
-// What differs between two texts, with the equal lines around it, for diffs that people read. Pure.
-
-const contextLines = 3;
-
-/** Changes that are near each other. Positions count from 0, `oldEnd` and `newEnd` are exclusive. */
-export interface Section {
-  readonly oldStart: number;
-  readonly oldEnd: number;
-  readonly newStart: number;
-  readonly newEnd: number;
-  /** Behind `-`, `+` or a space. */
-  readonly lines: readonly string[];
-}
-
-/** The lines of a text without their line feeds; none of a text that is not there. */
-export function linesOf(text: string | undefined): string[] {
-  return splitLines(text ?? '').map((line) => line.replace(/\n$/, ''));
-}
-
-/** Sections in order, with at least one line between them that is left out. Empty: nothing differs. */
-export function sectionsOf(before: readonly string[], after: readonly string[]): Section[] {
-  const groups: Hunk[][] = [];
-  for (const hunk of diffLines(before, after)) {
-    const group = groups.at(-1);
-    const last = group?.at(-1);
-    if (group && last && hunk.start - last.end <= 2 * contextLines) group.push(hunk);
-    else groups.push([hunk]);
-  }
-  return groups.map((group) => sectionOf(group, before));
-}
-
-function sectionOf(group: readonly Hunk[], before: readonly string[]): Section {
-  const [first] = group;
-  const oldStart = Math.max(0, (first?.start ?? 0) - contextLines);
-  const oldEnd = Math.min(before.length, (group.at(-1)?.end ?? 0) + contextLines);
-  const equal = (start: number, end: number) => before.slice(start, end).map((line) => ` ${line}`);
-  const lines: string[] = [];
-  let at = oldStart;
-  for (const { start, end, lines: added } of group) {
-    lines.push(...equal(at, start));
-    lines.push(...before.slice(start, end).map((line) => `-${line}`));
-    lines.push(...added.map((line) => `+${line}`));
-    at = end;
-  }
-  lines.push(...equal(at, oldEnd));
-  const newStart = (first?.newStart ?? 0) - ((first?.start ?? 0) - oldStart);
-  const newCount = lines.filter((line) => !line.startsWith('-')).length;
-  return { oldStart, oldEnd, newStart, newEnd: newStart + newCount, lines };
 }

@@ -1,8 +1,8 @@
-/** What a Source means where no cluster is asked. */
+/** How a Source is read where no cluster is asked. */
 import type { Source } from '../api/source/source.ts';
 import type { Variables } from '../render/substitute/expand.ts';
 
-/** Those that the Source itself holds; where the cluster holds more of them, nothing can be filled in here. */
+/** Variables of the Source itself; where others come from the cluster, none can be substituted here. */
 export function variablesIn({ spec }: Source): Variables | undefined {
   const { variables = {}, from = [], strict = false } = spec.substitute ?? {};
   const values = new Map(Object.entries(variables));
@@ -19,7 +19,7 @@ export function sourceForPath(path: string): Source {
   };
 }
 
-/** Kinds of Kubernetes' own that live in namespaces. */
+/** Namespaced kinds of Kubernetes and of the Gateway API. */
 const namespacedKinds: ReadonlySet<string> = new Set([
   'ConfigMap',
   'CronJob',
@@ -46,7 +46,7 @@ const namespacedKinds: ReadonlySet<string> = new Set([
 const clusterKinds =
   /^(Namespace|Node|PersistentVolume|CustomResourceDefinition|APIService|GatewayClass|(Cluster|Storage|Priority|Ingress|Runtime).+|.+(WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding))$/;
 
-/** Whether objects of a kind live in namespaces, as far as that can be told without a cluster. */
+/** Whether a kind is namespaced, as far as it is known without a cluster. */
 export function scopeOf(kind: string): 'namespaced' | 'cluster' | 'unknown' {
   if (namespacedKinds.has(kind)) return 'namespaced';
   return clusterKinds.test(kind) ? 'cluster' : 'unknown';

@@ -1,5 +1,3 @@
-import type { Canary } from '../api/canary/canary.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
 import { sleep, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
@@ -7,17 +5,16 @@ import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { RouteKind } from '../contracts/routing.ts';
 import type { EngineOptions, ReadContext, ReadParts } from '../engine/canary/context/context.ts';
-import { createHeads } from '../engine/canary/context/heads.ts';
 import { type NamespaceWatch, watchNamespace } from '../engine/canary/context/namespace-view.ts';
 import { observe } from '../engine/canary/observe/observe.ts';
 import { canaryInForce, kindsOf } from '../engine/canary/status/spec-in-force.ts';
-import { createRecords } from '../engine/records/records.ts';
 import { routerFor } from '../providers/routing/table.ts';
 import type { HeadView, World } from '../rollout/world.ts';
-import { createClusterPort, createOpenWatch } from '../server/cluster.ts';
+import { createOpenWatch } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
+import { notAsked, readParts } from './read-only-parts.ts';
 
-/** Which Canary, and with which flags the controller that looks after it runs. */
+/** Which Canary, and the flags of the controller that reconciles it. */
 export interface WorldQuery {
   readonly namespace: string;
   readonly name: string;
@@ -26,13 +23,8 @@ export interface WorldQuery {
 
 const listDeadlineMs = 15_000;
 
-/** The world of a Canary as the controller would see it (see `readCanaryWith`). */
-export function readWorld(connection: Connection, query: WorldQuery): Promise<World> {
-  return readCanaryWith(connection, query, async ({ observation }) => observation.world);
-}
-
 /**
- * Looks at a Canary as the controller does, by its own code and without a way to write, and does something with what was seen. Git is not
+ * Observes a Canary as the controller does, with its own code and without a way to write, and passes the observation on. Git is not
  * asked: head is what Holdfast last saw there. The bytes of records are not compared with their digest, since that takes the cluster's key.
  * Throws ApiError, InputError.
  */
@@ -49,7 +41,9 @@ export async function readCanaryWith<T>(
       `${describe({ ...kind, namespace, name })} not found; use -n NAMESPACE for another namespace`,
     );
   const canaries = await allCanaries(connection, object);
-  const canary = typed(object, canaries, options);
+  const read = canaryInForce({ canaries, options, routing: routerFor }, object);
+  if ('failure' in read) throw new InputError(`${describe(object)}: ${read.failure.message}`);
+  const { canary } = read;
   const view = watchNamespace(namespace, createOpenWatch(connection.caches), () => undefined);
   try {
     const kinds = kindsOf(canary, { routing: routerFor, options });
@@ -58,10 +52,7 @@ export async function readCanaryWith<T>(
     const parts = { ...readParts(connection, view, options), canaries };
     const observed = await observe(parts, canary);
     if (observed.kind === 'waiting') throw new Error(observed.message);
-    const { world } = observed.observation;
-    const head = assumedHead(world);
-    const window = assumedWindow(world);
-    const observation = { ...observed.observation, world: { ...withHead(world, head), window } };
+    const observation = { ...observed.observation, world: withHeadOfStatus(observed.observation.world) };
     return await use({ parts, observation });
   } finally {
     view.close();
@@ -69,13 +60,7 @@ export async function readCanaryWith<T>(
   }
 }
 
-function typed(object: KubernetesObject, canaries: ReadParts['canaries'], options: EngineOptions): Canary {
-  const read = canaryInForce({ canaries, options, routing: routerFor }, object);
-  if ('failure' in read) throw new InputError(`${describe(object)}: ${read.failure.message}`);
-  return read.canary;
-}
-
-/** The other Canaries tell of causes that they share; who may read only one namespace is told without them. */
+/** The other Canaries show causes that they share; who may read only one namespace does without them. */
 async function allCanaries({ client }: Connection, object: KubernetesObject): Promise<ReadParts['canaries']> {
   const items = await client.list(apiVersionOf('Canary'), 'Canary', {}).then(
     (list) => list.items,
@@ -101,71 +86,30 @@ async function listed(view: NamespaceWatch, kinds: readonly RouteKind[]): Promis
   }
 }
 
-/** What a look takes, for one namespace and without a way to write; Git and live targets are not asked. */
-export function readParts(
-  { client }: Pick<Connection, 'client'>,
-  view: NamespaceWatch,
-  options: EngineOptions,
-): Omit<ReadParts, 'canaries'> {
-  const nothing = () => undefined;
-  const cluster = createClusterPort(client);
-  return {
-    clock: systemClock,
-    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-    cluster,
-    routing: routerFor,
-    heads: createHeads(),
-    checks: { request: nothing, outcomeOf: nothing, forget: nothing },
-    records: createRecords(cluster, undefined),
-    ports: new Map(),
-    liveHeads: {
-      read: async () => ({ view: notAsked }),
-      withLiveConfig: async (_, head) => head,
-      ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
-    },
-    adoption: { find: async () => undefined },
-    lostRecords: { of: nothing, find: nothing },
-    drift: new Map(),
-    options,
-    namespace: () => view,
-  };
-}
-
-const notAsked: HeadView = {
-  kind: 'unknown',
-  reason: 'Unknown',
-  message: 'this command does not read Git',
-};
-
-/** A target that another tool applies runs what is at head. */
-function withHead(world: World, head: HeadView): World {
-  if (!world.foreignTarget || head.kind !== 'release') return { ...world, head };
-  return { ...world, head, target: world.target && { ...world.target, digest: head.release.digest } };
-}
-
-/** A closed window as the status tells of it; nothing is held back otherwise. */
-function assumedWindow({ status, nowMs }: World): World['window'] {
-  if (!status.run?.awaitsWindow) return undefined;
+/** Head, and a closed window, as the status has them; nothing else is taken to hold a release back. */
+function withHeadOfStatus(world: World): World {
+  const { status, nowMs, target, foreignTarget } = world;
+  const head = headOfStatus(world);
   const nextOpeningMs = Date.parse(status.next?.time ?? '');
-  return { open: !(nextOpeningMs > nowMs), nextOpeningMs };
+  const window = status.run?.awaitsWindow ? { open: !(nextOpeningMs > nowMs), nextOpeningMs } : undefined;
+  // A target that another tool applies runs what is at head.
+  if (!foreignTarget || !target || head.kind !== 'release') return { ...world, head, window };
+  return { ...world, head, window, target: { ...target, digest: head.release.digest } };
 }
 
-/** Head as the status tells it; settings count as applied. */
-function assumedHead({ status, primary }: World): HeadView {
-  const { lastAppliedSpec: digest, lastAppliedCommit: commit = '' } = status;
+/** Settings count as applied. */
+function headOfStatus({ status, primary }: World): HeadView {
+  const { lastAppliedSpec: digest, lastAppliedCommit: commit = '', serving = [], history = [] } = status;
   if (!digest) return notAsked;
+  const subject = [...serving, ...history].find((entry) => entry.digest === digest)?.subject ?? '';
   return {
     kind: 'release',
     release: {
       digest,
-      commit: { commit, subject: commitSubject(status, digest), author: '', time: '' },
+      commit: { commit, subject, author: '', time: '' },
       settingsKey: primary?.settingsKey ?? '',
       replicas: primary?.desiredReplicas,
       mountsConfig: status.run?.mountsConfig === true,
     },
   };
-}
-
-function commitSubject({ serving = [], history = [] }: CanaryStatus, digest: string): string {
-  return [...serving, ...history].find((entry) => entry.digest === digest)?.subject ?? '';
 }

@@ -5,17 +5,17 @@ import type { RolloutReason } from '../api/reasons.ts';
 import type { ScalerView, StuckPod } from './world.ts';
 
 /**
- * What the engine is to do, lane by lane and in a lane in this order (see `laneOf`). Plain data. Every action may be repeated: an action whose
- * effect is already there writes nothing and counts as unchanged. When any action changed something, or the status was written, the
- * engine observes and steps again (S33); when none did, it waits for a watch event or `wakeAfterMs`.
+ * What the engine executes, lane by lane (see `laneOf`), and in a lane in the given order. Plain data. Every action is idempotent: one whose
+ * effect already exists writes nothing and counts as unchanged. If an action changed something, or the status was written, the engine
+ * observes and steps again (S33); if not, it waits for a watch event or `wakeAfterMs`.
  */
 export type Action =
   /**
-   * Keep bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's; with
-   * `promotedTime` it is a proven one whose record was damaged and is written again.
+   * Save the bytes of a release as a record Secret and read it back (S10). `digest` is head's, the one under test, or the primary's; with
+   * `promotedTime` it is a proven one whose record is damaged and is written again.
    */
   | { type: 'SaveRecord'; digest: string; promotedTime?: string }
-  /** Stamp the record as proven; older ones beyond the limit are deleted. */
+  /** Mark the record as proven; older ones beyond the limit are deleted. */
   | { type: 'MarkProven'; digest: string }
   /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */
   | { type: 'ApplyCanary'; digest: string; replicas: number }
@@ -26,43 +26,43 @@ export type Action =
       digest: string;
       precondition: { uid: string; resourceVersion: string } | undefined;
     }
-  /** Mark what Flagger left as ours, and as running this release: metadata alone, so that no pod restarts. */
+  /** Mark a primary that Flagger left as ours and as running this release: only metadata, so that no pod restarts. */
   | { type: 'AdoptPrimary'; digest: string }
   /** Write the copies of the release that the primary runs; nothing else. */
   | { type: 'RestoreConfigs'; digest: string }
   /** Replicas, strategy and deadlines of head, template untouched. */
   | { type: 'ApplySettings'; digest: string; settingsKey: string }
   | { type: 'ScalePrimary'; replicas: number }
-  /** The target's scaler as Git says, then the primary's copy of it. Raised minReplicas and a pause stay as they are. */
+  /** Write the target's scaler as in Git, then the primary's copy of it. Raised minReplicas and a pause stay as they are. */
   | { type: 'ApplyScalers' }
-  /** The primary's copy of a scaler that the Canary names no more goes, and that scaler gets its minReplicas back. */
+  /** Delete the primary's copy of a scaler that the Canary no longer names, and restore minReplicas of that scaler. */
   | { type: 'RemoveScaler'; kind: ScalerView['kind']; name: string }
-  /** minReplicas of one scaler, the former value is kept in an annotation; undefined: restores it (S18). */
+  /** Set minReplicas of one scaler, with the former value in an annotation; undefined: restore it (S18). */
   | { type: 'SetScalerFloor'; side: 'canary' | 'primary'; minReplicas: number | undefined }
-  /** Pauses a ScaledObject at zero pods, or resumes it; the primary's is only ever resumed. */
+  /** Pause a ScaledObject at zero pods, or resume it; the primary's is only resumed. */
   | { type: 'PauseScaler'; side: 'canary' | 'primary'; paused: boolean }
-  /** Generated Services exist with the ports of what they select; `canaryDigest` undefined: no canary Service change. */
+  /** Write the generated Services with the ports of what they select; `canaryDigest` undefined: leave the canary Service. */
   | { type: 'EnsureServices'; primaryDigest: string; canaryDigest: string | undefined }
-  /** Routing objects exist and carry these weights. */
+  /** Write the routing objects with these weights. */
   | { type: 'SetTraffic'; route: RouteTarget }
-  /** Deletes exactly these pods, which block the rollback of the shared workload; its controller creates new ones. */
+  /** Delete exactly these pods, which block the rollback of the shared workload; its controller creates new ones. */
   | { type: 'ReplacePods'; pods: readonly StuckPod[] }
   | { type: 'Reject'; digest: string; commit: string; reason: RolloutReason; cause?: string }
   | { type: 'Unreject'; digest: string }
-  /** Services and routing objects stay when the Canary goes; with `primary` also the primary and what it needs. */
+  /** Remove the Canary's ownership of Services and routing objects, so that they outlive it; with `primary` also of the primary and what it needs. */
   | { type: 'Disown'; primary: boolean }
-  /** Services and routing objects belong to nobody; then the primary goes with its scaler and its copies of config, itself last of all. */
+  /** Remove the ownership of Services and routing objects, then delete the primary's scaler and copies of config, and the primary last. */
   | { type: 'ReleaseCopies' }
-  /** The Canary, which is being deleted, may go. The last action of all: there is no status to write after it. */
+  /** Remove the finalizer of the Canary, which is being deleted. Always the last action: after it there is no status to write. */
   | { type: 'RemoveFinalizer' };
 
 /**
- * What an action is for. A lane that fails stops no other one but the last: `safety` keeps requests answered and goes first, `bookkeeping`
- * remembers in Secrets and marks, `housekeeping` keeps the rest as Git says, and `farewell` lets go of what was made, once all else is done.
+ * What an action is for. A lane that fails stops only the last one: `safety` keeps requests answered and comes first, `bookkeeping` writes
+ * records and marks, `housekeeping` keeps the rest as in Git, and `farewell` releases what the Canary owns after all else is done.
  */
 export type Lane = 'safety' | 'bookkeeping' | 'housekeeping' | 'farewell';
 
-/** The lanes in the order in which they are worked on. */
+/** The lanes in the order of execution. */
 export const lanes: readonly Lane[] = ['safety', 'bookkeeping', 'housekeeping', 'farewell'];
 
 const laneByType: Readonly<Record<Action['type'], Lane>> = {
@@ -94,7 +94,7 @@ export function laneOf({ type }: Action): Lane {
   return laneByType[type];
 }
 
-/** Metrics and webhooks to ask, side by side. `role` says whose pods and Service the queries are about. */
+/** Metrics and webhooks to ask in parallel. `role`: the side whose pods and Service the queries are about. */
 export interface CheckRequest {
   /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
   key: string;
@@ -108,7 +108,7 @@ export interface CheckRequest {
   facts: HookFacts;
 }
 
-/** Something to report; becomes a Kubernetes Event and a log line. */
+/** Becomes a Kubernetes Event and a log line. */
 export interface RolloutEvent {
   type: 'Normal' | 'Warning';
   /** From the closed table in docs/reasons.md. */
@@ -116,11 +116,11 @@ export interface RolloutEvent {
   message: string;
 }
 
-/** What `step` decided. Intent first: the status is written before the actions when `intentFirst` is set. */
+/** What `step` decided. */
 export interface Decision {
   status: CanaryStatus;
   actions: readonly Action[];
-  /** Write status before acting: the first irreversible action follows (design section 3). */
+  /** The status is written before the actions, since the first irreversible one follows (design section 3). */
   intentFirst: boolean;
   check: CheckRequest | undefined;
   events: readonly RolloutEvent[];

@@ -2,20 +2,20 @@ import { type Plan, planOf } from '../api/canary/plan.ts';
 import { gitPart, isDigest } from '../api/digest.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { sinceMs, stamp } from '../api/time.ts';
-import { headRelease, lastKnownGood, rejectionsOf } from './run.ts';
-import type { RecordView, RejectionView, ReleaseView, World } from './world.ts';
+import { lastKnownGood, rejectionsOf } from './records.ts';
+import { headRelease, type RecordView, type RejectionView, type ReleaseView, type World } from './world.ts';
 
-/** What every part of a decision looks at: the world, and what follows from it. Never changed. */
+/** What every part of a decision reads: the world, and what is derived from it once per step. */
 export interface Context {
   readonly world: World;
   readonly plan: Plan;
-  /** Now, as status stamps are written. */
+  /** Now, in the format of times in the status. */
   readonly now: string;
   /** The last-known-good; undefined until a release has proven itself. */
   readonly good: RecordView | undefined;
   /** Every rejection in force. */
   readonly rejections: readonly RejectionView[];
-  /** What Git wants, under the commit in which its digest was seen first (issue 11, 19). */
+  /** Head's release, with the commit in which its digest was seen first (issue 11, 19). */
   readonly head: ReleaseView | undefined;
 }
 
@@ -32,20 +32,21 @@ export function contextOf(world: World): Context {
   };
 }
 
-/** While its digest is under way, or was started last, head keeps the commit in which the digest was seen first. */
+/** While its digest is being rolled out, or was started last, head keeps the commit in which the digest was seen first. */
 function headWithFirstCommit(world: World): ReleaseView | undefined {
   const head = headRelease(world);
   const { run, lastAppliedSpec, lastAppliedCommit } = world.status;
   const isUnderWay = head !== undefined && run?.digest === head.digest;
-  const brought = isUnderWay ? run.commit : lastAppliedSpec === head?.digest ? lastAppliedCommit : undefined;
-  if (!head || !brought || brought === head.commit.commit) return head;
+  const appliedCommit = lastAppliedSpec === head?.digest ? lastAppliedCommit : undefined;
+  const first = isUnderWay ? run.commit : appliedCommit;
+  if (!head || !first || first === head.commit.commit) return head;
   const subject = isUnderWay && typeof run.subject === 'string' ? run.subject : undefined;
-  return { ...head, commit: commitInFull(world, brought, subject) };
+  return { ...head, commit: commitInFull(world, first, subject) };
 }
 
 /**
- * Milliseconds since a stamp, never negative. One that another leader's clock wrote counts for one interval more than the time for which
- * this process leads: a clock that is off neither leaves a check out nor makes a deadline pass (S30). Absent: 0.
+ * Milliseconds since a time, never negative; absent: 0. A time that another leader wrote counts as at most one interval before this process
+ * became leader: a wrong clock neither skips a check nor makes a deadline pass (S30).
  */
 export function elapsedMs({ world, plan }: Context, time: string | undefined): number {
   const { nowMs, leadingSinceMs } = world;
@@ -54,30 +55,30 @@ export function elapsedMs({ world, plan }: Context, time: string | undefined): n
   return Math.min(elapsed, nowMs - leadingSinceMs + plan.intervalMs);
 }
 
-/** Milliseconds until `durationMs` have passed since a stamp; 0 when they have. */
+/** Milliseconds until `durationMs` have passed since a time; 0 if they have. */
 export function remainingMs(context: Context, since: string | undefined, durationMs: number): number {
   return Math.max(0, durationMs - elapsedMs(context, since));
 }
 
-/** The later of two stamps; a check counts from the last one or from the last change of traffic. */
+/** The later of two times; a check counts from the last check or from the last change of traffic. */
 export function later(a: string | undefined, b: string | undefined): string | undefined {
   if (a === undefined || b === undefined) return a ?? b;
   return Date.parse(a) >= Date.parse(b) ? a : b;
 }
 
-/** What remembers which commit a digest came from; the status alone is enough. */
+/** Where the commit of a digest is looked up; the status alone is enough. */
 export type CommitMemory = Pick<World, 'status'> & Partial<Pick<World, 'head' | 'records' | 'rejected'>>;
 
 /**
- * The commit in which a digest was first seen by this Canary: what is under way and head, then what was started last, then what was rejected, proven
- * and kept. Commits that never touched the release are in none of them. Config outside Git makes no difference. Undefined where nobody
- * remembers one.
+ * The commit in which this Canary first saw a digest: from the release under way and head, then the one started last, then rejections,
+ * records and the history. Commits that never changed the release are in none of them. Config outside Git makes no difference. Undefined if
+ * none of them has the digest.
  */
 export function commitOfDigest(world: CommitMemory, digest: string): CommitInfo | undefined {
   if (!isDigest(digest)) return undefined;
   const wanted = gitPart(digest);
-  const named = commitsOf(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
-  return named?.commit ? commitInFull(world, named.commit, named.subject) : undefined;
+  const origin = originsOf(world).find((one) => one.commit && one.digest && gitPart(one.digest) === wanted);
+  return origin?.commit ? commitInFull(world, origin.commit, origin.subject) : undefined;
 }
 
 interface Origin {
@@ -87,7 +88,7 @@ interface Origin {
 }
 
 /** Digests with their commits, the most current first. */
-function commitsOf({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Origin[] {
+function originsOf({ status, head, records = [], rejected = status.rejected ?? [] }: CommitMemory): Origin[] {
   const { run, lastAppliedSpec, lastAppliedCommit, lastKnownGood, history = [] } = status;
   const release = head?.kind === 'release' ? head.release : undefined;
   return [
@@ -101,7 +102,7 @@ function commitsOf({ status, head, records = [], rejected = status.rejected ?? [
   ];
 }
 
-/** A commit with subject and author, from whoever knows it. */
+/** A commit with subject and author, if head, a record, an incident or the history has them. */
 function commitInFull(
   { head, records = [], status }: CommitMemory,
   commit: string,
@@ -111,7 +112,11 @@ function commitInFull(
   const known = [...release, ...records].find((one) => one?.commit.commit === commit && one.commit.subject);
   if (known) return known.commit;
   const incident = status.incidents?.find((one) => one.commit === commit);
-  const told = [...(status.history ?? []), ...(status.serving ?? [])].find((one) => one.commit === commit);
-  const words = subject ?? told?.subject ?? incident?.subject ?? '';
-  return { commit, subject: words, author: incident?.author ?? '', time: '' };
+  const entry = [...(status.history ?? []), ...(status.serving ?? [])].find((one) => one.commit === commit);
+  return {
+    commit,
+    subject: subject ?? entry?.subject ?? incident?.subject ?? '',
+    author: incident?.author ?? '',
+    time: '',
+  };
 }

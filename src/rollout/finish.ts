@@ -1,12 +1,12 @@
 import { mergeConditions, promotedCondition } from '../api/canary/conditions.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
-import { eventTextOf, type Incident, lineOf } from '../api/incident.ts';
+import { eventTextOf, lineOf } from '../api/incident.ts';
 import { isRecord } from '../api/json.ts';
 import { present } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
-import type { Decision, RolloutEvent } from './action.ts';
+import type { Decision } from './action.ts';
 import type { Context } from './context.ts';
 import { newIncident } from './incident.ts';
 import type { Effects } from './outcome.ts';
@@ -19,44 +19,50 @@ import type { World } from './world.ts';
 
 const MAX_INCIDENTS = 5;
 
-/** What was decided, before the status says so. `state` undefined: what the status says of the release stays. */
+/** A decision before it is written to the status. `state` undefined: the state in the status stays. */
 export interface Decided {
   readonly state: State | undefined;
   readonly effects: Effects;
   readonly intentFirst: boolean;
 }
 
-/** Derives the status: weights, commits and records only as read back (S27, S28), and one line for people. */
+/** Derives the status: weights, commits and records only as read back (S27, S28), and one status line. */
 export function finish(context: Context, { state, effects, intentFirst }: Decided): Decision {
   const { world } = context;
   const { check } = effects;
   const run = state && 'run' in state ? state.run : undefined;
   const sessions = keepSessions(world, run, effects.actions ?? []);
   const others = keepOtherBackends(context, sessions.actions);
-  const said = { ...sessions.cookies, otherBackends: others.otherBackends };
-  const derived = derive(context, state, { ...effects, status: { ...effects.status, ...said } });
+  const traffic = { ...sessions.cookies, otherBackends: others.otherBackends };
+  const derived = derive(context, state, { ...effects, status: { ...effects.status, ...traffic } });
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
   const incidents = incident
     ? [incident, ...(derived.incidents ?? [])].slice(0, MAX_INCIDENTS)
     : derived.incidents;
-  const told = present({ ...derived, incidents });
-  const findings = [promotedCondition(told.phase), ...findingsOf(result)].filter(
+  const reported = present({ ...derived, incidents });
+  const findings = [promotedCondition(reported.phase), ...findingsOf(result)].filter(
     (entry) => entry !== undefined,
   );
   const status = present({
-    ...told,
-    message: messageOf(result, told),
-    conditions: mergeConditions(told, findings, world.nowMs, world.canary.metadata.generation),
+    ...reported,
+    message: messageOf(result, reported),
+    conditions: mergeConditions(reported, findings, world.nowMs, world.canary.metadata.generation),
   });
   const changed = !isSame(status, world.status);
   const wakes = [...(effects.wakesMs ?? []), others.wakeMs].filter((ms) => ms > 0);
+  // Bad news is one event with the whole text of the incident, in place of the short one.
+  const events = (effects.events ?? []).map((event) => {
+    const isIncident =
+      incident && event.type === 'Warning' && [incident.reason, incident.outcome].includes(event.reason);
+    return isIncident ? { ...event, message: eventTextOf(incident) } : event;
+  });
   return {
-    status: changed ? { ...status, lastTransitionTime: stamp(world.nowMs) } : world.status,
+    status: changed ? { ...status, lastTransitionTime: context.now } : world.status,
     actions: others.actions,
     intentFirst: intentFirst && others.actions.length > 0,
     check: check && { ...check, facts: { ...check.facts, phase: status.phase ?? '' } },
-    events: incident ? withIncidentText(effects.events ?? [], incident) : [...(effects.events ?? [])],
+    events,
     wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
 }
@@ -73,7 +79,7 @@ function derive(
     failedChecks: world.status.failedChecks ?? 0,
     iterations: world.status.iterations ?? 0,
     ...(state ? statusOf(state) : {}),
-    // Of two sorts of providers the one in effect is kept until it has moved.
+    // During a switch of providers the status keeps the one in effect.
     ...(world.movesTo === undefined
       ? { provider: world.canary.spec.provider ?? world.options.defaultProvider }
       : {}),
@@ -103,19 +109,12 @@ function resultOf(context: Context, effects: Effects, status: CanaryStatus): Res
   };
 }
 
-/** The status line; where it says what people were told last, it says what they can do, too. */
+/** The status line; if it repeats the last incident, it is that incident's line, with what people can do. */
 function messageOf({ note }: Result, { message, incidents }: CanaryStatus): string | undefined {
   const [last] = incidents ?? [];
   if (!note) return message;
-  const isBadNews = last?.severity !== 'info' && last?.message === note.message;
-  return isBadNews && last ? lineOf(last) : shorten(note.message, limits.messageCharacters);
-}
-
-/** Bad news is one event with everything in it, in place of the short one. */
-function withIncidentText(events: readonly RolloutEvent[], incident: Incident): RolloutEvent[] {
-  const isIt = ({ type, reason }: RolloutEvent) =>
-    type === 'Warning' && (reason === incident.reason || reason === incident.outcome);
-  return events.map((event) => (isIt(event) ? { ...event, message: eventTextOf(incident) } : event));
+  const isBadNews = last && last.severity !== 'info' && last.message === note.message;
+  return isBadNews ? lineOf(last) : shorten(note.message, limits.messageCharacters);
 }
 
 /** lastKnownGood and lastPromoted* follow the record that was read back, never an intention. */
@@ -130,10 +129,7 @@ function lastKnownGoodFields(
   return { lastPromotedSpec: good.digest, lastPromotedCommit: commit, lastKnownGood: record };
 }
 
-/** The stamp of the last change is no change itself. */
-const NO_CHANGE = 'lastTransitionTime';
-
-/** Whether two statuses say the same: the order of keys, keys without a value, and `lastTransitionTime` tell nothing. */
+/** Whether two statuses are equal: the order of keys, keys without a value, and `lastTransitionTime` do not count. */
 export function isSame(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a)) {
@@ -141,6 +137,6 @@ export function isSame(a: unknown, b: unknown): boolean {
   }
   if (!isRecord(a) || !isRecord(b)) return false;
   const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  keys.delete(NO_CHANGE);
+  keys.delete('lastTransitionTime');
   return [...keys].every((key) => isSame(a[key], b[key]));
 }

@@ -8,17 +8,17 @@ import { limits } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten } from '../api/text.ts';
-import { stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
-import { GATE_REASONS } from './hooks.ts';
+import { GATE_REASONS } from './gates.ts';
+import { lastKnownGood } from './records.ts';
 import type { Result } from './report.ts';
-import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
-import { describeRelease } from './world.ts';
+import { type Ending, type Run, runOf } from './run.ts';
+import { describeRelease, headRelease } from './world.ts';
 
 const MAX_TEXT = 512;
 
-/** A moment that is reported, before its facts are added. */
+/** What is reported, before the facts are added. */
 interface Moment {
   readonly outcome: IncidentOutcome;
   readonly reason: RolloutReason;
@@ -39,17 +39,17 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
   Reverted: 'error',
 };
 
-/** Done by a person, or reported before: no error of the release. */
+/** Reasons that are no error of the release: done by a person, or reported before. */
 const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack', 'Superseded']);
 
 /**
- * What is reported because of this decision; undefined when it enters no state worth reporting. Compared with the status that was read
- * back, so that a crash before the write reports again and one after it does not; nothing is reported twice under one key.
+ * The incident of this decision; undefined if it enters no state that is reported. Compared with the status that was read back, so that a
+ * crash before the write reports again and one after it does not; each key is reported once.
  */
 export function newIncident(draft: Result, status: CanaryStatus): Incident | undefined {
-  // Only names change then; whoever was there before told of the rest.
-  const isTakenOver = draft.actions.some(({ type }) => type === 'AdoptPrimary');
-  const moment = isTakenOver ? undefined : momentOf(draft, status);
+  // Flagger reported what happened before it was adopted.
+  const isAdopted = draft.actions.some(({ type }) => type === 'AdoptPrimary');
+  const moment = isAdopted ? undefined : momentOf(draft, status);
   if (!moment) return undefined;
   const about = aboutOf(draft, moment.run);
   const key = [about.digest, about.since, moment.outcome, moment.reason].filter(Boolean).join('/');
@@ -60,7 +60,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
   return present({
     key,
-    time: stamp(draft.world.nowMs),
+    time: draft.now,
     outcome: moment.outcome,
     severity,
     reason: moment.reason,
@@ -83,76 +83,78 @@ function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   const before = draft.world.status;
   const runBefore = runOf(before);
   const { run } = draft;
-  if (run?.ending && !runBefore?.ending) return endingMoment(run);
-  const ended = run ?? (runBefore?.ending ? undefined : runBefore);
-  if (status.postPromotion?.state === 'Held' && run) return heldMoment(before, status, run);
+  if (run?.ending && !runBefore?.ending) return endingMoment(run.ending, run);
+  if (run && status.postPromotion?.state === 'Held') return heldMoment(before, status, run);
   if (status.phase === 'Initialized' && before.phase !== 'Initialized')
-    return momentOfEvent(draft, 'Initialized', 'Initialized', ended);
-  const closed = run && gateMoment(draft, run, runBefore);
-  if (closed) return closed;
-  if (run && run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert)
-    return momentOfEvent(draft, 'Started', 'NewRevision', run);
-  if (run || runBefore) return undefined;
-  return settledMoment(draft, status) ?? stoppedMoment(draft);
+    return momentOfEvent(
+      draft,
+      'Initialized',
+      'Initialized',
+      run ?? (runBefore?.ending ? undefined : runBefore),
+    );
+  if (run) return momentUnderWay(draft, status, { run, runBefore });
+  return runBefore ? undefined : momentAtRest(draft, status);
 }
 
-function endingMoment(run: Run): Moment | undefined {
-  const { ending, revert } = run;
-  if (!ending) return undefined;
-  const { phase, reason, message } = ending;
+/** A release waits at a closed gate, or has begun. */
+function momentUnderWay(
+  draft: Result,
+  status: CanaryStatus,
+  { run, runBefore }: { run: Run; runBefore: Run | undefined },
+): Moment | undefined {
+  // A closed gate is reported once, unless its webhooks want no alert (muteAlert).
+  const { closedGate } = run;
+  const gateBefore = runBefore?.startTime === run.startTime ? runBefore.closedGate : undefined;
+  if (closedGate && !closedGate.muted && closedGate.type !== gateBefore?.type)
+    return momentOfEvent(draft, 'Waiting', GATE_REASONS[closedGate.type], run);
+  const isNew = run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert;
+  return isNew ? momentOfEvent(draft, 'Started', 'NewRevision', run) : undefined;
+}
+
+function endingMoment({ phase, reason, message }: Ending, run: Run): Moment {
   if (phase === 'Succeeded') return { outcome: 'Succeeded', reason, message, run };
-  const outcome = revert ? 'Reverted' : 'Failed';
-  return { outcome, reason, message, finding: revert?.finding ?? message, run };
+  const outcome = run.revert ? 'Reverted' : 'Failed';
+  return { outcome, reason, message, finding: run.revert?.finding ?? message, run };
 }
 
 function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Moment | undefined {
-  const post = status.postPromotion;
-  const was = before.postPromotion;
-  if (was?.state === 'Held' && was.reason === post?.reason) return undefined;
-  const finding = post?.cause ?? 'the cause is unknown';
+  const { reason, cause: finding = 'the cause is unknown' } = status.postPromotion ?? {};
+  const { state, reason: reasonBefore } = before.postPromotion ?? {};
+  if (state === 'Held' && reasonBefore === reason) return undefined;
   const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
-  return { outcome: 'Held', reason: knownReason(post?.reason, 'Held'), message, finding, run };
+  return { outcome: 'Held', reason: knownReason(reason, 'Held'), message, finding, run };
 }
 
-/** A closed gate is reported once, unless its webhooks want no alert (muteAlert). */
-function gateMoment(draft: Result, run: Run, runBefore: Run | undefined): Moment | undefined {
-  const { closedGate } = run;
-  if (!closedGate || closedGate.muted) return undefined;
-  const isKnown = runBefore?.startTime === run.startTime && runBefore.closedGate?.type === closedGate.type;
-  return isKnown ? undefined : momentOfEvent(draft, 'Waiting', GATE_REASONS[closedGate.type], run);
-}
-
-/** No release ran and none runs: head was found to be good already, or rejected before. */
-function settledMoment(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
-  const before = draft.world.status;
-  if (before.phase === undefined || before.phase === '') return undefined;
-  if (phase === before.phase && lastAppliedSpec === before.lastAppliedSpec) return undefined;
-  if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
-  return phase === 'Failed' ? momentOfEvent(draft, 'Failed', 'Rejected', undefined) : undefined;
-}
-
-/** Nothing goes on without a person. */
-function stoppedMoment(draft: Result): Moment | undefined {
+/** No release was under way and none is: head is the last-known-good, or was rejected before, or a person must act. */
+function momentAtRest(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
   const { note, world } = draft;
-  if (!note?.stalled) return undefined;
-  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
-  if (stalled?.status === 'True' && stalled.reason === note.reason) return undefined;
-  return { outcome: 'Stopped', reason: note.reason, message: note.message };
+  const before = world.status;
+  const isChanged = phase !== before.phase || lastAppliedSpec !== before.lastAppliedSpec;
+  if (before.phase && isChanged) {
+    if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
+    if (phase === 'Failed') return momentOfEvent(draft, 'Failed', 'Rejected', undefined);
+  }
+  const stalled = before.conditions?.find(({ type }) => type === 'Stalled');
+  const isKnown = stalled?.status === 'True' && stalled.reason === note?.reason;
+  return note?.stalled && !isKnown
+    ? { outcome: 'Stopped', reason: note.reason, message: note.message }
+    : undefined;
 }
 
-/** As the event of this decision says it. */
+/** With the message of the event of this decision. */
 function momentOfEvent(
   draft: Result,
   outcome: IncidentOutcome,
   reason: RolloutReason,
   run: Run | undefined,
 ): Moment {
-  const said = draft.events.find((event) => event.reason === reason)?.message;
-  const message = said ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
+  const event = draft.events.find((candidate) => candidate.reason === reason);
+  const message =
+    event?.message ?? draft.note?.message ?? headRelease(draft.world)?.commit.subject ?? outcome;
   return { outcome, reason, message, run };
 }
 
-/** The release that news are about. */
+/** The release that an incident is about. */
 interface About {
   readonly digest: string;
   readonly commit: string;
@@ -162,12 +164,12 @@ interface About {
   readonly since: string;
 }
 
-/** The run's release, else head's, with the author from whoever knows the commit. */
+/** The run's release, else head's, with the author if head or a record has it. */
 function aboutOf(draft: Result, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
     const { commit, author, subject } = head?.commit ?? unknown;
-    const since = commit || stamp(draft.world.nowMs);
+    const since = commit || draft.now;
     return { digest: head?.digest ?? '', commit, author, subject, since };
   }
   const { digest, commit, subject, startTime } = run;
@@ -177,10 +179,10 @@ function aboutOf(draft: Result, run: Run | undefined): About {
 
 const unknown: CommitInfo = { commit: '', subject: '', author: '', time: '' };
 
-/** Reasons that were seen on the primary's pods, so that the canary's are what to compare with. */
+/** Reasons that were seen on the primary's pods, which are compared with the canary's. */
 const ON_PODS: ReadonlySet<RolloutReason> = new Set(['PrimaryNotReady', 'PrimaryUnhealthy', 'Held']);
 
-/** Whether the canary with the same release showed the same; undefined where there is nothing to compare. */
+/** Whether the canary with the same release has the same problem; undefined if there is nothing to compare. */
 function canaryComparison(
   { world, plan }: Result,
   reason: RolloutReason,
@@ -210,14 +212,14 @@ function staysApplied({ world }: Result, outcome: IncidentOutcome, commit: strin
   return `everything else in ${commit.slice(0, 7)}; only template, ports and config of the workload are those of ${describeRelease(good)}`;
 }
 
-/** Where taking the commit back is not the way out. */
+/** Reasons for which reverting the commit does not help. */
 const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canary'>> = {
   ChecksUnavailable: 'check',
   LKGNotReady: 'primary',
   LKGFailsToo: 'canary',
 };
 
-/** One command that fits the state; only names of Kubernetes and hexadecimal digits go into it, since somebody pastes it into a shell. */
+/** One command for people. It contains only names of Kubernetes objects and hexadecimal digits, since it is pasted into a shell. */
 export function commandFor(
   { metadata, spec }: Canary,
   { outcome, reason }: { outcome: IncidentOutcome; reason: RolloutReason },

@@ -4,22 +4,22 @@ import type { Action, CheckRequest, RolloutEvent } from './action.ts';
 import type { Side } from './run.ts';
 import type { State } from './state.ts';
 
-/** What is going on, for the status line; `stalled`: a person must act. */
+/** The status line; `stalled`: a person must act. */
 export interface Note {
   readonly reason: RolloutReason;
   readonly message: string;
   readonly stalled?: boolean;
-  /** What comes next by itself, where the state alone does not tell. */
+  /** What happens next automatically, if it is not what the row of the state says. */
   readonly next?: Next | undefined;
 }
 
-/** What comes next by itself, and when, if that is known. */
+/** What happens next automatically, and when, if that is known. */
 export interface Next {
   readonly action: string;
   readonly timeMs?: number;
 }
 
-/** A digest that is barred from now on. */
+/** A digest that is rejected from now on. */
 export interface NewRejection {
   readonly digest: string;
   readonly commit: string;
@@ -27,33 +27,33 @@ export interface NewRejection {
   readonly cause?: string | undefined;
 }
 
-/** Things to do and to say, without a state: what parts of a decision give, to be put together. */
+/** A part of a decision, without the state; `combine` puts parts together. */
 export interface Effects {
   readonly actions?: readonly Action[];
   readonly events?: readonly RolloutEvent[];
   readonly note?: Note | undefined;
   readonly check?: CheckRequest | undefined;
-  /** Milliseconds after which to look again; 0 and less are no wish. */
+  /** Milliseconds after which to step again; 0 and less do not count. */
   readonly wakesMs?: readonly number[];
-  /** Fields of the status that are no part of the state. */
+  /** Fields of the status that are not part of the state. */
   readonly status?: Partial<CanaryStatus>;
-  /** Digests barred from now on: in the status first, and then in their Secret. */
+  /** Digests rejected from now on: in the status first, and then in their Secret. */
   readonly rejects?: readonly NewRejection[];
   /** Digests whose rejection is lifted. */
   readonly unrejects?: readonly string[];
 }
 
 /**
- * What a state gives back. `next` of another kind is entered and handled in the same step; then nothing but words, stamps and rejections may come
- * with it, so that no state acts for another one.
+ * What a state's handler returns. `next` of another kind is handled in the same step; such an outcome has no actions, so that no state acts
+ * for another one.
  */
 export interface Outcome extends Effects {
   readonly next: State;
-  /** Who should serve, where it is not what the row of the state says. */
+  /** Which side should serve, if it is not what the row of the state says. */
   readonly prefers?: Preference;
 }
 
-/** Stays in its kind of state, with its bookkeeping as given. */
+/** Stays in the same kind of state. */
 export function stay(next: State, ...effects: readonly Effects[]): Outcome {
   return { next, ...combine(...effects) };
 }
@@ -63,7 +63,7 @@ export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> =
   return { next, ...effects };
 }
 
-/** Puts effects together, in this order; of notes, checks and status fields the last one counts. */
+/** Puts effects together in this order; of notes, checks and each status field the last one counts. */
 export function combine(...all: readonly Effects[]): Effects {
   const note = all.findLast((effects) => effects.note)?.note;
   const check = all.findLast((effects) => effects.check)?.check;
@@ -79,13 +79,13 @@ export function combine(...all: readonly Effects[]): Effects {
   };
 }
 
-/** An action to do. */
+/** Actions. */
 export function act(...actions: readonly Action[]): Effects {
   return { actions };
 }
 
-/** An event, reported once; only on a change. */
-export function say(type: RolloutEvent['type'], reason: RolloutReason, message: string): Effects {
+/** An event; reported once, on a change. */
+export function emit(type: RolloutEvent['type'], reason: RolloutReason, message: string): Effects {
   return { events: [{ type, reason, message }] };
 }
 
@@ -94,35 +94,35 @@ export function note(reason: RolloutReason, message: string, next?: Next): Effec
   return { note: next ? { reason, message, next } : { reason, message } };
 }
 
-/** As note, for what only a person can change. */
+/** As note, if only a person can change it. */
 export function stall(reason: RolloutReason, message: string): Effects {
   return { note: { reason, message, stalled: true } };
 }
 
-/** Looks again after this time at the latest. */
+/** Steps again after the shortest of these times at the latest. */
 export function wake(...wakesMs: readonly number[]): Effects {
   return { wakesMs };
 }
 
-/** Who should serve. */
+/** Which side should serve. */
 export type Preference =
   /**
-   * All traffic to this side. `leaves`: the other side is bad, and loses what this one carries; `overdue`: it had its time, and loses
-   * everything to whoever answers here.
+   * All traffic to this side. `evacuate`: the other side failed, and loses at once what this one can carry; `overdue`: its deadline has
+   * passed, and it loses everything if this side has a ready pod.
    */
   | {
       readonly kind: 'all';
       readonly side: Side;
       readonly evacuate?: boolean;
       readonly overdue?: boolean;
-      /** At rest: written again where it is there, since what the Canary says of the route may have changed. */
+      /** At rest: the route is written again even if it is reached, since the Canary's settings of it may have changed. */
       readonly reapply?: boolean;
     }
   /** This share of the side under trial; `mirrored`: requests are also copied to it. */
   | { readonly kind: 'share'; readonly side: Side; readonly percent: number; readonly mirrored?: boolean }
-  /** As it is, as long as whoever serves is ready. */
+  /** Unchanged, as long as the serving side is ready. */
   | { readonly kind: 'stay' }
-  /** Nobody looks: what is done moves traffic by itself, or there is none yet. */
+  /** The allocator does nothing: the state's actions move the traffic, or there is none yet. */
   | { readonly kind: 'none' };
 
 /** All traffic to one side. */
@@ -131,8 +131,8 @@ export const ALL: Readonly<Record<Side, Preference>> = {
   canary: { kind: 'all', side: 'canary' },
 };
 
-/** As it is. */
+/** Unchanged. */
 export const STAY: Preference = { kind: 'stay' };
 
-/** Nobody looks. */
+/** The allocator does nothing. */
 export const NONE: Preference = { kind: 'none' };

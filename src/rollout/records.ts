@@ -1,23 +1,70 @@
-/** What is kept of releases, and what can still be done when the record of the last-known-good is damaged (S10-S12). */
-import type { Context } from './context.ts';
-import { act, type Effects, say, stall, wake } from './outcome.ts';
-import { provenReleases } from './run.ts';
-import { describeRelease, type RecordView, type World } from './world.ts';
+/** What records and rejections say: which releases proved good, which one is the last-known-good, which must not be tried again (S10-S14). */
+import { gitPart } from '../api/digest.ts';
+import { describeRelease, type RecordView, type RejectionView, type World } from './world.ts';
 
-/** Git is asked again for a lost release after this time. */
-const ASK_AGAIN_MS = 300_000;
+/**
+ * The last-known-good: the newest proven record that is not rejected; a rejection counts more than the proof. Also if its bytes are lost:
+ * it is still what the primary should run, and no other release takes its place automatically.
+ */
+export function lastKnownGood(world: World): RecordView | undefined {
+  return provenReleases(world)[0];
+}
 
-/** The record of a digest whose bytes were read back sound. */
+/** Proven releases that are not rejected, the one that proved itself last first. */
+export function provenReleases(world: World): RecordView[] {
+  const rejected = new Set(rejectionsOf(world).map((rejection) => rejection.digest));
+  return world.records
+    .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
+    .sort(newestFirst);
+}
+
+/**
+ * Every rejection in force: those read back from their Secret, and those of the status that are not written there yet. If the Secret
+ * cannot be read, the status alone counts.
+ */
+export function rejectionsOf({ rejected, rejectionsProblem, status }: World): RejectionView[] {
+  const noted = status.rejected ?? [];
+  if (rejectionsProblem !== undefined) return [...noted];
+  const saved = new Set(rejected.map(({ digest }) => digest));
+  return [...rejected, ...noted.filter(({ pending, digest }) => pending && !saved.has(digest))];
+}
+
+/**
+ * The rejection of this digest (S14). It applies to every release with the same bytes in Git: a Secret that rotates outside Git is no
+ * reason to try it again, unless that config was the cause, or the last-known-good has these bytes, so that only the config differs.
+ */
+export function rejectionOf(
+  {
+    rejections,
+    good,
+  }: {
+    readonly rejections: readonly RejectionView[];
+    readonly good: { readonly digest: string } | undefined;
+  },
+  digest: string,
+): RejectionView | undefined {
+  const exact = rejections.find((rejection) => rejection.digest === digest);
+  if (exact) return exact;
+  if (good !== undefined && gitPart(good.digest) === gitPart(digest)) return undefined;
+  return rejections.find(
+    (rejection) => gitPart(rejection.digest) === gitPart(digest) && !OF_CONFIG.has(rejection.cause ?? ''),
+  );
+}
+
+/** Causes that a change of config outside Git may end. */
+const OF_CONFIG: ReadonlySet<string> = new Set(['ReferenceMissing', 'ConfigCopyMissing']);
+
+/** The record of a digest, if its bytes were read back undamaged. */
 export function soundRecord(world: World, digest: string | undefined): RecordView | undefined {
   return world.records.find((record) => record.digest === digest && record.damaged === undefined);
 }
 
-/** Its bytes are nowhere: the record is damaged and Git does not give them either. Nothing may be written from it. */
+/** Its bytes are lost: the record is damaged and Git does not give them either. Nothing may be written from it. */
 export function isLost(record: RecordView): boolean {
   return record.damaged !== undefined && record.inGit !== true;
 }
 
-/** The record of this digest is known, and its bytes are nowhere. */
+/** Whether there is a record of this digest, and its bytes are lost. */
 export function isDigestLost(world: World, digest: string): boolean {
   return world.records.some((record) => record.digest === digest && isLost(record));
 }
@@ -30,25 +77,7 @@ export function revertTarget(
   return good && !isLost(good) && good.digest !== run.digest ? good : undefined;
 }
 
-/** A damaged record of the last-known-good is written again from Git: the digest proves that these are its bytes. Reported once. */
-export function repairRecord({ world, good }: Context): Effects {
-  if (good?.damaged === undefined || good.promotedTime === undefined) return {};
-  const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
-  const told =
-    before?.reason === 'RecordDamaged' ? {} : say('Warning', 'RecordDamaged', describeDamage(world, good));
-  if (isLost(good)) return { ...told, ...wake(ASK_AGAIN_MS) };
-  return { ...told, ...act({ type: 'SaveRecord', digest: good.digest, promotedTime: good.promotedTime }) };
-}
-
-/** Reports that nothing is written, since the last-known-good cannot be restored; a person must act. */
-export function reportLost(world: World, good: RecordView): Effects {
-  return stall(
-    'RecordDamaged',
-    `the last-known-good cannot be restored, so nothing is written: ${describeDamage(world, good)}`,
-  );
-}
-
-/** Which Secret, what is wrong with it, what to do, and which proven release is next. */
+/** Which Secret is damaged, how, what to do about it, and which proven release could be used instead. */
 export function describeDamage(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
   if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
@@ -58,4 +87,31 @@ export function describeDamage(world: World, good: RecordView): string {
     ? `; the next proven release is ${describeRelease(next)}: make it the head in Git, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
+}
+
+/**
+ * Sorts records, newest first: releases that are not proven yet, then proven ones by their sequence. Records from before there was a
+ * sequence come last, by time: clocks of two machines do not tell which release came first (S30).
+ */
+export function newestFirst(left: RecordView, right: RecordView): number {
+  const rank = ({ promotedTime, sequence = 0 }: RecordView) =>
+    promotedTime === undefined ? Number.MAX_SAFE_INTEGER : sequence;
+  const timeMs = ({ promotedTime }: RecordView) => Date.parse(promotedTime ?? '') || 0;
+  return (
+    rank(right) - rank(left) ||
+    timeMs(right) - timeMs(left) ||
+    (left.digest < right.digest ? -1 : Number(left.digest > right.digest))
+  );
+}
+
+/** The sequence of the release that is proven next; its own if it was the last one. */
+export function nextSequence(records: readonly RecordView[], digest: string): number {
+  const own = records.find((record) => record.digest === digest)?.sequence ?? 0;
+  const others = highestSequence(records.filter((record) => record.digest !== digest));
+  return own > others ? own : others + 1;
+}
+
+/** The highest sequence among these records; 0 where none has one. */
+export function highestSequence(records: readonly RecordView[]): number {
+  return Math.max(0, ...records.map(({ sequence = 0 }) => sequence));
 }

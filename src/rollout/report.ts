@@ -3,17 +3,16 @@ import type { CanaryStatus, Serving } from '../api/canary/status.ts';
 import { limits } from '../api/limits.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
-import type { WorkloadView } from '../health/workload-view.ts';
 import type { Action, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
 import type { Note } from './outcome.ts';
-import { describeDamage } from './records.ts';
-import { headRelease, lastKnownGood, type Run, runOf } from './run.ts';
-import { wantedPods } from './states/recreate.ts';
-import { isScaledToZero } from './traffic/scalers.ts';
-import type { RecordView, World } from './world.ts';
+import { describeDamage, lastKnownGood } from './records.ts';
+import { type Run, runOf } from './run.ts';
+import { wantedPods } from './states/restore.ts';
+import { isScaledToZero } from './traffic/capacity.ts';
+import { headRelease, type World } from './world.ts';
 
-/** A decision and the status that says so, from which the report is made. */
+/** A decision and its status, from which conditions and incidents are made. */
 export interface Result extends Context {
   readonly status: CanaryStatus;
   readonly run: Run | undefined;
@@ -22,56 +21,39 @@ export interface Result extends Context {
   readonly note: Note | undefined;
 }
 
-/** Who answers requests, read back: workload, release, share and ready pods; largest share first. */
+/** What serves requests, as read back: workload, release, share and ready pods; largest share first. */
 export function servingOf(world: World, run: Run | undefined): Serving[] {
   const { route, primary, target } = world;
   if (!route) return [];
-  const seen = { world, run };
-  const rows = [
-    entry(seen, primary, route.primaryWeight, digestOfPrimaryPods(seen)),
-    entry(seen, target, route.canaryWeight, target?.digest),
+  const good = lastKnownGood(world)?.digest;
+  const before = primary?.digest === good ? run?.digest : good;
+  // Until a pod of the new template is ready, the primary's ready pods run the release from before.
+  const hasOldPods = primary && primary.updatedReadyReplicas === 0 && primary.readyReplicas > 0;
+  const sides = [
+    { view: primary, weight: route.primaryWeight, digest: hasOldPods ? before : primary?.digest },
+    { view: target, weight: route.canaryWeight, digest: target?.digest },
   ];
-  return rows.filter((row) => row !== undefined).sort((a, b) => b.weight - a.weight);
+  const head = headRelease(world);
+  return sides
+    .flatMap(({ view, weight, digest }) => {
+      if (!view || weight === 0) return [];
+      const { commit = '', subject = '' } =
+        run && run.digest === digest
+          ? run
+          : ([...world.records, head].find((known) => known?.digest === digest)?.commit ?? {});
+      return {
+        workload: view.name,
+        digest: digest ?? '',
+        commit,
+        ...(subject ? { subject: subject.slice(0, limits.subjectCharacters) } : {}),
+        weight,
+        ready: view.readyReplicas,
+      };
+    })
+    .sort((a, b) => b.weight - a.weight);
 }
 
-/** What the primary's ready pods run: until one of the new template is ready, it is what the primary ran before. */
-type Seen = { readonly world: World; readonly run: Run | undefined };
-
-function digestOfPrimaryPods(draft: Seen): string | undefined {
-  const { primary } = draft.world;
-  if (!primary || primary.updatedReadyReplicas > 0 || primary.readyReplicas === 0) return primary?.digest;
-  const good = lastKnownGood(draft.world)?.digest;
-  return primary.digest === good ? draft.run?.digest : good;
-}
-
-function entry(
-  draft: Seen,
-  view: WorkloadView | undefined,
-  weight: number,
-  digest: string | undefined,
-): Serving | undefined {
-  if (!view || weight === 0) return undefined;
-  const known = commitOf(draft, digest);
-  return {
-    workload: view.name,
-    digest: digest ?? '',
-    commit: known?.commit ?? '',
-    ...(known?.subject ? { subject: known.subject.slice(0, limits.subjectCharacters) } : {}),
-    weight,
-    ready: view.readyReplicas,
-  };
-}
-
-/** The commit of a digest, from whoever knows it: the run, head or a record. */
-function commitOf(draft: Seen, digest: string | undefined): { commit: string; subject: string } | undefined {
-  const head = headRelease(draft.world);
-  if (draft.run && draft.run.digest === digest) return draft.run;
-  const record = draft.world.records.find((candidate) => candidate.digest === digest);
-  if (record) return record.commit;
-  return head?.digest === digest ? head?.commit : undefined;
-}
-
-/** All conditions except Promoted, from the draft: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
+/** All conditions except Promoted: Ready, Reconciling, Stalled (kstatus), Verified, Reverted, Held, Drifted, RollbackReady. */
 export function findingsOf(result: Result): Finding[] {
   return [
     ...readiness(result),
@@ -88,17 +70,17 @@ function readiness(result: Result): Finding[] {
   const message = note?.message ?? '';
   const isHeld = status.postPromotion?.state === 'Held';
   const stalled = note?.stalled === true || (status.phase === 'Failed' && (!run || isHeld));
-  const say = (type: string, value: boolean): Finding => ({
+  const condition = (type: string, value: boolean): Finding => ({
     type,
     status: value ? 'True' : 'False',
     reason,
     message,
   });
   return [
-    say('Ready', isReady(result)),
-    say('Reconciling', run !== undefined && !isHeld),
-    say('Stalled', stalled),
-    isHeld ? say('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },
+    condition('Ready', isReady(result)),
+    condition('Reconciling', run !== undefined && !isHeld),
+    condition('Stalled', stalled),
+    isHeld ? condition('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },
   ];
 }
 
@@ -119,18 +101,12 @@ function rollbackReady(result: Result): Finding {
   if (!good) return { type, status: 'False', reason: 'NoRecord', message: 'no release is proven good yet' };
   if (good.damaged !== undefined)
     return { type, status: 'False', reason: 'RecordDamaged', message: describeDamage(world, good) };
-  const drilled = drillOf(world, good);
-  if (drilled) return { type, ...drilled };
+  // The result of a drill stays in the condition until there is a newer last-known-good.
+  const before = world.status.conditions?.find((condition) => condition.type === type);
+  const isDrilled = before?.reason === 'DrillPassed' || before?.reason === 'DrillFailed';
+  if (isDrilled && world.status.lastKnownGood?.digest === good.digest)
+    return { type, status: before.status, reason: before.reason, message: before.message ?? '' };
   return { type, status: 'True', reason: 'RecordKept', message: `record ${good.name} was read back` };
-}
-
-/** What the last drill of this very release found stands in the condition; a newer release needs a new drill. */
-function drillOf(world: World, good: RecordView): Omit<Finding, 'type'> | undefined {
-  if (world.status.lastKnownGood?.digest !== good.digest) return undefined;
-  const before = world.status.conditions?.find((condition) => condition.type === 'RollbackReady');
-  if (before?.reason !== 'DrillPassed' && before?.reason !== 'DrillFailed') return undefined;
-  const { status, reason, message } = before;
-  return { status, reason, message: message ?? '' };
 }
 
 function drifted(result: Result): Finding {

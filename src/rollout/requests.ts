@@ -2,19 +2,19 @@ import { annotationPrefix, pauseAnnotation } from '../api/annotations.ts';
 import type { Context } from './context.ts';
 import type { Run } from './run.ts';
 
-/** A request that has not been handled yet: `<commit or digest>[@anything]`. */
+/** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
 export interface Request {
   readonly verb: string;
   /** The annotation's whole value, cut to what the status can hold. */
   readonly value: string;
-  /** What stands before the `@`: a commit or a digest. */
+  /** The part before the `@`: a commit or a digest. */
   readonly revision: string;
 }
 
 const MAX_VALUE_CHARACTERS = 512;
 const MIN_COMMIT_CHARACTERS = 7;
 
-/** No step and no promotion while the annotation says so; checks go on, a revert under way finishes, and so does what goes back on request. */
+/** The pause annotation holds steps and promotion; checks continue, and so do a revert and a rollback that a person asked for. */
 export function isPaused({ world }: Context, run: Run): boolean {
   return world.canary.metadata.annotations?.[pauseAnnotation] === 'true' && !run.rollback;
 }
@@ -26,7 +26,7 @@ export function requestOf({ world }: Context, verb: string): Request | undefined
   return { verb, value, revision: value.split('@')[0] ?? '' };
 }
 
-/** Does the request name this release? A commit may be shortened to seven characters or more, a digest may not. */
+/** Whether the request names this release. A commit may be shortened to seven characters or more, a digest may not. */
 export function namesRelease(request: Request, release: { digest: string; commit: string }): boolean {
   const { revision } = request;
   if (revision === release.digest) return true;

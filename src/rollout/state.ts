@@ -1,6 +1,6 @@
 /**
- * Where a Canary stands: one discriminated union, read from the status by one codec and written back by it (issue 11). What each state means
- * for traffic, head, deadlines and people stands in table.ts.
+ * The state of a Canary: one discriminated union, and the codec that reads it from the status and writes it back (issue 11). What each state
+ * means for traffic, head, deadlines and people is in table.ts.
  */
 import type {
   CanaryPhase,
@@ -14,7 +14,7 @@ import type { Context } from './context.ts';
 import { withLastChanges } from './progress.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
 
-/** What is known of a release after the analysis, for people and for checks. */
+/** `status.postPromotion` without the state. */
 interface Post {
   readonly reason?: string | undefined;
   readonly startTime?: string | undefined;
@@ -35,7 +35,7 @@ interface WithPost extends WithRun {
   readonly post: Post;
 }
 
-/** Every state; what each means stands in table.ts. `phase` is Flagger's word for it, where the state alone does not tell. */
+/** Every state; table.ts describes them. `phase` is Flagger's phase, if it does not follow from the state. */
 export type State =
   | { readonly kind: 'Initializing'; readonly run: Run | undefined; readonly phase: CanaryPhase | undefined }
   | { readonly kind: 'Resting'; readonly phase: CanaryPhase | undefined; readonly failedChecks: number }
@@ -64,12 +64,12 @@ export type RunState = Extract<State, { readonly failedChecks: number; readonly 
 /** The state of this kind. */
 export type StateOf<Kind extends StateKind> = Extract<State, { readonly kind: Kind }>;
 
-/** Reads the state from the status as stored, by this version or an older one; stamps of the future are taken as now (S30). */
+/** Reads the state from the status, written by this version or an older one; times in the future count as now (S30). */
 export function stateOf(context: Context): State {
   const { world, good } = context;
   const { status } = world;
   const stored = runOf(status);
-  const run = stored && withLastChanges(context, notInTheFuture(withSide(stored), context.now));
+  const run = stored && withLastChanges(context, notInTheFuture(stored, context.now));
   const { phase } = status;
   if (!good) return { kind: 'Initializing', run, phase };
   if (phase === 'Initializing' && run) return { kind: 'Initializing', run, phase };
@@ -80,38 +80,35 @@ export function stateOf(context: Context): State {
     const post = status.postPromotion ? { post: status.postPromotion } : {};
     return { ...base, ...post, kind: 'Ending', ending: run.ending, phase: phase ?? 'Progressing' };
   }
-  const stamped = status.postPromotion;
-  if (!stamped) return beforeFirstWrite(context, base, phase);
-  const { state, ...rest }: Post & { state: PostPromotionState } = stamped;
-  return afterFirstWrite(context, { ...base, post: notInTheFuture(rest, context.now) }, state);
-}
-
-/** An earlier version said so of a release that waits for its gates. */
-function withSide({ throughPrimary, ...run }: Run & { readonly throughPrimary?: boolean }): Run {
-  return throughPrimary ? { ...run, side: 'primary' } : run;
-}
-
-/** Up to the first write to the primary. */
-function beforeFirstWrite(context: Context, base: WithRun, phase: CanaryPhase | undefined): State {
-  const { run } = base;
+  if (status.postPromotion) {
+    const { state, ...rest }: Post & { state: PostPromotionState } = status.postPromotion;
+    return afterFirstWrite(context, { ...base, post: notInTheFuture(rest, context.now) }, state);
+  }
   if (run.awaitsConfirmation || run.awaitsWindow) return { ...base, kind: 'Waiting', phase };
   return trialState(context, base, phase === 'WaitingPromotion');
 }
 
-/** Starting until it was brought up on its side, then Analysing. */
+/** Starting until the release was written to its side, then Analysing. */
 export function trialState({ world }: Context, base: WithRun, isGateClosed = false): State {
   const { failedChecks, iterations, run } = base;
   const common = { run, failedChecks, iterations };
   const view = run.side === 'primary' ? world.primary : world.target;
   const isForeign = world.foreignTarget && run.side !== 'primary';
-  const isThere = view?.digest === run.digest && (!isForeign || run.broughtUp === true);
-  return isThere ? { ...common, kind: 'Analysing', isGateClosed } : { ...common, kind: 'Starting' };
+  const isStarted = view?.digest === run.digest && (!isForeign || run.broughtUp === true);
+  return isStarted ? { ...common, kind: 'Analysing', isGateClosed } : { ...common, kind: 'Starting' };
 }
 
-/** After the analysis. */
+/** After the analysis, by `status.postPromotion.state`. */
 function afterFirstWrite(context: Context, base: WithPost, state: PostPromotionState): State {
   const { run, post } = base;
   const { phase = 'Promoting' } = context.world.status;
+  // A CRD of another tool may have pruned the bookkeeping: the revert continues, and rejects nothing.
+  const cause = run.revert ?? {
+    reason: knownReason(post.reason, 'NotLastKnownGood'),
+    finding: post.cause ?? '',
+    reject: false,
+    control: false,
+  };
   switch (state) {
     case 'Converging':
       return promotionState(context, base);
@@ -122,7 +119,7 @@ function afterFirstWrite(context: Context, base: WithPost, state: PostPromotionS
         ? { ...base, kind: 'RevertFailed', reason: knownReason(post.reason, 'LKGNotReady') }
         : { ...base, kind: 'Held', reason: knownReason(post.reason, 'PrimaryNotReady') };
     case 'Reverting':
-      return { ...base, kind: 'Reverting', phase, cause: run.revert ?? unknownCause(post) };
+      return { ...base, kind: 'Reverting', phase, cause };
   }
 }
 
@@ -133,17 +130,7 @@ export function promotionState({ world }: Context, base: WithPost): State {
   return { run, failedChecks, iterations, post, kind };
 }
 
-/** A status whose bookkeeping was pruned by another tool's CRD: the revert continues, and rejects nothing. */
-function unknownCause({ reason, cause }: Post): RevertCause {
-  return {
-    reason: knownReason(reason, 'NotLastKnownGood'),
-    finding: cause ?? '',
-    reject: false,
-    control: false,
-  };
-}
-
-/** Stamps of another clock that lie ahead of ours are taken as now: a timer that waits for them would never fire. */
+/** Times ahead of our clock, written by another one, count as now: a timer that waits for them would never fire. */
 function notInTheFuture<T extends object>(value: T, now: string): T {
   const entries = Object.entries(value).map(([key, part]) => {
     if (part !== null && typeof part === 'object' && !Array.isArray(part))
@@ -155,25 +142,24 @@ function notInTheFuture<T extends object>(value: T, now: string): T {
   return Object.fromEntries(entries) as T;
 }
 
-/** The part of the status that says where a release stands. */
+/** The part of the status that holds the state. */
 export function statusOf(
   state: State,
 ): Pick<CanaryStatus, 'phase' | 'postPromotion' | 'run' | 'failedChecks' | 'iterations'> {
-  const said = phaseOf(state);
+  const phase = phaseOf(state);
   if (state.kind === 'Resting' || state.kind === 'Initializing') {
     const run = state.kind === 'Initializing' ? state.run : undefined;
     const failedChecks = state.kind === 'Resting' ? state.failedChecks : 0;
-    return { ...said, postPromotion: undefined, run: run && present(run), failedChecks, iterations: 0 };
+    return { ...phase, postPromotion: undefined, run: run && present(run), failedChecks, iterations: 0 };
   }
   const { failedChecks, iterations } = state;
-  const run = present({ ...state.run, ...decidedFields(state) });
-  return { postPromotion: undefined, ...said, run, failedChecks, iterations };
-}
-
-/** How a release ends, or why it is reverted, is kept in the run. */
-function decidedFields(state: State): Partial<Run> {
-  if (state.kind === 'Ending') return { ending: state.ending };
-  return state.kind === 'Reverting' ? { revert: state.cause } : {};
+  // The run keeps how the release ends, or why it is reverted.
+  const run = present({
+    ...state.run,
+    ...(state.kind === 'Ending' ? { ending: state.ending } : {}),
+    ...(state.kind === 'Reverting' ? { revert: state.cause } : {}),
+  });
+  return { postPromotion: undefined, ...phase, run, failedChecks, iterations };
 }
 
 function phaseOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
@@ -203,7 +189,7 @@ function phaseOf(state: State): Pick<CanaryStatus, 'phase' | 'postPromotion'> {
   }
 }
 
-/** A state with other bookkeeping of its release. */
+/** A state with these fields of its run replaced. */
 export function withRun<S extends RunState>(state: S, run: Partial<Run>): S {
   return { ...state, run: { ...state.run, ...run } };
 }

@@ -2,44 +2,47 @@ import { knownReason } from '../api/reasons.ts';
 import { type Action, type Decision, laneOf } from './action.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
-import { keepConfigCopies, withServices } from './generated-objects.ts';
 import { act, combine, type Effects, note, type Outcome } from './outcome.ts';
-import { repairRecord } from './records.ts';
 import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
-import { scalePrimaryBack } from './states/recreate.ts';
+import { keepConfigCopies, repairRecord, scalePrimaryBack, withServices } from './states/restore.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
-import { type DeletionEffects, terminating } from './states/terminating.ts';
+import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { isScaledToZero, unpausePrimaryScaler } from './traffic/scalers.ts';
+import { isScaledToZero } from './traffic/capacity.ts';
 import { allocate } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
-/** A release passes at most so many states in one step; more would be a circle. */
+/** The most states that a release passes in one step; more would be a loop. */
 const MOST_STATES = 8;
 
 /**
- * The heart: from what was observed of one Canary, what to do next and what to say about it. Pure: no clock, no I/O, no randomness; the
- * same world gives the same decision, and repeating a decision after a crash at any point carries on (S33).
+ * Decides from the observed world of one Canary what to do next and what to report. Pure: no clock, no I/O, no randomness; the same world
+ * gives the same decision, and after a crash at any point the next step continues (S33).
  */
 export function step(world: World): Decision {
   const context = contextOf(world);
-  if (world.canary.metadata.deletionTimestamp !== undefined)
-    return finish(context, deletionDecision(context, terminating(context)));
+  if (world.canary.metadata.deletionTimestamp !== undefined) {
+    const { intentFirst = false, ...effects } = terminating(context);
+    const given = effects.actions ?? [];
+    // Services are created again only for traffic that is moved.
+    const actions = movesTraffic(effects) ? withServices(context, undefined, given) : given;
+    return finish(context, { state: undefined, effects: { ...effects, actions }, intentFirst });
+  }
   if (world.canary.spec.suspend) {
-    const words = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
+    const statusNote = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
     });
-    return finish(context, { state: undefined, effects: words, intentFirst: false });
+    return finish(context, { state: undefined, effects: statusNote, intentFirst: false });
   }
   const state = stateOf(context);
-  const { taken, effects: asked } = handleVerbs(context, state);
-  if (taken) return finish(context, { ...decided(context, taken, asked), intentFirst: true });
-  const moved = switchProvider(context, state);
-  if (moved) return finish(context, decided(context, moved, asked, true));
+  const { taken, effects: answers } = handleVerbs(context, state);
+  if (taken) return finish(context, { ...decided(context, taken, answers), intentFirst: true });
+  const switching = switchProvider(context, state);
+  if (switching) return finish(context, decided(context, switching, answers, true));
   const adopted = adopting(context, state);
   if (adopted?.leavesStatus)
     return {
@@ -51,23 +54,27 @@ export function step(world: World): Decision {
       wakeAfterMs: undefined,
     };
   const early = adopted ?? awaitsServices(context, state);
-  if (early) return finish(context, withConfigCopies(context, decided(context, early, asked)));
-  const gone = runStates(context, state);
+  if (early) return finish(context, withConfigCopies(context, decided(context, early, answers)));
+  const outcome = runStates(context, state);
+  // A pause on the primary's scaler is never ours; one that came with the copy would leave the primary without pods (flagger issue 1934).
+  const unpaused: Action[] = world.scaler?.primary?.paused
+    ? [{ type: 'PauseScaler', side: 'primary', paused: false }]
+    : [];
   const before = combine(
-    asked,
+    answers,
     context.good ? repairRecord(context) : {},
-    act(...unpausePrimaryScaler(world), ...restoreReplicas(context, gone)),
+    act(...unpaused, ...restoreReplicas(context, outcome)),
   );
-  const intentFirst = gone.next.kind !== state.kind;
-  return finish(context, withConfigCopies(context, { ...decided(context, gone, before), intentFirst }));
+  const intentFirst = outcome.next.kind !== state.kind;
+  return finish(context, withConfigCopies(context, { ...decided(context, outcome, before), intentFirst }));
 }
 
-/** Held by onFailure halt: nothing is restored, so that a person can look at it. */
+/** Held by onFailure halt: nothing is restored, so that a person can examine it. */
 function isFrozen({ plan }: Context, state: State | undefined): boolean {
   return state?.kind === 'Held' && plan.postPromotion.onFailure === 'halt';
 }
 
-/** A primary that was scaled by hand is scaled back; not under onFailure halt, and not when it is written anyway. */
+/** A primary that was scaled by hand is scaled back; not under onFailure halt, nor if this step writes it anyway. */
 function restoreReplicas(context: Context, { next, actions = [] }: Outcome): Action[] {
   const isWritten = actions.some(
     ({ type }) => type === 'ApplyPrimary' || type === 'ScalePrimary' || type === 'ApplySettings',
@@ -77,13 +84,6 @@ function restoreReplicas(context: Context, { next, actions = [] }: Outcome): Act
     : scalePrimaryBack(context);
 }
 
-/** On its way out: Services are made again only for traffic that is moved. */
-function deletionDecision(context: Context, { intentFirst = false, ...effects }: DeletionEffects): Decided {
-  const given = effects.actions ?? [];
-  const actions = movesTraffic(effects) ? withServices(context, undefined, given) : given;
-  return { state: undefined, effects: { ...effects, actions }, intentFirst };
-}
-
 function movesTraffic({ actions = [] }: Effects): boolean {
   return (
     actions.some(({ type }) => type === 'SetTraffic') &&
@@ -91,23 +91,29 @@ function movesTraffic({ actions = [] }: Effects): boolean {
   );
 }
 
-/** The state's handler, and that of each state it enters: the last one acts, those before only spoke. */
+/** Runs the state's handler, and that of each state it enters. Only the last one acts; of those before events and status fields count. */
 function runStates(context: Context, first: State): Outcome {
   let state = first;
-  let told: Effects = {};
+  let effects: Effects = {};
   for (let passed = 0; passed < MOST_STATES; passed += 1) {
     const row = TABLE[state.kind] as Row<typeof state.kind>;
     const outcome = interruptedBy(context, state, row) ?? row.handle(context, state as never);
-    if (!entersState(state, outcome.next) || outcome.next.kind === 'Resting')
-      return { ...outcome, ...combine(told, outcome) };
-    const { note: _, ...words } = outcome;
-    told = combine(told, words);
-    state = outcome.next;
+    const { next, note: _, ...passed } = outcome;
+    // The same kind of state for another release is another state, too.
+    const isSameRelease = digestUnderWay(state) === digestUnderWay(next) || next.kind === 'Initializing';
+    if ((next.kind === state.kind && isSameRelease) || next.kind === 'Resting')
+      return { ...outcome, ...combine(effects, outcome) };
+    effects = combine(effects, passed);
+    state = next;
   }
-  return { next: state, ...told };
+  return { next: state, ...effects };
 }
 
-/** What a webhook of type rollback, or head, makes of a release before its state is asked. */
+function digestUnderWay(state: State): string | undefined {
+  return 'run' in state ? state.run?.digest : undefined;
+}
+
+/** A webhook of type rollback, or head, may end a release before its state's handler runs. */
 function interruptedBy(
   context: Context,
   state: State,
@@ -118,45 +124,43 @@ function interruptedBy(
   return back ?? followHead(context, state, head);
 }
 
-/** Another state, or the same one for another release. */
-function entersState(before: State, after: State): boolean {
-  if (before.kind !== after.kind) return true;
-  const of = (state: State) => ('run' in state ? state.run?.digest : undefined);
-  return of(before) !== of(after) && after.kind !== 'Initializing';
-}
-
-/** The decision of a state: its effects, the traffic it prefers, and what happens next by its row. `moves`: Services only for traffic that is moved. */
-function decided(context: Context, outcome: Outcome, before: Effects, moves = false): Decided {
+/**
+ * The decision of a state: its effects, the traffic it prefers, and by its row what happens next. `isSwitching`: Services are created only
+ * for traffic that is moved.
+ */
+function decided(context: Context, outcome: Outcome, before: Effects, isSwitching = false): Decided {
   const { next } = outcome;
   const row = TABLE[next.kind] as Row<typeof next.kind>;
   const run = 'run' in next ? next.run : undefined;
   const prefers = outcome.prefers ?? row.prefers(context, next as never);
   const traffic = allocate(context, run, prefers);
   const effects = combine(before, traffic, outcome, askRollback(context, next, outcome.check));
-  const rejected = withRejections(context, effects, triedDigest(next));
-  const actions = rejected.actions ?? [];
-  const isServed = moves ? movesTraffic(rejected) : context.good !== undefined;
-  const withAll = inOrder(isServed ? withServices(context, run, actions) : actions);
-  const told =
+  // A retry lifted the rejection of the release that is tried: it is deleted until its deletion was read back.
+  const isTried = next.kind === 'Waiting' || next.kind === 'Starting' || next.kind === 'Analysing';
+  const rejected = withRejections(context, effects, isTried ? next.run.digest : undefined);
+  const needsServices = isSwitching ? movesTraffic(rejected) : context.good !== undefined;
+  const given = rejected.actions ?? [];
+  const actions = needsServices ? withServices(context, run, given) : given;
+  const statusNote =
     rejected.note && !rejected.note.stalled && !rejected.note.next
       ? { ...rejected.note, next: row.next(next as never) }
       : rejected.note;
   return {
     state: next,
-    effects: { ...rejected, actions: withAll, ...(told ? { note: told } : {}) },
+    effects: {
+      ...rejected,
+      actions: actions.toSorted((a, b) => rankOf(a) - rankOf(b)),
+      ...(statusNote ? { note: statusNote } : {}),
+    },
     intentFirst: false,
   };
 }
 
-/** Pods before the traffic that they are for, traffic before what takes pods away, and bookkeeping last: any prefix is safe (S33). */
-function inOrder(actions: readonly Action[]): Action[] {
-  return actions.toSorted((a, b) => rankOf(a) - rankOf(b));
-}
-
+/** The order of actions: pods before their traffic, traffic before pods are removed, bookkeeping last. Any prefix is safe (S33). */
 function rankOf(action: Action): number {
   if (bringsPods(action)) return 0;
   if (action.type === 'EnsureServices' || action.type === 'SetTraffic') return 1;
-  // A record comes before the template that it keeps (S10).
+  // A record is saved before its release is written (S10).
   return laneOf(action) === 'bookkeeping' && action.type !== 'SaveRecord' ? 3 : 2;
 }
 
@@ -166,20 +170,14 @@ function bringsPods(action: Action): boolean {
   return (action.type === 'ScaleCanary' || action.type === 'ScalePrimary') && action.replicas > 0;
 }
 
-/** Restores missing copies of config, whatever else is done, except under onFailure halt. */
+/** Restores missing copies of config in every state, except under onFailure halt. */
 function withConfigCopies(context: Context, decision: Decided): Decided {
   const { state, effects } = decision;
   if (isFrozen(context, state)) return decision;
   return { ...decision, effects: combine(effects, keepConfigCopies(context, effects.actions ?? [])) };
 }
 
-/** The digest that is being tried: a retry lifted its rejection, which goes until it is read back that it went. */
-function triedDigest(state: State): string | undefined {
-  const isTried = state.kind === 'Waiting' || state.kind === 'Starting' || state.kind === 'Analysing';
-  return isTried ? state.run.digest : undefined;
-}
-
-/** Digests that are barred stand in the status first, and are written to their Secret until they are read back from there (S14; issue 11, 5). */
+/** Rejections are in the status first, and are written to their Secret until they were read back from there (S14; issue 11, 5). */
 function withRejections(context: Context, effects: Effects, tried: string | undefined): Effects {
   const { world, now } = context;
   const unrejects = new Set([...(effects.unrejects ?? []), ...(tried ? [tried] : [])]);

@@ -1,6 +1,6 @@
 /**
- * One row per state: who should serve, how it follows head, which deadline ends it, what runs and is written meanwhile, and what
- * happens next. The program runs by it, and docs/guides/states.md is generated from it.
+ * One row per state: which side should serve, how it follows head, which deadline ends it, which checks run, what is written, and what
+ * happens next. `step` runs it, and docs/guides/states.md is generated from it.
  */
 import type { Context } from './context.ts';
 import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
@@ -16,12 +16,12 @@ import { revertFailed, revertFailedPrefers, reverting, revertingPrefers } from '
 import { starting, startingPrefers, waiting } from './states/starting.ts';
 import { verifying } from './states/verifying.ts';
 
-/** What a state means. Texts are for people and stand in the docs. */
+/** A state. Its texts are part of the docs. */
 export interface Row<Kind extends StateKind> {
   /** Flagger's phase, and postPromotion.state where there is one. */
   readonly phase: string;
   readonly meaning: string;
-  /** Who should serve. */
+  /** Which side should serve. */
   readonly serves: string;
   readonly prefers: (context: Context, state: StateOf<Kind>) => Preference;
   readonly head: HeadRule;
@@ -37,9 +37,6 @@ export interface Row<Kind extends StateKind> {
   readonly handle: (context: Context, state: StateOf<Kind>) => Outcome;
 }
 
-const nextIs = (action: string) => () => ({ action });
-const NOTHING = () => undefined;
-
 /** Every state. */
 export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
   Initializing: {
@@ -52,7 +49,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'progressDeadlineSeconds without progress: reported; the next commit is tried',
     checks: 'none',
     writes: 'primary, record, Services and route; the target is scaled to zero',
-    next: NOTHING,
+    next: () => undefined,
     handle: initializing,
   },
   Resting: {
@@ -65,7 +62,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'none: nothing to wait for',
     checks: 'none',
     writes: 'settings and replicas; deleted objects are restored; the target is scaled to zero',
-    next: NOTHING,
+    next: () => undefined,
     handle: resting,
   },
   Waiting: {
@@ -78,7 +75,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'the opening of the window; the deadline of the gate, which fails the release',
     checks: 'none',
     writes: 'settings; the target is scaled to zero',
-    next: NOTHING,
+    next: () => undefined,
     handle: waiting,
   },
   Starting: {
@@ -92,7 +89,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
       'progressDeadlineSeconds: if the primary never becomes ready for the traffic, the release is tried on the primary',
     checks: 'none',
     writes: 'record, the tried side',
-    next: nextIs('analysis once its pods are ready'),
+    next: () => ({ action: 'analysis once its pods are ready' }),
     handle: starting,
   },
   Analysing: {
@@ -106,7 +103,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
       'progressDeadlineSeconds without progress of its pods, or without a check result: it fails; the deadline of a gate',
     checks: 'analysis',
     writes: 'route, pods of the tried side',
-    next: nextIs('the next check, then the next step'),
+    next: () => ({ action: 'the next check, then the next step' }),
     handle: analysing,
   },
   Promoting: {
@@ -119,7 +116,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'progressDeadlineSeconds without enough ready pods for all traffic: it fails',
     checks: 'none',
     writes: 'records, route, then the primary',
-    next: nextIs('the primary is written'),
+    next: () => ({ action: 'the primary is written' }),
     handle: promoting,
   },
   Converging: {
@@ -132,7 +129,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'progressDeadlineSeconds without progress: held or reverted, as onFailure says',
     checks: 'none',
     writes: 'route; the primary if somebody changed it',
-    next: nextIs('verification once all traffic is on the primary'),
+    next: () => ({ action: 'verification once all traffic is on the primary' }),
     handle: converging,
   },
   Verifying: {
@@ -146,7 +143,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
       'successThreshold passed checks: good; threshold failed checks: reverted or held; progressDeadlineSeconds without a result: held',
     checks: 'after promotion',
     writes: 'its record, marked as proven; the primary if somebody changed it',
-    next: nextIs('the next check'),
+    next: () => ({ action: 'the next check' }),
     handle: verifying,
   },
   Held: {
@@ -161,7 +158,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
       'auto: reverted after progressDeadlineSeconds without progress; revert: at once; hold and halt: none',
     checks: 'after promotion',
     writes: 'deleted workloads are restored; with halt nothing',
-    next: nextIs('as spec.postPromotion.onFailure says'),
+    next: () => ({ action: 'as spec.postPromotion.onFailure says' }),
     handle: held,
   },
   Reverting: {
@@ -175,7 +172,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'progressDeadlineSeconds without progress of the last-known-good: Failed and Held',
     checks: 'control',
     writes: 'the primary, route, the rejection',
-    next: nextIs('traffic to the primary once it is ready'),
+    next: () => ({ action: 'traffic to the primary once it is ready' }),
     handle: reverting,
   },
   RevertFailed: {
@@ -207,7 +204,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
       'progressDeadlineSeconds: all traffic to the ready pods of the primary; without any, Failed and Held',
     checks: 'none',
     writes: 'route, scalers, the rejection; the target is scaled to zero',
-    next: nextIs('traffic to the primary, then the canary to zero'),
+    next: () => ({ action: 'traffic to the primary, then the canary to zero' }),
     handle: ending,
   },
 };

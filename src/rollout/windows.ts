@@ -1,19 +1,19 @@
-/** Windows of a Source gate the start of rollouts and nothing else: what began is finished, and ways back are never held up (design section 2.2). */
+/** Windows of a Source delay only the start of rollouts: one that began is finished, and reverts are never delayed (design section 2.2). */
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
 import { type Effects, note } from './outcome.ts';
-import { soundRecord } from './records.ts';
+import { rejectionOf, soundRecord } from './records.ts';
 import { namesRelease } from './requests.ts';
-import { type Run, rejectionOf } from './run.ts';
+import type { Run } from './run.ts';
 import type { ReleaseView } from './world.ts';
 
-/** What a request can name: a run, or a release at head. */
+/** A run, or a release at head. */
 interface ReleaseRef {
   readonly digest: string;
   readonly commit: string;
 }
 
-/** Milliseconds for which a window still keeps this release from starting; 0 when none does. */
+/** Milliseconds until the window lets this release start; 0: it may start. */
 export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | undefined): number {
   const { window, nowMs } = context.world;
   const leftMs = (window?.nextOpeningMs ?? nowMs) - nowMs;
@@ -21,7 +21,7 @@ export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | u
   return leftMs;
 }
 
-/** Head as far as the release under way is concerned: what may not start yet changes nothing for one that did, and what goes back on request is not ended by it. */
+/** Head, if it may change the release under way: not while its window is closed and the release has started, nor during a rollback that a person asked for. */
 export function headForRun(context: Context, run: Run): ReleaseView | undefined {
   const { head } = context;
   if (!head || run.rollback) return undefined;
@@ -31,7 +31,7 @@ export function headForRun(context: Context, run: Run): ReleaseView | undefined 
     : head;
 }
 
-/** Says since when it waits and until when, in words that stay the same as long as it does. */
+/** Reports until when a release waits; the message stays the same while it waits. */
 export function noteWindow({ world }: Context, what: string): Effects {
   const timeMs = world.window?.nextOpeningMs ?? world.nowMs;
   const message = `${what} waits for its window, which opens at ${stamp(timeMs)}`;
@@ -39,8 +39,9 @@ export function noteWindow({ world }: Context, what: string): Effects {
 }
 
 /**
- * Proven or rejected releases start nothing, or go back; and a person may let one revision through, which is read from what became of the request,
- * so that it lasts as long as the revision; the same release may have had another commit first.
+ * Windows do not apply to proven releases, which are a way back, nor to rejected ones, which are not started. A person may exempt one
+ * revision: this is read from the answer to the request, so that it lasts as long as the revision. The same release may have had another
+ * commit first.
  */
 function isExempt(context: Context, release: ReleaseRef, run: Run | undefined): boolean {
   const { good } = context;

@@ -4,53 +4,53 @@ import type { CommitInfo, RouteView } from '../api/observed.ts';
 import type { CheckOutcome } from '../health/check-results.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 
-/** Everything `step` looks at: one Canary, at one moment, as read back. Built by the engine, never by the core. */
+/** Everything `step` reads: one Canary at one moment, as read back by the engine. */
 export interface World {
   /** Milliseconds since the epoch on a clock that does not jump inside a process (S30). */
   nowMs: number;
-  /** Since when this process leads, on the clock of `nowMs`; undefined where nobody leads, as for who only looks. */
+  /** Since when this process is the leader, on the clock of `nowMs`; undefined if it is not, as in a command that only reads. */
   leadingSinceMs?: number | undefined;
   canary: Canary;
   /** As last acknowledged by the API server; an empty object before the first write. */
   status: CanaryStatus;
   /** What Git says now. */
   head: HeadView;
-  /** Release records read back from the cluster, newest first; damaged ones are among them and say so. */
+  /** Release records read back from the cluster, newest first; damaged ones are included. */
   records: readonly RecordView[];
   /** Digests that failed and must not be tried again (S14), read back from their Secret. */
   rejected: readonly RejectionView[];
-  /** Why that Secret cannot be read; then what the status says of rejections counts. */
+  /** Why that Secret cannot be read; then the rejections in the status count. */
   rejectionsProblem?: string | undefined;
   primary: WorkloadView | undefined;
   /** The target of the Canary: Flagger's canary workload. */
   target: WorkloadView | undefined;
-  /** What autoscalerRef names; undefined where the Canary names none. */
+  /** The scaler of autoscalerRef; undefined: there is none. */
   scaler?: ScalerView | undefined;
   /** Another tool applies the target and no Source holds it: its template is read and never written (design section 2.5). */
   foreignTarget?: boolean;
-  /** Both sides are pods of one workload, whose own rolling update is held at the step (provider native, ADR 21). */
+  /** Both sides are pods of one workload, whose own rolling update is paused at the step (provider native, ADR 21). */
   sharesWorkload?: boolean;
   /** Of such a workload: pods of another template than its own that its controller waits for and never replaces. */
   stuckPods?: readonly StuckPod[];
-  /** The spec names this provider, which is of the other sort than the one in effect: that one is in `canary.spec.provider` until it has moved. */
+  /** The provider of the spec, if it needs a switch between native and copies: until that is done, `canary.spec.provider` has the former one. */
   movesTo?: string | undefined;
-  /** On such a move: Git holds the route, with backends of its own, which lead to the target and take its place. */
+  /** During such a switch: Git has the route, with backends of its own that lead to the target. */
   routeInGit?: boolean | undefined;
-  /** What the primary was found to run, where its digest does not tell: as Flagger left it, or under another digest than head's. */
+  /** What the primary runs, if its digest does not tell: Flagger left it, or its digest differs from head's for the same content. */
   adoptable?: AdoptableView | undefined;
-  /** May rollouts start? Undefined: the Source has no windows. */
+  /** Whether rollouts may start. Undefined: the Source has no windows. */
   window?: WindowView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
-  /** The answers that came last, by the key of their request; they stay until newer ones are there. */
+  /** The last answers, with the key of their request; they stay until there are newer ones. */
   checks: CheckOutcome | undefined;
-  /** The other Canaries, for causes that no release has (design section 5, auto). */
+  /** The other Canaries, to find causes outside a release (design section 5, auto). */
   peers: PeersView;
   /** Limits set by flags. */
   options: WorldOptions;
 }
 
-/** A pod, exactly this one. */
+/** One pod, identified by its uid. */
 export interface StuckPod {
   name: string;
   uid: string;
@@ -59,25 +59,25 @@ export interface StuckPod {
 /** The windows of the Source at this moment. */
 export interface WindowView {
   open: boolean;
-  /** Of closed ones: when they open, or are to be looked at again; milliseconds since the epoch. */
+  /** If closed: when they open, or must be looked at again; milliseconds since the epoch. */
   nextOpeningMs?: number;
 }
 
-/** What flags say. */
-export interface WorldOptions {
+/** Options set by flags. */
+interface WorldOptions {
   minIntervalMs: number;
   defaultProvider: string;
-  /** Canaries without alerts of their own have somebody to tell. */
+  /** There is a default receiver for Canaries without alerts of their own. */
   hasDefaultAlert?: boolean;
 }
 
-/** What is known of the other Canaries after promotion, from their statuses alone, so that a restart changes nothing. */
+/** The other Canaries after promotion, from their statuses alone, so that a restart changes nothing. */
 export interface PeersView {
   /** How many are verifying, those included that failed and have not ended. */
   verifying: number;
   /** How many are held since their checks fail together with others. */
   failingNow: number;
-  /** When others were decided to go back for what checks said; RFC 3339. */
+  /** When others were reverted because of checks; RFC 3339. */
   failedTimes: readonly string[];
 }
 
@@ -85,10 +85,10 @@ export interface PeersView {
 export interface ScalerView {
   kind: 'HorizontalPodAutoscaler' | 'ScaledObject';
   name: string;
-  /** The target's own; undefined while it does not exist: then nobody but us scales the copy. */
+  /** The target's own; undefined while it does not exist: then only we scale the canary. */
   canary: ScalerSide | undefined;
   primary: ScalerSide | undefined;
-  /** Milliseconds until a change of the load shows in what they ask for. */
+  /** Milliseconds until they react to a change of load. */
   settleMs: number;
 }
 
@@ -96,9 +96,9 @@ export interface ScalerView {
 export interface ScalerSide {
   minReplicas: number;
   maxReplicas: number;
-  /** What minReplicas was before a rollout raised it; undefined: it is not raised. */
+  /** minReplicas before a rollout raised it; undefined: it is not raised. */
   restoreMinReplicas: number | undefined;
-  /** Held at zero by the annotation of ScaledObjects. */
+  /** Paused at zero pods by the annotation of ScaledObjects. */
   paused: boolean;
 }
 
@@ -107,26 +107,26 @@ export type HeadView =
   | {
       kind: 'release';
       release: ReleaseView;
-      /** What the ledger in Git says was promoted last, where it is something else: a cluster without a record starts from it. */
+      /** The release that the ledger in Git has as promoted last, if it is not head: a cluster without records starts from it. */
       ledger?: ReleaseView;
       /** Why the ledger's commit cannot be used. */
       ledgerProblem?: string;
     }
   /** No Source has been read yet, or the files that concern this Canary are broken: keep the plan (S24). */
   | { kind: 'unknown'; reason: string; message: string }
-  /** The Source was read whole and holds no such workload. */
+  /** The Source was read completely and has no such workload. */
   | { kind: 'missing'; message: string };
 
-/** What a primary runs, read from its own template and config copies (flagger-behaviour 2.10, backwards). */
+/** What a primary runs, read from its own template and config copies (flagger-behaviour 2.10, reversed). */
 export interface AdoptableView {
   release: ReleaseView;
-  /** It is what head says. */
+  /** It is the same as head. */
   isHead: boolean;
-  /** What head says was on the target already when Flagger wrote the status last. */
+  /** Head was on the target already when Flagger wrote the status last. */
   headWasTried: boolean;
 }
 
-/** A Release in the core's words. */
+/** What decisions need of a Release. */
 export interface ReleaseView {
   digest: string;
   commit: CommitInfo;
@@ -134,9 +134,9 @@ export interface ReleaseView {
   settingsKey: string;
   /** Replicas the manifest asks for, if it does. */
   replicas: number | undefined;
-  /** Running pods mount tracked config as a volume, so that writing the copies reaches them live. */
+  /** Running pods mount tracked config as a volume, so that a write to the copies changes it for them. */
   mountsConfig: boolean;
-  /** Pods of the target may have been started with another config than this release's: one that is read from the live target has some. */
+  /** The release was read from the live target and has config: pods of the target may have been started with an older one. */
   hasLiveConfig?: boolean;
 }
 
@@ -146,13 +146,13 @@ export interface RecordView {
   commit: CommitInfo;
   /** Name of the Secret. */
   name: string;
-  /** RFC 3339; undefined while the release has not proven itself. For people: what came first is told by `sequence`. */
+  /** RFC 3339; undefined: the release is not proven. For people; the order is given by `sequence`. */
   promotedTime: string | undefined;
-  /** The how-many-eth release of the Canary that proved itself; undefined of records from before there was a sequence. */
+  /** The number of this proven release, counted up per Canary; undefined: the record is from before there was a sequence. */
   sequence?: number | undefined;
-  /** Why its bytes cannot be used (gone, altered, of another release); undefined when they were read back sound. */
+  /** Why its bytes cannot be used (missing, changed, of another release); undefined: they were read back undamaged. */
   damaged?: string | undefined;
-  /** Of a damaged one: Git gives a release with this very digest, so that the record can be written anew. */
+  /** If damaged: Git has a release with this digest, so that the record can be written again. */
   inGit?: boolean | undefined;
 }
 
@@ -162,11 +162,16 @@ export interface RejectionView {
   commit: string;
   reason: string;
   time: string;
-  /** What was diagnosed, as in the table of causes: some are of config outside Git, which may change without a commit. */
+  /** The cause by the table of causes: config outside Git, which may change without a commit, can be one. */
   cause?: string | undefined;
 }
 
-/** `1a2b3c4 subject`: how a release, or the run that tries it, is named to people. */
+/** Head's release, if Git was read and holds one. */
+export function headRelease(world: World): ReleaseView | undefined {
+  return world.head.kind === 'release' ? world.head.release : undefined;
+}
+
+/** The name of a release or run for people: `1a2b3c4 "subject"`. */
 export function describeRelease({
   digest,
   commit,

@@ -3,25 +3,26 @@ import type { Logger } from 'pino';
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { Source } from '../api/source/source.ts';
-import { isLoopback } from '../cluster/access/cluster-access.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { startElection } from '../cluster/election/election.ts';
-import type { Cluster, Log } from '../contracts/cluster.ts';
+import type { Cluster, Log, WatchedSet } from '../contracts/cluster.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
   createClusterPort,
   createDryRun,
   createOpenWatch,
   createShadowPort,
+  openKind,
   shadowElection,
 } from './cluster.ts';
 import { loadClusterKey } from './cluster-key.ts';
-import { type Connection, connect } from './connection.ts';
+import { connect } from './connection.ts';
 import { startWeb } from './endpoints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { holderIdentity } from './holder-identity.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import type { AppOptions } from './options.ts';
+import { type AppOptions, namespacesOf } from './options.ts';
+import { addressPolicy, findApiServer } from './outbound.ts';
 import { createMemoryTrimmer, createSteadyClock } from './process.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './source-files.ts';
 import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
@@ -30,6 +31,8 @@ import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
 export interface App {
   /** Where health, metrics and webhooks are served. */
   readonly url: string;
+  /** Where nothing but health is served; undefined: nowhere. */
+  readonly probeUrl: string | undefined;
   /** Resolves when it acts: it holds the Lease and follows Git. */
   readonly leading: Promise<void>;
   /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
@@ -41,6 +44,8 @@ export interface App {
 /** Flags and problems that several parts look at. */
 interface State {
   engine: Engine | undefined;
+  /** Canaries of ours, also in a copy that waits for the Lease; undefined until their kind is served. */
+  canaries: WatchedSet | undefined;
   problem: string | undefined;
 }
 
@@ -67,12 +72,20 @@ export async function startApp(
     ? shadowElection()
     : startElection({ client, caches, ...candidate, times: options.leaseTimes, logger: log });
   const gate = createWriteGate(() => election.leading());
-  const state: State = { engine: undefined, problem: 'starting' };
+  const state: State = { engine: undefined, canaries: undefined, problem: 'starting' };
   const cluster = clusterPort(connection.client, gate, { options, log });
   const sourceCluster = clusterPort(connection.sourceClient, gate, { options, log });
-  const web = await startWeb({ options, connection, election, cluster, log, state, instance: identity });
+  const web = await startWeb({ options, connection, election, log, state, instance: identity });
   const memory = createMemoryTrimmer(realTime);
-  const http = createHttpClient(addressPolicy(connection, options));
+  let apiServer: Awaited<ReturnType<typeof findApiServer>> | undefined;
+  const { server } = connection.access;
+  const { metricsServer, allowOutbound = [] } = options;
+  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
+  const http = createHttpClient({
+    ...addressPolicy(server, [...named, ...allowOutbound]),
+    deniedAddresses: () => apiServer?.addresses() ?? [],
+    userAgent: `holdfast/${options.version}`,
+  });
   const leadersHttp = options.shadow ? http : whileLeading(http, gate);
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
@@ -82,13 +95,21 @@ export async function startApp(
       state.problem = problem;
     };
     await waitForKinds(cluster, { clock, log, onProblem }, stopping.signal);
+    if (stopping.signal.aborted) return;
+    const openWatch = createOpenWatch(connection.caches);
+    state.canaries = openKind(openWatch, 'Canary', namespacesOf(options));
     await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
     if (stopping.signal.aborted) return;
+    apiServer = await findApiServer({
+      openWatch,
+      server,
+      namespaces: namespacesOf(options),
+      clock: realTime,
+    });
     const leadingSinceMs = clock.nowMs();
     const secretKey = await loadClusterKey(cluster, namespace);
     await writeSources(cluster, fileSources);
     const sink = keepingMemory(web.sink, memory);
-    const openWatch = createOpenWatch(connection.caches);
     const engine = createEngine({
       options,
       fileSources: rememberFileSources(fileSources),
@@ -102,6 +123,7 @@ export async function startApp(
       http: leadersHttp,
       secretKey,
       instance: identity,
+      ownNamespace: namespace,
       sink,
     });
     if (stopping.signal.aborted) return engine.stop();
@@ -110,17 +132,20 @@ export async function startApp(
     const what = options.shadow
       ? 'Holdfast runs in shadow mode and writes nothing'
       : 'Holdfast is the leader and reconciles';
-    log.info({ namespace, server: connection.access.server }, what);
+    log.info({ namespace, server }, what);
   }
 
   return {
     url: web.url,
+    probeUrl: web.probeUrl,
     leading,
     lost,
     async drain() {
       stopping.abort();
       await leading.catch(() => undefined);
       await state.engine?.stop();
+      state.canaries?.close();
+      apiServer?.close();
       memory.stop();
       await election.stop(gate.settled);
       await web.close();
@@ -162,15 +187,6 @@ async function writeSources(cluster: Cluster, sources: readonly Source[]): Promi
     const { status: _, ...object } = source;
     await cluster.apply(object, { manager: 'holdfast', force: true });
   }
-}
-
-/** On one machine everything is loopback: where the API server is, Git and Prometheus may be too. */
-function addressPolicy({ access }: Connection, { metricsServer, version }: AppOptions) {
-  const { hostname: host } = new URL(access.server);
-  const local = isLoopback(host);
-  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
-  const guard = local ? { allowLoopback: true } : { denyHosts: [host] };
-  return { ...guard, allowHosts: named, userAgent: `holdfast/${version}` };
 }
 
 function waitForAbort(signal: AbortSignal): Promise<void> {

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { clusterKeySecret } from '../api/metadata.ts';
 import type { Cluster } from '../contracts/cluster.ts';
 import { EngineError } from '../engine/failure.ts';
 
-const name = 'holdfast-key';
+const name = clusterKeySecret;
 const keyBytes = 32;
 
 /**

@@ -1,3 +1,4 @@
+import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
@@ -27,13 +28,17 @@ export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Clu
   };
 }
 
+const accessReview = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' };
+
 /** The engine's view of the API server; without a gate it may only be read. */
 export function createClusterPort(
   client: ClusterClient,
   gate?: Pick<WriteGate, 'send' | 'mayWrite'>,
   impersonate?: string,
+  readsToo = false,
 ): Cluster {
   const { send, mayWrite } = gate ?? createWriteGate(() => false);
+  const asReader = impersonate !== undefined && readsToo ? { impersonate } : {};
   const asUser = { ...(impersonate === undefined ? {} : { impersonate }), maySend: mayWrite };
 
   async function kindOf(apiVersion: string, kind: string): Promise<{ namespaced: boolean } | undefined> {
@@ -47,10 +52,14 @@ export function createClusterPort(
   }
 
   return {
-    get: (reference) => client.get(reference),
+    get: (reference) => client.get(reference, asReader),
     async list({ apiVersion, kind, ...selection }) {
       if (!(await kindOf(apiVersion, kind))) return [];
-      const { items } = await client.list(apiVersion, kind, { ...selection, metadataOnly: true });
+      const { items } = await client.list(apiVersion, kind, {
+        ...selection,
+        metadataOnly: true,
+        ...asReader,
+      });
       return items;
     },
     async apply(object, { manager, force, over }) {
@@ -67,7 +76,16 @@ export function createClusterPort(
     async delete(reference, preconditions) {
       await send(() => client.delete(reference, { ...preconditions, ...asUser }));
     },
-    as: (user) => createClusterPort(client, gate, user),
+    as: (user, options) => createClusterPort(client, gate, user, options?.readsToo),
+    async mayPatch({ apiVersion, kind, namespace, name }) {
+      const { plural: resource } = await client.resolve(apiVersion, kind);
+      const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+      const resourceAttributes = { verb: 'patch', group, resource, namespace, name };
+      const review = { ...accessReview, metadata: { name: '' }, spec: { resourceAttributes } };
+      // Stored nowhere: the answer is the object's status.
+      const { status } = await client.create(review, { manager, ...asUser });
+      return (status as { allowed?: boolean } | undefined)?.allowed === true;
+    },
     kindOf,
     servedKind: (group, kind) => client.find(group, kind),
   };
@@ -111,8 +129,15 @@ export function createOpenWatch(caches: Caches): OpenWatch {
   };
 }
 
+/** Watches a kind of ours in these namespaces; none: in all. */
+export function openKind(openWatch: OpenWatch, kind: KindName, namespaces: readonly string[]): WatchedSet {
+  const apiVersion = apiVersionOf(kind);
+  if (namespaces.length === 0) return openWatch({ apiVersion, kind });
+  return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
+}
+
 /** Several watches as one, for instance of a few namespaces instead of the whole cluster. */
-export function unionOf(sets: readonly WatchedSet[]): WatchedSet {
+function unionOf(sets: readonly WatchedSet[]): WatchedSet {
   const [only] = sets;
   if (only && sets.length === 1) return only;
   return {
@@ -153,6 +178,7 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
     log.debug({ verb, kind: object.kind, name: object.name }, 'shadow mode: not written');
   const shadow: Cluster = {
     as: () => shadow,
+    mayPatch: async () => true,
     get: cluster.get,
     list: cluster.list,
     kindOf: cluster.kindOf,

@@ -5,7 +5,7 @@ import type { ClusterAccess } from '../cluster/access/credentials.ts';
 import { type Caches, createCaches } from '../cluster/caches/caches.ts';
 import { type ClusterClient, createClusterClient } from '../cluster/client/client.ts';
 import { createDiscovery } from '../cluster/client/discovery.ts';
-import type { Verb } from '../cluster/transport/exchange.ts';
+import type { Verb } from '../cluster/transport/request.ts';
 import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
 import type { Log } from '../contracts/cluster.ts';
 
@@ -21,14 +21,24 @@ export interface Connection {
   readonly leaseClient: ClusterClient;
   /** The watches of leader election, over the same. */
   readonly leaseCaches: Caches;
-  /** For what others cause over HTTP, over connections and a request budget of its own: they must not hold up a rollout. */
-  readonly publicClient: ClusterClient;
+  /**
+   * For what others cause over HTTP, each over connections and a bounded request budget of its own: they must hold up neither a rollout nor one
+   * another.
+   */
+  readonly publicClients: {
+    /** Secrets of push webhooks. */
+    readonly webhooks: ClusterClient;
+    /** Gates that are asked for. */
+    readonly gates: ClusterClient;
+    /** Who switches a gate, and switching it. */
+    readonly gateSwitches: ClusterClient;
+  };
   /** Requests sent so far by verb, those of the election included. */
   requests(): Record<Verb, number>;
   close(): Promise<void>;
 }
 
-const publicRate = { perSecond: 10, burst: 20 };
+const publicRate = { perSecond: 10, burst: 20, waiting: 50 };
 const sourceRate = { perSecond: 200, burst: 400 };
 
 /** Which cluster, and how much may be asked of it. */
@@ -53,12 +63,18 @@ export async function connect(
   const transport = createTransport({ access, userAgent, ...(apiRate ? { rate: apiRate } : {}) });
   const sourceTransport = createTransport({ access, userAgent, rate: limits.sourceRate ?? sourceRate });
   const leaseTransport = createTransport({ access, userAgent, connections: 2 });
-  const publicTransport = createTransport({ access, userAgent, connections: 2, rate: publicRate });
-  const transports = [transport, sourceTransport, leaseTransport, publicTransport];
+  const transports = [transport, sourceTransport, leaseTransport];
   const discovery = createDiscovery(transport);
   const leaseDiscovery = createDiscovery(leaseTransport);
   const caches = createCaches({ transport, discovery, clock, logger });
   const onWritten = (object: KubernetesObject) => caches.observe(object);
+
+  function publicClient(): ClusterClient {
+    const own = createTransport({ access, userAgent, connections: 2, rate: publicRate });
+    transports.push(own);
+    return createClusterClient({ transport: own, discovery: createDiscovery(own), onWritten });
+  }
+
   return {
     access,
     transport,
@@ -67,11 +83,7 @@ export async function connect(
     caches,
     leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
     leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
-    publicClient: createClusterClient({
-      transport: publicTransport,
-      discovery: createDiscovery(publicTransport),
-      onWritten,
-    }),
+    publicClients: { webhooks: publicClient(), gates: publicClient(), gateSwitches: publicClient() },
     requests: () => transports.map((one) => one.counts()).reduce(sum),
     async close() {
       for (const one of transports) await one.close();

@@ -1,8 +1,7 @@
 import type { Logger } from 'pino';
-import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Election } from '../cluster/election/election.ts';
-import type { Cluster } from '../contracts/cluster.ts';
+import type { WatchedSet } from '../contracts/cluster.ts';
 import { createEventSink } from '../engine/alerts/event-sink.ts';
 import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
@@ -11,7 +10,7 @@ import { gateRoutes } from './http/gates.ts';
 import { type Answer, type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { createPrometheus } from './http/prometheus.ts';
-import { pushRoute } from './http/push-webhook.ts';
+import { type PushTarget, pushRoute } from './http/push-webhook.ts';
 import type { AppOptions } from './options.ts';
 import { createSteadyClock } from './process.ts';
 
@@ -20,16 +19,26 @@ interface WebWiring {
   readonly options: AppOptions;
   readonly connection: Connection;
   readonly election: Election;
-  readonly cluster: Cluster;
   readonly log: Logger;
   /** Of this process. */
   readonly instance: string;
   /** Changes while the program starts. */
-  readonly state: { readonly engine: Engine | undefined; readonly problem: string | undefined };
+  readonly state: {
+    readonly engine: Engine | undefined;
+    readonly canaries: WatchedSet | undefined;
+    readonly problem: string | undefined;
+  };
 }
 
-/** Starts to listen: health, metrics, push webhooks and gates. */
-export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readonly sink: MetricsSink }> {
+/** What listens. */
+interface Web extends HttpServer {
+  /** Of the probes; undefined: they have no port of their own. */
+  readonly probeUrl: string | undefined;
+  readonly sink: MetricsSink;
+}
+
+/** Starts to listen: health, metrics, push webhooks and gates, and health once more where only probes ask. */
+export async function startWeb(wiring: WebWiring): Promise<Web> {
   const { options, connection, election, log, state } = wiring;
   const prometheus = createPrometheus({
     version: options.version,
@@ -44,29 +53,37 @@ export async function startWeb(wiring: WebWiring): Promise<HttpServer & { readon
     watches: () =>
       connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
   });
+  const health = healthRoutes({
+    problems: () => problemsOf(wiring),
+    leadership: () => leadershipOf(election),
+  });
   const routes = [
-    ...healthRoutes({ problems: () => problemsOf(wiring), leadership: () => leadershipOf(election) }),
+    ...health,
     prometheus.route,
-    pushRoute({
-      secretOf: (namespace, name) => webhookSecret(wiring, namespace, name),
-      wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
-      log: (fields, message) => log.info(fields, message),
-    }),
+    pushRoute(pushTarget(wiring)),
     ...(options.shadow ? [] : gateRoutes(gateAnnotations(wiring))),
   ];
-  const server = await startHttpServer(options.listen, routes, (error) => {
-    log.error({ err: error }, 'a request to the web endpoints failed');
-  });
-  log.info({ url: server.url }, 'serving health, metrics, push webhooks and gates');
-  return { ...server, sink: prometheus.sink };
+  const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
+  const server = await startHttpServer(options.listen, routes, onError);
+  const probes = options.probeListen && (await startHttpServer(options.probeListen, health, onError));
+  log.info({ url: server.url, probes: probes?.url }, 'serving health, metrics, push webhooks and gates');
+  return {
+    url: server.url,
+    probeUrl: probes?.url,
+    sink: prometheus.sink,
+    async close() {
+      await server.close();
+      await probes?.close();
+    },
+  };
 }
 
 /** Every copy answers: a Service sends requests to any of them. */
 function gateAnnotations({ connection, log, state, instance }: WebWiring) {
-  const { publicClient: client } = connection;
+  const { gates: reader, gateSwitches: client } = connection.publicClients;
   const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
   const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
-  return createGateAnnotations({ client, watched: () => state.engine?.canarySet, events, log });
+  return createGateAnnotations({ reader, client, canaries: () => state.canaries, events, log });
 }
 
 function leadershipOf(election: Election): string {
@@ -88,21 +105,21 @@ function problemsOf({ connection, election, state }: WebWiring): string[] {
     });
 }
 
-async function webhookSecret(
-  { cluster }: WebWiring,
-  namespace: string,
-  name: string,
-): Promise<Uint8Array | undefined> {
-  const source = await cluster.get({ apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name });
-  const secretName = nameOfSecret(source);
-  if (!secretName) return undefined;
-  const secret = await cluster.get({ apiVersion: 'v1', kind: 'Secret', namespace, name: secretName });
-  const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
-  return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
-}
-
-function nameOfSecret(source: KubernetesObject | undefined): string | undefined {
-  return (source?.spec as { secretRef?: { name?: string } } | undefined)?.secretRef?.name;
+/** What push webhooks may do: in the copy that leads, for the Sources that it watches. */
+function pushTarget({ connection, log, state }: WebWiring): PushTarget {
+  return {
+    isFollowing: () => state.engine !== undefined,
+    sourceOf: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
+    async readSecret(namespace, name) {
+      const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name };
+      const secret = await connection.publicClients.webhooks.get(reference);
+      const value = (secret?.data as { webhookSecret?: unknown } | undefined)?.webhookSecret;
+      return typeof value === 'string' ? Buffer.from(value, 'base64') : undefined;
+    },
+    wake: (namespace, name) => state.engine?.sources.wake(`${namespace}/${name}`) ?? false,
+    log: (fields, message) => log.info(fields, message),
+    nowMs: () => performance.now(),
+  };
 }
 
 /** How the program fares, asked at each probe. */

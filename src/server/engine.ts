@@ -1,7 +1,8 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Clock } from '../api/clock.ts';
-import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
+import type { KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { sourceAccount } from '../api/metadata.ts';
 import { InputError } from '../api/problems.ts';
 import type {
   Cluster,
@@ -29,6 +30,7 @@ import {
 } from '../engine/canary/drill/drill-schedule.ts';
 import { createAdoption } from '../engine/canary/observe/adoption.ts';
 import { createRecords } from '../engine/records/records.ts';
+import type { SourceRights } from '../engine/sync/scope/permissions.ts';
 import { createSourceController, type SourceController } from '../engine/sync/source-controller.ts';
 import { createGitWriter, type GitWriter } from '../engine/write-back/git-writer.ts';
 import { nextDelayMs, scheduleProblem } from '../git/poll/schedule.ts';
@@ -38,7 +40,7 @@ import { routerFor, routers } from '../providers/routing/table.ts';
 import { createBuildCache } from '../render/build/builder.ts';
 import { findBuilders, workFolderIn } from '../render/build/programs.ts';
 import { step } from '../rollout/step.ts';
-import { unionOf } from './cluster.ts';
+import { openKind } from './cluster.ts';
 import { createGitAccess, createOpenPoller, createRepositories, type GitAccess } from './git.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { type AppOptions, DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
@@ -62,6 +64,8 @@ interface EngineWiring {
   readonly http: HttpClient;
   readonly secretKey: Uint8Array;
   readonly instance: string;
+  /** Where the Lease and the key are. */
+  readonly ownNamespace: string;
   readonly sink: MetricsSink;
 }
 
@@ -84,6 +88,7 @@ const traffic = { routing: routerFor, routeKinds: routers.flatMap(({ kinds }) =>
 export function createEngine(wiring: EngineWiring): Engine {
   const { options, fileSources, clock, leadingSinceMs, log, cluster, openWatch, http, secretKey } = wiring;
   const sets = openSets(wiring);
+  const bindingSet = openBindings(wiring);
   const { canarySet, sourceSet, templates, alertProviders } = sets;
   const heads = createHeads();
   const events = createEventSink({ cluster, clock, log, instance: wiring.instance });
@@ -117,6 +122,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     ...(options.shadow ? {} : { sourceAlerts }),
     sources: sourceSet,
     canarySet,
+    bindingSet,
     watchesEverywhere: namespacesOf(options).length === 0,
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
@@ -158,6 +164,7 @@ export function createEngine(wiring: EngineWiring): Engine {
       await writer.stop();
       await canaries.stop();
       for (const set of [...Object.values(sets), coexistence.flagger]) set.close();
+      bindingSet?.close();
     },
   };
 }
@@ -166,10 +173,11 @@ export function createEngine(wiring: EngineWiring): Engine {
 function sourceParts(wiring: EngineWiring) {
   const { options, clock, http: client, fileSources, secretKey, sink } = wiring;
   const access = createGitAccess({ client, clock, env: process.env, fileSources });
-  const { clusterName, defaultServiceAccount, programs = {}, dataDirectory } = options;
+  const { clusterName, programs = {}, dataDirectory } = options;
   return {
     cluster: wiring.sourceCluster,
-    ...{ secretKey, clusterName, defaultServiceAccount, tracksConfig: options.tracksConfig !== false },
+    ...{ secretKey, clusterName, tracksConfig: options.tracksConfig !== false },
+    rights: rightsOf(wiring),
     builders: findBuilders(programs, workFolderIn(dataDirectory)),
     builds: createBuildCache(),
     repositories: repositoriesOf(wiring, access),
@@ -178,6 +186,37 @@ function sourceParts(wiring: EngineWiring) {
     onDrift: sink.drift,
     onRendered: sink.rendered,
   };
+}
+
+/** Whose rights Sources are written with (ADR 38). A file on our own command line is the choice of who started us, as long as it says what is in the cluster. */
+function rightsOf({ options, fileSources, ownNamespace }: EngineWiring): SourceRights {
+  const { trustedSourceNamespaces = [], defaultServiceAccount } = options;
+  const areFromFiles = options.sourceFiles.length > 0;
+  const trustsFiles = areFromFiles && defaultServiceAccount === undefined;
+  const isOwnWatched = namespacesOf(options).includes(ownNamespace);
+  return {
+    ...{ defaultServiceAccount, areFromFiles, ownNamespace },
+    crossNamespaceRefs: options.forbidsOtherNamespaces === false,
+    isTrusted: (source) =>
+      trustedSourceNamespaces.includes(source.metadata.namespace ?? '') ||
+      (trustsFiles && fileSources.isUnchanged(source)),
+    protectedNamespaces: ['kube-system', ...(isOwnWatched ? [] : [ownNamespace])],
+  };
+}
+
+/**
+ * The RoleBindings of the account of Sources that name none. Where Holdfast is confined to namespaces, `holdfast install` prints them, and with
+ * accounts of one's own or files none are needed.
+ */
+function openBindings({ openWatch, options }: EngineWiring): WatchedSet | undefined {
+  const isElsewhere = options.sourceFiles.length > 0 || options.defaultServiceAccount !== undefined;
+  if (isElsewhere || options.shadow || namespacesOf(options).length > 0) return undefined;
+  return openWatch({
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    name: sourceAccount,
+    metadataOnly: true,
+  });
 }
 
 function repositoriesOf({ options, http: client, clock }: EngineWiring, access: GitAccess) {
@@ -202,28 +241,21 @@ function limitsOf(options: AppOptions): EngineOptions {
     defaultProvider: meshProvider,
     selectorLabels,
     includeLabelPrefixes,
-    forbidsOtherNamespaces: options.forbidsOtherNamespaces === true,
+    forbidsOtherNamespaces: options.forbidsOtherNamespaces !== false,
     ...(options.concurrency ? { concurrency: options.concurrency } : {}),
     hasDefaultAlert: options.defaultReceiver !== undefined,
     eventWebhook: options.eventWebhook,
   };
 }
 
-function openSets(wiring: EngineWiring) {
+function openSets({ openWatch, options }: EngineWiring) {
+  const open = (kind: KindName) => openKind(openWatch, kind, namespacesOf(options));
   return {
-    canarySet: openKind(wiring, 'Canary'),
-    sourceSet: openKind(wiring, 'Source'),
-    templates: openKind(wiring, 'MetricTemplate'),
-    alertProviders: openKind(wiring, 'AlertProvider'),
+    canarySet: open('Canary'),
+    sourceSet: open('Source'),
+    templates: open('MetricTemplate'),
+    alertProviders: open('AlertProvider'),
   };
-}
-
-/** All namespaces, or those that flags name. */
-function openKind({ openWatch, options }: EngineWiring, kind: KindName): WatchedSet {
-  const apiVersion = apiVersionOf(kind);
-  const namespaces = namespacesOf(options);
-  if (namespaces.length === 0) return openWatch({ apiVersion, kind });
-  return unionOf(namespaces.map((namespace) => openWatch({ apiVersion, kind, namespace })));
 }
 
 /** What the parts for coexistence with other tools are made from. */

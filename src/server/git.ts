@@ -1,8 +1,12 @@
 import { join } from 'node:path';
 import type { Clock } from '../api/clock.ts';
-import { sourceIntervalMs, sourceRetryIntervalMs, sourceTimeoutMs } from '../api/defaults.ts';
 import { present, type SecretValues } from '../api/kubernetes.ts';
-import type { Source } from '../api/source/source.ts';
+import {
+  type Source,
+  sourceIntervalMs,
+  sourceRetryIntervalMs,
+  sourceTimeoutMs,
+} from '../api/source/source.ts';
 import type {
   OpenPoller,
   OpenRepository,
@@ -27,9 +31,11 @@ import {
   proxyFromSecret,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
+import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
-import { createGithubAppTokens, github } from '../providers/forges/github.ts';
+import { github } from '../providers/forges/github.ts';
+import { createGithubAppTokens } from '../providers/forges/github-app.ts';
 import { createOpenForge } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
@@ -67,8 +73,8 @@ function opener(
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     return createGitSource({
-      ...{ namespace, name, client, stores, journal },
-      generation: source.metadata.generation,
+        ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
+        generation: source.metadata.generation,
       url: source.spec.url,
       reference: referenceOf(source),
       credentialsFrom: access.credentialsFrom(source),

@@ -23,12 +23,16 @@ export interface AppOptions {
   /** Author and committer of what Holdfast commits. */
   readonly gitIdentity: { readonly name: string; readonly email: string };
   readonly listen: ListenAddress;
+  /** Where /healthz and /readyz are served, too; default only at `listen`. */
+  readonly probeListen?: ListenAddress | undefined;
   readonly logLevel: string;
   readonly minAnalysisIntervalMs: number;
   /** Provider of Canaries that name none (Flagger's --mesh-provider). */
   readonly meshProvider: string;
   /** Prometheus of built-in metrics (Flagger's --metrics-server). */
   readonly metricsServer: string;
+  /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
+  readonly allowOutbound?: readonly string[];
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
   /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
@@ -41,7 +45,7 @@ export interface AppOptions {
   readonly sourceRate?: RateBounds;
   /** Canaries that are handled side by side; default 8. */
   readonly concurrency?: number;
-  /** Canaries may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs). */
+  /** Canaries and Sources may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs); default true. */
   readonly forbidsOtherNamespaces?: boolean;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's --enable-config-tracking); default true. */
   readonly tracksConfig?: boolean;
@@ -51,6 +55,8 @@ export interface AppOptions {
   readonly eventWebhook?: string | undefined;
   /** Service account, in a Source's own namespace, that Sources without serviceAccountName are written as. */
   readonly defaultServiceAccount?: string | undefined;
+  /** Namespaces whose Sources are written with Holdfast's own rights unless they name an account; never its own, nor kube-system. */
+  readonly trustedSourceNamespaces?: readonly string[];
   /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
   /** The pod that Holdfast runs in, as the downward API says: others take the Lease over at once when it is gone. */

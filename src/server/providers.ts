@@ -1,9 +1,10 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import type { Clock } from '../api/clock.ts';
-import { parseAlertProvider, parseMetricTemplate } from '../api/kinds/parse.ts';
+import { parseKind } from '../api/kinds/parse.ts';
 import type { MetricTemplate } from '../api/metric-template.ts';
 import type { Cluster, Metrics, WatchedSet } from '../contracts/cluster.ts';
 import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
+import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
@@ -24,6 +25,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
   return {
     async read({ canary, metric, role, provider, workload, pods }, signal) {
+      const tenant = `metrics ${canary.metadata.namespace}`;
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
       if (typeof template === 'string') return { kind: 'error', detail: template };
@@ -41,7 +43,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         nowMs: clock.nowMs(),
       };
       return readMetric(source, {
-        send: (request) => http.send({ ...request, signal: joined(request.signal, signal) }),
+        send: (request) => http.send({ ...request, tenant, signal: joined(request.signal, signal) }),
       });
     },
   };
@@ -54,7 +56,7 @@ function findTemplate(
 ): MetricTemplate | string | undefined {
   const object = templates.get(namespace, name);
   if (!object) return undefined;
-  const parsed = parseMetricTemplate(object);
+  const parsed = parseKind('MetricTemplate', object);
   if (parsed.ok) return parsed.value;
   const [problem] = parsed.problems;
   return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
@@ -94,10 +96,11 @@ interface AlertsPortOptions {
 
 /** The engine's view of alert receivers. Secrets are read when they are needed and kept nowhere. */
 export function createAlertsPort(options: AlertsPortOptions): Alerts {
-  const { http, providers, cluster, byDefault, clusterName, documentation } = options;
+  const { providers, cluster, byDefault, clusterName, documentation } = options;
   return {
     async send({ about, alert, incident }, signal) {
       const { name: subject, namespace: home = '' } = about.metadata;
+      const http = forTenant(options.http, `alerts ${home}`);
       const kind = about.kind === 'Source' ? ('Source' as const) : ('Canary' as const);
       const notice = { incident, kind, name: subject, namespace: home, cluster: clusterName, documentation };
       if (!alert) return sendDefault(notice, byDefault, http, signal);
@@ -105,7 +108,7 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       const { name } = alert.providerRef;
       const object = providers.get(namespace, name);
       if (!object) return failed(`AlertProvider ${namespace}/${name} does not exist`);
-      const parsed = parseAlertProvider(object);
+      const parsed = parseKind('AlertProvider', object);
       if (!parsed.ok) {
         const [problem] = parsed.problems;
         return failed(`AlertProvider ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`);

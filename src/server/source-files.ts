@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { isDeepStrictEqual } from 'node:util';
 import { parseSource } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
@@ -37,14 +38,17 @@ export interface FileSources {
   has(source: KubernetesObject): boolean;
   /** True when the Source still names the repository that its file named: it may be given credentials of the environment. */
   trusts(source: Source): boolean;
+  /** True when it still says exactly what its file said: it may be written with the rights of who started Holdfast with that file. */
+  isUnchanged(source: Source): boolean;
 }
 
 /** Remembers the Sources of files; each has a namespace by now. */
 export function rememberFileSources(sources: readonly Source[]): FileSources {
-  const urls = new Map(sources.map((source) => [sourceKey(source), source.spec.url]));
+  const specs = new Map(sources.map((source) => [sourceKey(source), source.spec]));
   return {
-    has: (source) => urls.has(sourceKey(source)),
-    trusts: (source) => urls.get(sourceKey(source)) === source.spec.url,
+    has: (source) => specs.has(sourceKey(source)),
+    trusts: (source) => specs.get(sourceKey(source))?.url === source.spec.url,
+    isUnchanged: (source) => isDeepStrictEqual(specs.get(sourceKey(source)), source.spec),
   };
 }
 

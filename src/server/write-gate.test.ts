@@ -1,4 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { eventually } from '../cluster/testing/manual-clock.ts';
+import { createHttpClient } from '../http/client.ts';
+import { startTestServer } from '../http/testing/servers.ts';
 import type { HttpClient } from '../http/types.ts';
 import { createWriteGate, whileLeading } from './write-gate.ts';
 
@@ -51,5 +54,31 @@ describe('writes of the copy that leads', () => {
     await expect(client.open({ url: 'http://hook.example.com/' })).rejects.toMatchObject(aborted);
     await expect(client.sendJson({ url: 'no address' })).rejects.toMatchObject({ code: 'Aborted' });
     expect(asked).toEqual(['send']);
+  });
+
+  it('are asked for again before the first byte: a webhook, an alert or a push that waited for its turn is not sent after the loss', async () => {
+    const answers: Array<() => void> = [];
+    const server = await startTestServer((_request, response) => void answers.push(() => response.end('ok')));
+    const http = createHttpClient({ allowLoopback: true, maxConcurrentPerHost: 1 });
+    let leads = true;
+    const client = whileLeading(
+      http,
+      createWriteGate(() => leads),
+    );
+    const { url } = server;
+    const sent = client.send({ url });
+    const queued = [
+      client.send({ url, method: 'POST', body: '{}' }),
+      client.sendJson({ url, method: 'POST', json: {} }),
+      client.open({ url: `${url}/git-receive-pack`, method: 'POST', body: 'pack' }),
+    ].map((promise) => promise.catch((error: unknown) => error));
+    await eventually(() => answers.length === 1, 'the first request came');
+    leads = false;
+    answers[0]?.();
+    expect(await sent).toMatchObject({ status: 200 });
+    for (const refused of await Promise.all(queued)) expect(refused).toMatchObject({ code: 'Aborted' });
+    expect(answers).toHaveLength(1);
+    await http.close();
+    await server.close();
   });
 });

@@ -43,18 +43,24 @@ export function createWriteGate(mayWrite: () => boolean): WriteGate {
   };
 }
 
-/** The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it sends nothing any more. */
+/**
+ * The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it sends nothing any more. Asked when a
+ * request is made, and again before its first byte.
+ */
 export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
-  async function pass<T>({ url }: HttpRequest, send: () => Promise<T>): Promise<T> {
-    if (gate.mayWrite()) return gate.track(send());
-    const host = URL.canParse(String(url)) ? new URL(url).host : '';
+  async function pass<Request extends HttpRequest, Answer>(
+    request: Request,
+    send: (request: Request) => Promise<Answer>,
+  ): Promise<Answer> {
+    if (gate.mayWrite()) return gate.track(send({ ...request, maySend: gate.mayWrite }));
+    const host = URL.canParse(String(request.url)) ? new URL(request.url).host : '';
     throw new HttpError('Aborted', host, 'this copy of Holdfast does not hold the Lease and sends nothing');
   }
 
   return {
-    open: (request) => pass(request, () => http.open(request)),
-    send: (request) => pass(request, () => http.send(request)),
-    sendJson: (request) => pass(request, () => http.sendJson(request)),
-    close: () => http.close(),
+    open: (request) => pass(request, http.open),
+    send: (request) => pass(request, http.send),
+    sendJson: (request) => pass(request, http.sendJson),
+    close: http.close,
   };
 }

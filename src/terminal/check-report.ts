@@ -80,7 +80,7 @@ export async function guarded(
   }
 }
 
-/** The words of ApiError and GitError in ours. */
+/** ApiError and GitError name further actors. */
 function actorNamed(word: string | undefined): Actor {
   if (word === 'author' || word === 'nobody') return word;
   return 'administrator';

@@ -1,4 +1,4 @@
-/** What a primary runs, in the words of its target: for one that carries no record of ours (flagger-behaviour 2.10, backwards). Pure. */
+/** The target that a primary of Flagger's was made from, read back from that primary (flagger-behaviour 2.10, backwards). Pure. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { type ConfigReference, configReferences } from '../release/refs.ts';
 import { templateOf } from '../release/release.ts';
@@ -10,7 +10,7 @@ import { selectorLabel } from './shared/selector.ts';
 
 const suffix = '-primary';
 
-/** Names of what may be copies: what the primary's pods name with Flagger's suffix. */
+/** Configs that may be copies: those that the primary's pods name with Flagger's suffix. */
 export function possibleCopies(primary: KubernetesObject): ConfigReference[] {
   return configReferences(templateOf({ target: primary })).filter(({ name }) => name.endsWith(suffix));
 }
@@ -57,11 +57,11 @@ export function comparableTemplate({ metadata = {}, ...template }: PodTemplate):
   };
 }
 
-// Live objects that another tool applies, as what is wanted: without what the cluster, the rollout or that tool's bookkeeping added.
+// Live objects that another tool applies, as that tool wants them: without what the cluster, the rollout or the tool's bookkeeping added.
 
 /**
  * The target as its applier wants it, defaults included. Replicas and the selector of a DaemonSet at rest are left out: the rollout writes
- * them (flagger-behaviour 2.17), so they say nothing about what is wanted.
+ * them (flagger-behaviour 2.17).
  */
 export function wantedTarget({ apiVersion, kind, metadata, spec }: KubernetesObject): KubernetesObject {
   const { name, namespace, labels, annotations } = metadata;
@@ -90,9 +90,9 @@ export function wantedConfig(config: KubernetesObject): KubernetesObject {
 
 /** Older API servers answer with `creationTimestamp: null` here. */
 function wantedTemplate({ metadata = {}, spec, ...rest }: PodTemplate): PodTemplate {
-  const { creationTimestamp: _, ...kept } = metadata as Record<string, unknown>;
+  const { creationTimestamp: _, ...wanted } = metadata as Record<string, unknown>;
   const { nodeSelector, ...pod } = spec as PodTemplate['spec'] & { nodeSelector?: Record<string, string> };
   const { [scaleToZeroSelector]: __, ...selector } = nodeSelector ?? {};
   const own = Object.keys(selector).length > 0 ? { nodeSelector: selector } : {};
-  return { ...rest, metadata: kept, spec: { ...pod, ...own } };
+  return { ...rest, metadata: wanted, spec: { ...pod, ...own } };
 }

@@ -1,4 +1,4 @@
-/** Which copies of ConfigMaps and Secrets the pods of a primary need, and what is in them. */
+/** Which copies of ConfigMaps and Secrets the pods of a primary need, and their content. */
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { configReferences, isTracked } from '../release/refs.ts';
@@ -24,8 +24,8 @@ export interface ExpectedCopiesSource {
 }
 
 /**
- * The copies that a live primary of this release needs. How they are called, and which live config is tracked, is read from its pod
- * template: that is what its pods ask for. Throws RefusedError.
+ * The copies that a live primary of this release needs. Their names, and which live config is tracked, are read from its pod
+ * template. Throws RefusedError.
  */
 export function expectedCopies(primary: KubernetesObject, source: ExpectedCopiesSource): ExpectedCopy[] {
   const { canary, release, includeLabelPrefixes } = source;
@@ -50,7 +50,7 @@ export function expectedCopies(primary: KubernetesObject, source: ExpectedCopies
   ];
 }
 
-/** Keys of the configs whose copy carries the target's name, since another Canary tracks them too: as the primary's template says. */
+/** Keys of the configs whose copy carries the target's name, since another Canary tracks them too: read from the primary's template. */
 export function sharedIn(
   primary: KubernetesObject,
   { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
@@ -65,8 +65,8 @@ export function sharedIn(
 }
 
 /**
- * Keys of live configs that the primary uses under their own names, and so were not tracked when it was written: what an object that is gone
- * cannot tell any more.
+ * Keys of live configs that the primary uses under their own names, so they were not tracked when it was written. This is known also for objects
+ * that do not exist any more.
  */
 export function untrackedIn(
   primary: KubernetesObject,

@@ -25,7 +25,7 @@ interface KindReference {
   readonly kind?: string | undefined;
 }
 
-/** As in Flagger only Services are told apart by their apiVersion. */
+/** As in Flagger, the apiVersion counts for Services only. */
 function kindOf({ apiVersion, kind }: KindReference): WorkloadKind | undefined {
   return kinds.find((one) => one.kind === kind && (kind !== 'Service' || one.apiVersion === apiVersion));
 }

@@ -130,7 +130,7 @@ describe('a DaemonSet in place', () => {
     const { held, replace } = nativeDaemonSet.next({ source, weightPercent, settings: {} });
     return [
       held.template ?? 'tried',
-      held.marks?.['holdfast.dev/tried-revision'],
+      held.annotations?.['holdfast.dev/tried-revision'],
       ...replace.map(({ name }) => name),
     ];
   }
@@ -194,7 +194,7 @@ describe('a DaemonSet in place', () => {
 
   it('takes no node for a release whose template is that of the older pods', () => {
     const brought = nativeDaemonSet.withhold({ ...bringing, isSameTemplate: true });
-    const all = { ...marked, ...brought.marks };
+    const all = { ...marked, ...brought.annotations };
     expect(next({ marks: all, pods: on('old old old old') })).toEqual(['promoted', 'all']);
     const status = { desiredNumberScheduled: 2, currentNumberScheduled: 2, updatedNumberScheduled: 2 };
     const source = look('DaemonSet', { marks: all, pods: on('old old'), status });

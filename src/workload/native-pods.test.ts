@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { nativeDeployment } from './deployment/native.ts';
 import { revisionPods } from './native-pods.ts';
+import { nativeStatefulSet } from './statefulset/native.ts';
 
 const revision = 'deployment.kubernetes.io/revision';
 
@@ -23,7 +25,13 @@ function look(annotations: Record<string, string>, observedGeneration = 1) {
   };
   const replicaSets = [set('web-1aa', '1'), set('web-2bb', '2'), set('web-3cc', '3')];
   const pods = [object('Pod', 'web-2bb-x', 'web-2bb'), object('Pod', 'web-3cc-y', 'web-3cc')];
-  return revisionPods({ workload, replicaSets, pods, controllerRevisions: [], service: undefined });
+  return revisionPods(nativeDeployment, {
+    workload,
+    replicaSets,
+    pods,
+    controllerRevisions: [],
+    service: undefined,
+  });
 }
 
 describe('pods of a revision', () => {
@@ -55,7 +63,13 @@ describe('pods of a revision', () => {
       }),
     );
     expect(
-      revisionPods({ workload, pods, replicaSets: [], controllerRevisions: [], service: undefined }),
+      revisionPods(nativeStatefulSet, {
+        workload,
+        pods,
+        replicaSets: [],
+        controllerRevisions: [],
+        service: undefined,
+      }),
     ).toEqual({
       pods: 'db-2',
       otherPods: '(db-0|db-1)',

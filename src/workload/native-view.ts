@@ -1,10 +1,10 @@
-/** Both sides of one workload in the rollout core's words: its pods of older templates, and those of the one that is tried (ADR 21). */
+/** One workload as a primary and a canary: its pods of older templates, and those of the one that is tried (ADR 21). */
 import type { RouteView } from '../api/observed.ts';
 import type { StuckPod } from '../rollout/world.ts';
 import { noPodFacts } from './pods/pod-facts.ts';
 import { promotedDigestOf, stepShareOf } from './shared/names.ts';
-import type { NativeKind, PodsView, TriedPods } from './shared/native-kind.ts';
-import type { ViewSource } from './shared/workload-kind.ts';
+import type { NativeKind, TriedPods } from './shared/native-kind.ts';
+import type { PodsView, ViewSource } from './shared/workload-kind.ts';
 
 /** The sides of one workload, and how far the step is reached. */
 export interface NativeView {
@@ -25,7 +25,7 @@ export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
       primary: whole,
       target: withoutPods(whole),
       route: onTheWayBack(whole, share),
-      // Of a change that its controller has not seen nobody knows which pods it would wait for.
+      // Before the controller has seen a change, it is not known which pods it would wait for.
       stuckPods: whole.observed ? (kind.stuck?.(source) ?? []) : [],
     };
   const isWithheld = share === undefined || share === 0;
@@ -37,7 +37,7 @@ export function viewNative(kind: NativeKind, source: ViewSource): NativeView {
   };
 }
 
-/** The share counts what is still to go; pods of a change that the controller has not seen are counted by its last word. */
+/** The share counts the pods that still have to go; before the controller has seen the change, those that it reported last. */
 function onTheWayBack(whole: PodsView, share: number | undefined): RouteView {
   if (share === undefined) return routeAt(0);
   const leaving = whole.observed ? whole.replicas - whole.updatedReplicas : whole.updatedReplicas;
@@ -79,7 +79,7 @@ function withoutPods(whole: PodsView): PodsView {
   };
 }
 
-/** Pods of older templates: what is there beside those that are tried. */
+/** Pods of older templates: all but those that are tried. */
 function oldSide(whole: PodsView, digest: string, tried: TriedPods | undefined): PodsView {
   // Until the controller has seen the template that is tried, all its counts are of the one before.
   const old = Math.max(0, whole.replicas - (tried?.view.replicas ?? 0));

@@ -17,9 +17,9 @@ import {
 import type { HeldFields, IncomingRelease } from './shared/native-kind.ts';
 import { refuseTarget } from './shared/refusal.ts';
 
-/** Where a release stands on the one workload. `older`: what the older pods run. */
+/** The stage of a release on the one workload. `older`: the release that the older pods run. */
 export type Stage =
-  /** It is the user's own rolling update. */
+  /** The user's own rolling update. */
   | { readonly kind: 'whole' }
   /** The same, on the way back from a release that was tried. */
   | { readonly kind: 'returning' }
@@ -40,7 +40,7 @@ interface NativeSource {
   readonly release: Release;
   readonly settings: WorkloadSettings;
   readonly settingsKey: string;
-  /** Undefined leaves the number to whoever owns it. */
+  /** Undefined leaves the number to its owner, an autoscaler. */
   readonly replicas: number | undefined;
   readonly live: KubernetesObject | undefined;
 }
@@ -49,10 +49,14 @@ interface NativeSource {
 export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesObject {
   const { canary, release, settings, settingsKey, replicas, live } = source;
   const { target } = release;
-  refuse(source, stage);
+  const kind = nativeKind(canary);
+  const incoming = incomingRelease(source, stage);
+  const unsuitable = kind.unsuitable(incoming);
+  if (unsuitable) refuseTarget((unsuitable.isLive && live) || target, unsuitable.field, unsuitable.message);
   const { replicas: _, ...spec } = target.spec as Record<string, unknown>;
   const { name, namespace, labels } = target.metadata;
-  const held = heldAt(source, stage);
+  const withheld = stage.kind === 'withheld' ? kind.withhold(incoming) : undefined;
+  const held = stage.kind === 'held' ? stage.held : withheld;
   const template = templateAt(source, stage, held);
   return {
     apiVersion: target.apiVersion,
@@ -66,34 +70,31 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
         ...releaseAnnotations(release),
         [settingsAnnotation]: settingsKey,
         ...(template.config === undefined ? {} : { [configAnnotation]: template.config }),
-        ...marks(stage, live),
-        ...held?.marks,
+        ...stageAnnotations(stage, live),
+        ...held?.annotations,
       },
     },
     spec: {
       ...spec,
       ...(replicas === undefined ? {} : { replicas }),
-      ...nativeKind(canary).settingsFields(settings),
+      ...kind.settingsFields(settings),
       ...held?.spec,
       template: template.template,
     },
   };
 }
 
-function heldAt(source: NativeSource, stage: Stage): HeldFields | undefined {
-  if (stage.kind === 'held') return stage.held;
-  return stage.kind === 'withheld'
-    ? nativeKind(source.canary).withhold(incomingRelease(source, stage))
-    : undefined;
-}
-
-/** The template, and what stands for its config. */
+/** The template, and the stamp of its config. */
 function templateAt({ release, live }: NativeSource, stage: Stage, held: HeldFields | undefined) {
-  if (held?.template !== 'promoted' || stage.kind === 'whole' || stage.kind === 'returning')
-    return {
-      template: stamped(templateOf(release), stampAt(stage, release, live)),
-      config: configStamp(release),
-    };
+  if (held?.template !== 'promoted' || stage.kind === 'whole' || stage.kind === 'returning') {
+    const promoted = live?.metadata.annotations?.[promotedStampAnnotation];
+    // The way back is to exactly the template of the older pods: one that was taken over may carry no stamp.
+    const stamp =
+      stage.kind === 'returning' && promoted !== undefined
+        ? promoted || undefined
+        : primaryStamp(release, live);
+    return { template: stamped(templateOf(release), stamp), config: configStamp(release) };
+  }
   const { older } = stage;
   return {
     template: stamped(templateOf(older), promotedStamp(live) || undefined),
@@ -101,20 +102,13 @@ function templateAt({ release, live }: NativeSource, stage: Stage, held: HeldFie
   };
 }
 
-/** Going back is to the very template that the older pods were made from: one that was taken over may carry no stamp. */
-function stampAt(stage: Stage, release: Release, live: KubernetesObject | undefined): string | undefined {
-  const kept = live?.metadata.annotations?.[promotedStampAnnotation];
-  if (stage.kind === 'returning' && kept !== undefined) return kept === '' ? undefined : kept;
-  return primaryStamp(release, live);
-}
-
-/** What the older pods carry; empty for none. */
+/** The stamp that the older pods carry; empty for none. */
 function promotedStamp(live: KubernetesObject | undefined): string {
   const isTried = live !== undefined && promotedDigestOf(live) !== undefined;
   return (isTried ? live.metadata.annotations?.[promotedStampAnnotation] : stampOf(live)) ?? '';
 }
 
-function marks(stage: Stage, live: KubernetesObject | undefined): Record<string, string> {
+function stageAnnotations(stage: Stage, live: KubernetesObject | undefined): Record<string, string> {
   if (stage.kind === 'whole') return {};
   if (stage.kind === 'returning') return { [shareAnnotation]: '0' };
   return {
@@ -127,19 +121,9 @@ function marks(stage: Stage, live: KubernetesObject | undefined): Record<string,
 function incomingRelease({ release, settings, replicas, live }: NativeSource, stage: Stage): IncomingRelease {
   const spec = (release.target.spec ?? {}) as Record<string, unknown>;
   const isFirst = stage.kind === 'withheld';
-  const isSameTemplate = isFirst && isSameIn(release, stage.older);
+  const isSameTemplate =
+    isFirst &&
+    configStamp(release) === configStamp(stage.older) &&
+    canonicalJson(templateOf(release)) === canonicalJson(templateOf(stage.older));
   return { settings, spec, replicas, live, isFirst, isSameTemplate };
-}
-
-function isSameIn(release: Release, older: Release): boolean {
-  if (configStamp(release) !== configStamp(older)) return false;
-  return canonicalJson(templateOf(release)) === canonicalJson(templateOf(older));
-}
-
-function refuse(source: NativeSource, stage: Stage): void {
-  const unsuitable = nativeKind(source.canary).unsuitable(incomingRelease(source, stage));
-  if (!unsuitable) return;
-  const { field, message, isLive } = unsuitable;
-  const object = (isLive ? source.live : undefined) ?? source.release.target;
-  refuseTarget(object, field, message);
 }

@@ -10,7 +10,7 @@ import { refuseForeign, refuseTarget } from './shared/refusal.ts';
 
 type Fields = Record<string, unknown>;
 
-/** One kind of scaler: where its bounds stand, and what counts when they are left out. */
+/** One kind of scaler: the fields of its bounds, and their defaults. */
 export interface ScalerKind {
   readonly apiVersion: string;
   readonly kind: ScalerView['kind'];
@@ -35,22 +35,22 @@ const kinds: readonly ScalerKind[] = [
 
 /** What minReplicas was before a rollout raised it. */
 const minReplicasAnnotation = 'holdfast.dev/min-replicas';
-/** KEDA scales to this number and then stands still. */
+/** KEDA scales to this number and then pauses. */
 const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
 
-/** How long after a change of the load a scaler is trusted to have seen it; on the scaler in Git, at most 10m. */
+/** On the scaler in Git: how long it takes to react to a change of the load, at most 10m. */
 const settleAnnotation = 'holdfast.dev/settle-time';
-/** What the way from requests to a HorizontalPodAutoscaler takes: scrape, a rate over a minute at most, its own 15 s. */
+/** From requests to a HorizontalPodAutoscaler: scrape interval, a rate over at most a minute, its own 15 s. */
 const usualSettleMs = 60_000;
 const mostSettleMs = 600_000;
 
-/** Kinds of targets without a number of pods to choose. */
+/** Kinds of targets without `replicas`. */
 const unscaled: ReadonlySet<string> = new Set(['DaemonSet', 'Service']);
 
 /** Kinds of scalers, whether they are served or not. */
 export const scalerKinds: readonly { readonly apiVersion: string; readonly kind: string }[] = kinds;
 
-/** The part of a Canary's spec that says which scaler it has; from an object that need not be valid. */
+/** The part of a Canary's spec that names its scaler; from an object that need not be valid. */
 export interface ScalerSpec {
   readonly targetRef?:
     | { readonly apiVersion?: string | undefined; readonly kind?: string | undefined }
@@ -72,7 +72,7 @@ export function scalerNames(canary: { readonly spec: ScalerSpec }): { canary: st
   return { canary: name, primary: `${name}-primary` };
 }
 
-/** One scaler in the rollout core's words; undefined when it does not exist. */
+/** One scaler as the rollout sees it; undefined when it does not exist. */
 export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefined): ScalerSide | undefined {
   if (!object || object.metadata.deletionTimestamp) return undefined;
   const { annotations = {} } = object.metadata;
@@ -85,12 +85,12 @@ export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefine
   };
 }
 
-/** Milliseconds until a change of the load shows in what this scaler asks for. */
+/** Milliseconds until this scaler reacts to a change of the load. */
 export function settleMsOf(object: KubernetesObject | undefined): number {
   return Math.min(durationOr(object?.metadata.annotations?.[settleAnnotation], usualSettleMs), mostSettleMs);
 }
 
-/** The target's scaler as Git says, bounds spelled out so that what was dropped from Git does not stay. Throws RefusedError. */
+/** The target's scaler as in Git, with explicit bounds, so that one removed from Git does not stay. Throws RefusedError. */
 export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): KubernetesObject {
   refuseOther(kind, canary, scaler);
   const { name, labels, annotations } = scaler.metadata;
@@ -103,7 +103,11 @@ export function ownScaler(kind: ScalerKind, canary: Canary, scaler: KubernetesOb
       ...(labels ? { labels } : {}),
       ...(annotations ? { annotations } : {}),
     },
-    spec: { ...(scaler.spec as Fields), ...boundsOf(kind, scaler) },
+    spec: {
+      ...(scaler.spec as Fields),
+      [kind.minimum.field]: minReplicasOf(kind, scaler),
+      [kind.maximum.field]: boundOf(scaler, kind.maximum),
+    },
   };
 }
 
@@ -137,7 +141,7 @@ export function primaryScaler(
   };
 }
 
-/** What primaryScalerReplicas leaves out stays as on the target's scaler. */
+/** Bounds that primaryScalerReplicas leaves out are those of the target's scaler. */
 function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObject): Record<string, number> {
   const given = canary.spec.autoscalerRef?.primaryScalerReplicas;
   const { minReplicas = minReplicasOf(kind, source), maxReplicas = boundOf(source, kind.maximum) } =
@@ -151,7 +155,7 @@ function primaryBounds(kind: ScalerKind, canary: Canary, source: KubernetesObjec
   return { [kind.minimum.field]: minReplicas, [kind.maximum.field]: maxReplicas };
 }
 
-/** Merge patch that raises minReplicas and keeps what it was, or restores it; undefined when nothing is to be done. */
+/** Merge patch that raises minReplicas and records the former value, or restores that; undefined when nothing is to be done. */
 export function minReplicasPatch(
   kind: ScalerKind,
   object: KubernetesObject,
@@ -168,22 +172,14 @@ export function minReplicasPatch(
   return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? minReplicasOf(kind, object) } };
 }
 
-/** Merge patch that pauses a ScaledObject at zero pods or lets it go on; undefined when it is so already. */
+/** Merge patch that pauses a ScaledObject at zero pods or resumes it; undefined when nothing is to be done. */
 export function pausePatch(object: KubernetesObject, paused: boolean): Record<string, unknown> | undefined {
   const isPaused = object.metadata.annotations?.[pausedAnnotation] === '0';
   if (isPaused === paused) return undefined;
   return { metadata: { annotations: { [pausedAnnotation]: paused ? '0' : null } } };
 }
 
-/** Bounds as they are without a rollout. */
-function boundsOf(kind: ScalerKind, object: KubernetesObject): Record<string, number> {
-  return {
-    [kind.minimum.field]: minReplicasOf(kind, object),
-    [kind.maximum.field]: boundOf(object, kind.maximum),
-  };
-}
-
-/** minReplicas without a rollout. An annotation that somebody spoilt gives the standard; at rest Git's value is written. */
+/** minReplicas without a rollout. An unreadable annotation gives the default; at rest Git's value is written. */
 function minReplicasOf(kind: ScalerKind, object: KubernetesObject): number {
   const before = object.metadata.annotations?.[minReplicasAnnotation];
   if (before === undefined) return boundOf(object, kind.minimum);
@@ -211,7 +207,7 @@ function refuseOther(kind: ScalerKind, canary: Canary, scaler: KubernetesObject)
     refuseTarget(scaler, 'spec.scaleTargetRef.name', `must be ${target}, the target of ${describe(canary)}`);
 }
 
-// What of a ScaledObject names the target's own pods, rewritten for the primary (flagger-behaviour.md 2.10).
+// Parts of a ScaledObject that name the target's own pods, rewritten for the primary (flagger-behaviour.md 2.10).
 
 /** Triggers and the name of the generated HorizontalPodAutoscaler, as the primary's ScaledObject has them. */
 function primaryTriggers(canary: Canary, spec: Fields): Fields {
@@ -220,29 +216,28 @@ function primaryTriggers(canary: Canary, spec: Fields): Fields {
   const config = advanced?.horizontalPodAutoscalerConfig as Fields | undefined;
   const named = typeof config?.name === 'string' ? { ...config, name: `${config.name}-primary` } : config;
   return {
-    triggers: triggers.map((trigger) => ofPrimary(canary, trigger)),
+    triggers: triggers.map((trigger) => primaryTrigger(canary, trigger)),
     ...(advanced && named ? { advanced: { ...advanced, horizontalPodAutoscalerConfig: named } } : {}),
   };
 }
 
-function ofPrimary(canary: Canary, trigger: Fields): Fields {
+/** With primaryScalerQueries only the triggers that they name are changed, and their query is replaced. */
+function primaryTrigger(canary: Canary, trigger: Fields): Fields {
   const metadata = trigger.metadata as Fields | undefined;
-  const query = queryOf(canary, trigger.name, metadata?.query);
-  return query === undefined ? trigger : { ...trigger, metadata: { ...metadata, query } };
-}
-
-/** With primaryScalerQueries only what they name is changed, and then whole. */
-function queryOf(canary: Canary, name: unknown, query: unknown): string | undefined {
   const given = canary.spec.autoscalerRef?.primaryScalerQueries;
-  if (given) return typeof name === 'string' && Object.hasOwn(given, name) ? given[name] : undefined;
-  return typeof query === 'string' ? rewritten(canary, query) : undefined;
+  const { name } = trigger;
+  if (given && !(typeof name === 'string' && Object.hasOwn(given, name))) return trigger;
+  const query = given ? given[String(name)] : metadata?.query;
+  if (typeof query !== 'string') return trigger;
+  const primaryQuery = given ? query : withPrimaryName(canary, query);
+  return { ...trigger, metadata: { ...metadata, query: primaryQuery } };
 }
 
 /**
- * The target, its canary and its primary by name all become the primary. A name inside a longer word is something else, such as a metric
+ * Names of the target, its canary and its primary all become the primary's. A name inside a longer word is something else, such as a metric
  * that begins with it; Flagger rewrites that, too.
  */
-function rewritten(canary: Canary, query: string): string {
+function withPrimaryName(canary: Canary, query: string): string {
   const { name } = canary.spec.targetRef;
   const literal = name.replace(/[.*+?^${}()|[\]\\]/g, '\\$&');
   const word = new RegExp(`(?<![A-Za-z0-9_])${literal}(-canary|-primary)?(?![A-Za-z0-9_])`, 'g');

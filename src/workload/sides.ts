@@ -1,4 +1,4 @@
-/** The objects that stand for the two sides of a Canary. */
+/** The objects of the two sides of a Canary. */
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { workloadKind } from './kinds.ts';
@@ -74,7 +74,7 @@ export function primaryObjects(
 }
 
 /**
- * Pods the primary is written with: what Git says (at least 1, as Flagger does), or undefined when Git says nothing or an autoscaler owns
+ * `spec.replicas` of the primary: that of Git (at least 1, as in Flagger), or undefined when Git has none or an autoscaler owns
  * the number (S18).
  */
 export function primaryReplicas({

@@ -43,7 +43,7 @@ const reverted: CanaryStatus = {
 };
 
 function wanted(facts: Partial<Facts>) {
-  const base = { where, status: reverted, head: { digest: bad, commit: v2 }, ledger: v1, told: [] };
+  const base = { where, status: reverted, head: { digest: bad, commit: v2 }, ledger: v1, records: [] };
   return wantedInGit({ ...base, write: { ledger: true, revert: 'pullRequest', status: true }, ...facts });
 }
 
@@ -86,7 +86,7 @@ describe('a revert', () => {
 
   it.each([
     ['it is off', { write: { revert: 'none' } }],
-    ['a branch or pull request was made', { told: [revertRecord(branch, 'merged https://forge/1')] }],
+    ['a branch or pull request was made', { records: [revertRecord(branch, 'merged https://forge/1')] }],
     ['head holds another release', { head: { digest: 'v1:c', commit: v3 } }],
     ['Git was not read', { head: undefined }],
     ['the revert is under way', { status: { ...reverted, phase: 'Promoting' } }],
@@ -109,7 +109,7 @@ describe('a rejected release that comes back', () => {
 
   it('is told once', () => {
     expect(wanted({ status: again }).bump).toEqual({ branch, digest: bad, commit: v3 });
-    expect(wanted({ status: again, told: [bumpRecord(v3)] }).bump).toBeUndefined();
+    expect(wanted({ status: again, records: [bumpRecord(v3)] }).bump).toBeUndefined();
     expect(wanted({}).bump).toBeUndefined();
   });
 });
@@ -117,10 +117,12 @@ describe('a rejected release that comes back', () => {
 describe('a pull request', () => {
   it('is outdated once head holds another release, while it was open', () => {
     const told = [revertRecord(branch, 'open https://forge/1')];
-    expect(wanted({ told }).outdated).toEqual([]);
-    expect(wanted({ told, head: { digest: good, commit: v3 } }).outdated).toMatchObject([{ branch }]);
+    expect(wanted({ records: told }).outdated).toEqual([]);
+    expect(wanted({ records: told, head: { digest: good, commit: v3 } }).outdated).toMatchObject([
+      { branch },
+    ]);
     const closed = [revertRecord(branch, 'closed https://forge/1')];
-    expect(wanted({ told: closed, head: { digest: good, commit: v3 } }).outdated).toEqual([]);
+    expect(wanted({ records: closed, head: { digest: good, commit: v3 } }).outdated).toEqual([]);
   });
 });
 
@@ -136,18 +138,20 @@ describe('commit statuses', () => {
     const context = 'holdfast/prod/shop/web';
     const set = { commit: v2, state, context, about: '', description: 'reverted' };
     expect(wanted({ status }).statuses).toEqual([set]);
-    expect(wanted({ status, told: [statusRecord(state, v2)] }).statuses).toEqual([]);
+    expect(wanted({ status, records: [statusRecord(state, v2)] }).statuses).toEqual([]);
   });
 
   it('say at once that a release is held or on its way back, and say it anew when that changes', () => {
     const at = (state: 'Held' | 'Reverting') =>
       wanted({
         status: { ...reverted, phase: 'Promoting', postPromotion: { state, failedChecks: 0 } as never },
-        told: [statusRecord('failure', v2, 'Held')],
+        records: [statusRecord('failure', v2, 'Held')],
       }).statuses;
     expect(at('Held')).toEqual([]);
     expect(at('Reverting')).toMatchObject([{ state: 'failure', about: 'Reverting' }]);
-    expect(wanted({ told: [statusRecord('failure', v2, 'Held')] }).statuses).toMatchObject([{ about: '' }]);
+    expect(wanted({ records: [statusRecord('failure', v2, 'Held')] }).statuses).toMatchObject([
+      { about: '' },
+    ]);
   });
 
   it('are the news that people were told, as far as forges take it', () => {
@@ -173,7 +177,7 @@ describe('commit statuses', () => {
     ['failure', 'Held'],
   ])('do not leave a superseded commit %s', (state, about) => {
     const told = [statusRecord(state, v1, about)];
-    expect(wanted({ told }).statuses.map(({ commit, state }) => [commit, state])).toEqual([
+    expect(wanted({ records: told }).statuses.map(({ commit, state }) => [commit, state])).toEqual([
       [v1, 'error'],
       [v2, 'failure'],
     ]);

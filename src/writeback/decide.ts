@@ -5,30 +5,30 @@ import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
 import { bumpRecord, type GitRecord, openRequests, statusRecord } from './records.ts';
 
-/** Everything that is known about one Canary when it is asked what should be in Git. */
+/** The input of the decision about one Canary. */
 export interface Facts {
   readonly where: CanaryInCluster;
   readonly write: SourceWrite;
   readonly status: CanaryStatus;
   /** The release at head, if Git was read. */
   readonly head: { readonly digest: string; readonly commit: string } | undefined;
-  /** Where the ledger's ref was seen last. */
+  /** The commit of the ledger's ref, as read last. */
   readonly ledger: string | undefined;
-  /** What is in Git already, as the Canary's condition remembers it. */
-  readonly told: readonly GitRecord[];
+  /** What is in Git already, as recorded in the Canary's condition. */
+  readonly records: readonly GitRecord[];
 }
 
-/** The state of a release as a forge shows it beside a commit. */
+/** The state of a release as a commit status. */
 export interface WantedStatus {
   readonly commit: string;
   readonly state: 'pending' | 'success' | 'failure' | 'error';
   readonly context: string;
   readonly description: string;
-  /** Where the release stands, if the state alone does not say it; else empty. */
+  /** The stage of the release, if the state alone does not say it; else empty. */
   readonly about: string;
 }
 
-/** A release to be taken back in Git. */
+/** A release to be reverted in Git. */
 export interface WantedRevert {
   readonly mode: 'commit' | 'pullRequest';
   readonly branch: string;
@@ -37,19 +37,19 @@ export interface WantedRevert {
   readonly bad: string;
   readonly good: string;
   readonly goodDigest: string;
-  /** Why, as in the table of reasons, and in words. */
+  /** Why: a reason of docs/reasons.md, and the finding as text. */
   readonly reason: string;
   readonly finding: string;
 }
 
-/** What is to be written for one Canary now; empty when Git has everything. */
+/** What is to be written to Git for one Canary now; empty when nothing is missing. */
 export interface WantedInGit {
   readonly ledger?: { readonly ref: string; readonly before: string | undefined; readonly after: string };
   readonly statuses: readonly WantedStatus[];
   readonly revert?: WantedRevert;
-  /** A commit that brings a rejected release back, to be told on its pull request. */
+  /** A commit that brings a rejected release back, to be reported on its pull request. */
   readonly bump?: { readonly branch: string; readonly digest: string; readonly commit: string };
-  /** Pull requests whose release is at head no more: a person fixed it first. */
+  /** Pull requests whose release is no longer at head: a person fixed it first. */
   readonly outdated: ReadonlyArray<{ readonly branch: string; readonly digest: string }>;
 }
 
@@ -58,45 +58,48 @@ const MAX_DESCRIPTION = 140;
 
 /** What should be in Git for a Canary and is not there yet. Pure: the same facts give the same answer, after a restart too. */
 export function wantedInGit(facts: Facts): WantedInGit {
-  const ledger = wantedLedger(facts);
+  const { where, write, status, head, ledger: before, records } = facts;
+  // The ledger follows the release that has proven itself, whose digest and commit are recorded together, and never goes back to nothing.
+  const after = status.lastKnownGood?.commit;
+  const isMoved = write.ledger && isCommit(after) && after !== before;
+  const now = head && revertBranch(where, head.digest);
   const revert = wantedRevert(facts);
   const bump = wantedBump(facts);
   return {
-    ...(ledger ? { ledger } : {}),
+    ...(isMoved ? { ledger: { ref: ledgerRef(where), before, after } } : {}),
     ...(revert ? { revert } : {}),
     ...(bump ? { bump } : {}),
     statuses: wantedStatuses(facts),
-    outdated: outdated(facts),
+    outdated: openRequests(records)
+      .filter(({ branch }) => now !== undefined && branch !== now)
+      .map(({ branch }) => ({ branch, digest: branch.slice(branch.lastIndexOf('-') + 1) })),
   };
 }
 
-/** The ledger moves with the release that has proven itself, whose digest and commit are named together, and never back to nothing. */
-function wantedLedger({ where, write, status, ledger }: Facts): WantedInGit['ledger'] {
-  const after = status.lastKnownGood?.commit;
-  if (!write.ledger || !isCommit(after) || after === ledger) return undefined;
-  return { ref: ledgerRef(where), before: ledger, after };
-}
-
-function wantedStatuses({ where, write, status, told }: Facts): WantedStatus[] {
+function wantedStatuses({ where, write, status, records }: Facts): WantedStatus[] {
   const commit = status.lastAppliedCommit;
   const state = stateOf(status);
   if (!write.status || !isCommit(commit) || !state) return [];
   const context = statusContext(where);
   const about = aboutOf(status);
-  const current = { commit, state, context, about, description: descriptionOf(status) || state };
-  const left = told
+  const { message = '', incidents: [last] = [] } = status;
+  // The status line; for an incident the short form of its line.
+  const isIncident = last !== undefined && lineOf(last) === message;
+  const line = isIncident ? lineOf(last, MAX_DESCRIPTION) : message.slice(0, MAX_DESCRIPTION);
+  const current = { commit, state, context, about, description: line || state };
+  const left = records
     .filter((entry) => entry.kind === 'status')
     .filter((entry) => entry.commit !== commit && (entry.state === 'pending' || entry.about !== ''))
     .map((entry) => entry.commit);
   const superseded = left.map((old): WantedStatus => {
-    const words = `superseded by ${commit.slice(0, 7)}`;
-    return { commit: old, state: 'error', context, about: '', description: words };
+    const description = `superseded by ${commit.slice(0, 7)}`;
+    return { commit: old, state: 'error', context, about: '', description };
   });
-  const isTold = told.some((entry) => entry.text === statusRecord(state, commit, about).text);
-  return isTold ? superseded : [...superseded, current];
+  const isRecorded = records.some((entry) => entry.text === statusRecord(state, commit, about).text);
+  return isRecorded ? superseded : [...superseded, current];
 }
 
-/** A release that is held or on its way back has failed as far as its author is concerned, whatever may heal it. */
+/** A release that is held or being reverted has failed for its author, even if it may recover. */
 function stateOf(status: CanaryStatus): WantedStatus['state'] | undefined {
   const { phase } = status;
   if (!phase || phase === 'Terminating' || phase === 'Terminated') return undefined;
@@ -109,13 +112,8 @@ function aboutOf({ postPromotion }: CanaryStatus): string {
   return state === 'Held' || state === 'Reverting' ? state : '';
 }
 
-/** The status line; where it is the news that people were told, as much of that as forges take. */
-function descriptionOf({ message = '', incidents: [last] = [] }: CanaryStatus): string {
-  return last && lineOf(last) === message ? lineOf(last, MAX_DESCRIPTION) : message.slice(0, MAX_DESCRIPTION);
-}
-
 /** A revert is written for what was reverted in the cluster and still is at head, unless the last-known-good fails as well. */
-function wantedRevert({ where, write, status, head, told }: Facts): WantedRevert | undefined {
+function wantedRevert({ where, write, status, head, records }: Facts): WantedRevert | undefined {
   const mode = write.revert ?? 'none';
   const rejection = status.rejected?.find(({ digest }) => digest === head?.digest);
   const reverted = status.conditions?.find(({ type }) => type === 'Reverted');
@@ -125,30 +123,22 @@ function wantedRevert({ where, write, status, head, told }: Facts): WantedRevert
   if (reverted?.status !== 'True' || status.lastAppliedSpec !== head.digest) return undefined;
   if (!good || !isCommit(good.commit) || gitPart(good.digest) === gitPart(head.digest)) return undefined;
   const branch = revertBranch(where, head.digest);
-  if (told.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;
+  if (records.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;
   const { digest, reason } = rejection;
   const bad = isCommit(rejection.commit) ? rejection.commit : head.commit;
   const finding = whyReverted(reverted.message ?? '');
   return { mode, branch, digest, bad, good: good.commit, goodDigest: good.digest, reason, finding };
 }
 
-/** Another commit with a rejected digest starts nothing; who opened it should learn why. */
-function wantedBump({ where, write, status, head, told }: Facts): WantedInGit['bump'] {
+/** Another commit with a rejected digest starts no release; its author should learn why. */
+function wantedBump({ where, write, status, head, records }: Facts): WantedInGit['bump'] {
   const commit = status.lastAppliedCommit;
   const rejection = status.rejected?.find(({ digest }) => digest === head?.digest);
   if (write.revert !== 'pullRequest' || !rejection || status.phase !== 'Failed' || !isCommit(commit))
     return undefined;
   if (commit === rejection.commit || status.lastAppliedSpec !== rejection.digest) return undefined;
-  if (told.some((entry) => entry.text === bumpRecord(commit).text)) return undefined;
+  if (records.some((entry) => entry.text === bumpRecord(commit).text)) return undefined;
   return { branch: revertBranch(where, rejection.digest), digest: rejection.digest, commit };
-}
-
-function outdated({ where, head, told }: Facts): WantedInGit['outdated'] {
-  if (!head) return [];
-  const now = revertBranch(where, head.digest);
-  return openRequests(told)
-    .filter(({ branch }) => branch !== now)
-    .map(({ branch }) => ({ branch, digest: branch.slice(branch.lastIndexOf('-') + 1) }));
 }
 
 function isCommit(commit: string | undefined): commit is string {

@@ -1,16 +1,9 @@
 import type { CanaryStatus, CheckResult } from '../api/canary/status.ts';
-import {
-  escapedMarkdown,
-  type Fact,
-  factsOf,
-  type Incident,
-  markdownOf,
-  withoutMentions,
-} from '../api/incident.ts';
+import { escapedMarkdown, factsOf, type Incident, markdownOf, withoutMentions } from '../api/incident.ts';
 import type { WantedRevert } from './decide.ts';
 import type { CanaryInCluster } from './names.ts';
 
-/** What a revert in Git is told with. */
+/** What the messages of a revert in Git are built from. */
 export interface RevertDescription {
   readonly where: CanaryInCluster;
   readonly revert: WantedRevert;
@@ -37,9 +30,9 @@ export function revertTitle({ where, subject, revert }: RevertDescription): stri
     : `Revert ${revert.bad.slice(0, 7)} for ${name}`.slice(0, MAX_TITLE);
 }
 
-/** Body of the pull request, as Markdown, and of the commit, as text: the news as it was told, and what is done about it here. */
-export function revertBody(story: RevertDescription, format: MessageFormat): string {
-  const { where, revert, evidence, files, whole, documentation } = story;
+/** Body of the pull request, as Markdown, or of the commit, as text: the incident as it was reported, and what this revert does. */
+export function revertBody(description: RevertDescription, format: MessageFormat): string {
+  const { where, revert, evidence, files, whole, documentation } = description;
   const byCommit = revert.mode === 'commit' && !whole;
   const next = byCommit
     ? 'the Canary is Succeeded once this commit is read; no pod restarts for it'
@@ -50,7 +43,12 @@ export function revertBody(story: RevertDescription, format: MessageFormat): str
     `Commit ${revert.bad} was rolled out as Canary ${where.namespace}/${where.canary} in cluster ${where.cluster} and failed (${revert.reason}).`,
     `The cluster went back to ${revert.good}, and stays there until Git has another release.`,
     '',
-    ...(whole ? wholeLines(whole, format) : exactLines()),
+    ...(whole
+      ? wholeLines(whole, format)
+      : [
+          'Only the lines of this workload are reverted; all other changes of this commit and of later commits stay.',
+          'The result was rendered: the release is byte for byte the last-known-good, and no other object changes.',
+        ]),
     '',
     'Files:',
     ...files.map((file) => (format === 'markdown' ? `- ${escapedMarkdown(file)}` : `- ${file}`)),
@@ -63,13 +61,6 @@ export function revertBody(story: RevertDescription, format: MessageFormat): str
     `Holdfast-Rejected: ${revert.digest}`,
   ];
   return lines.join('\n');
-}
-
-function exactLines(): string[] {
-  return [
-    'Only the lines of this workload are reverted; all other changes of this commit and of later commits stay.',
-    'The result was rendered: the release is byte for byte the last-known-good, and no other object changes.',
-  ];
 }
 
 function wholeLines(
@@ -86,12 +77,12 @@ function wholeLines(
   ];
 }
 
-/** Said on a pull request that is closed because Git moved on. */
+/** The comment on a pull request that is closed because head has another release. */
 export function closedComment(head: string): string {
   return `Closed: ${head.slice(0, 7)} has another release, so there is nothing left to revert.`;
 }
 
-/** Said on the pull request when another commit brings the rejected release back. */
+/** The comment on the pull request when another commit brings the rejected release back. */
 export function bumpComment(commit: string, digest: string): string {
   return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, annotate the Canary with holdfast.dev/retry.`;
 }
@@ -101,13 +92,13 @@ type MessageFormat = 'markdown' | 'text';
 
 /** Why a release was reverted. */
 interface Evidence {
-  /** What people were told of it; undefined when so much happened since that it is not kept any more. */
+  /** The incident that was reported; undefined when it is no longer among the stored ones. */
   readonly incident: Incident | undefined;
   /** Checks that did not pass. */
   readonly failed: readonly CheckResult[];
 }
 
-/** What a Canary's status says of a release that was reverted. */
+/** What a Canary's status says about a release that was reverted. */
 export function evidenceFor(status: CanaryStatus, digest: string): Evidence {
   const isIt = ({ key, outcome }: Incident) => outcome === 'Reverted' && key.startsWith(`${digest}/`);
   return {
@@ -116,57 +107,51 @@ export function evidenceFor(status: CanaryStatus, digest: string): Evidence {
   };
 }
 
-/** Facts of the news that a revert in Git says for itself: it is the command, and what comes next. */
+/** Facts of the incident that the message replaces: this revert is the command, and it says what comes next. */
 const ownFacts: ReadonlySet<string> = new Set(['You can run', 'Next']);
 
-/** What the alerts said, with what this revert changes about it. `documentation` is the root of the pages that runbooks are linked to. */
+/** The incident as in the alerts, with what this revert changes. `documentation` is the root of the pages that runbooks are linked to. */
 function evidenceText(
   { incident, failed }: Evidence,
   { revert, next }: { readonly revert: WantedRevert; readonly next: string },
   { format, documentation }: { readonly format: MessageFormat; readonly documentation: string | undefined },
 ): string {
   const isMarkdown = format === 'markdown';
-  const checks = isMarkdown ? checksTable(failed) : checksList(failed);
+  const checks = checkLines(failed, format);
   if (!incident) {
     const finding = isMarkdown ? escapedMarkdown(revert.finding) : plain(revert.finding);
     return [finding, ...checks].join('\n').trim();
   }
-  const facts = factsOf(incident).filter(({ title }) => !ownFacts.has(title));
-  const all = [...facts.map((fact) => linked(fact, documentation)), { title: 'Next', value: next }];
-  return [isMarkdown ? markdownOf(incident, all) : textOf(incident, all), ...checks].join('\n');
+  const facts = factsOf(incident, documentation).filter(({ title }) => !ownFacts.has(title));
+  facts.push({ title: 'Next', value: next });
+  if (isMarkdown) return [markdownOf(incident, facts), ...checks].join('\n');
+  const lines = facts.map(({ title, value }) => `${title}: ${plain(value)}`);
+  return [plain(incident.message), '', ...lines, ...checks].join('\n');
 }
 
-function textOf({ message }: Incident, facts: readonly Fact[]): string {
-  return [plain(message), '', ...facts.map(({ title, value }) => `${title}: ${plain(value)}`)].join('\n');
-}
-
-/** On one line, so that nothing that was found can look like a line of ours, or call anybody. */
+/** On one line and without mentions, so that a finding can neither look like a line of the message nor notify anybody. */
 function plain(text: string): string {
   return withoutMentions(text.replace(/\s+/g, ' ').trim());
 }
 
-/** A path of our own pages would lead to nothing in somebody else's repository. */
-function linked({ title, value }: Fact, documentation: string | undefined): Fact {
-  return { title, value: title === 'Runbook' && documentation ? `${documentation}${value}` : value };
-}
-
-function checksTable(checks: readonly CheckResult[]): string[] {
+/** A Markdown table, or one line per check. */
+function checkLines(checks: readonly CheckResult[], format: MessageFormat): string[] {
+  if (checks.length === 0) return [];
+  if (format === 'text')
+    return [
+      '',
+      ...checks.map(({ name, value, detail = '', ...bounds }) =>
+        plain([`Check ${name}: ${value ?? 'no value'}`, boundsOf(bounds), detail].filter(Boolean).join(', ')),
+      ),
+    ];
   const rows = checks.map(
     ({ name, value, detail = '', ...bounds }) =>
       `| ${escapedMarkdown(name)} | ${value ?? ''} | ${boundsOf(bounds)} | ${escapedMarkdown(detail)} |`,
   );
-  return rows.length > 0 ? ['', '| check | value | bound | detail |', '|---|---|---|---|', ...rows] : [];
-}
-
-function checksList(checks: readonly CheckResult[]): string[] {
-  const rows = checks.map(({ name, value, detail = '', ...bounds }) => {
-    const words = [`Check ${name}: ${value ?? 'no value'}`, boundsOf(bounds), detail];
-    return plain(words.filter(Boolean).join(', '));
-  });
-  return rows.length > 0 ? ['', ...rows] : [];
+  return ['', '| check | value | bound | detail |', '|---|---|---|---|', ...rows];
 }
 
 function boundsOf({ min, max }: Pick<CheckResult, 'min' | 'max'>): string {
-  const words = [min === undefined ? '' : `min ${min}`, max === undefined ? '' : `max ${max}`];
-  return words.filter(Boolean).join(', ');
+  const bounds = [min === undefined ? '' : `min ${min}`, max === undefined ? '' : `max ${max}`];
+  return bounds.filter(Boolean).join(', ');
 }

@@ -1,4 +1,4 @@
-/** Names in Git of what belongs to one Canary in one cluster. All parts are DNS names, so they are valid ref names too. */
+/** The parts of names in Git that belong to one Canary in one cluster. All are DNS names, so they are valid ref names too. */
 export interface CanaryInCluster {
   readonly cluster: string;
   readonly namespace: string;
@@ -22,22 +22,16 @@ export function canaryOfLedger(cluster: string, ref: string): string | undefined
   return found?.[1];
 }
 
-/** Branches of reverts of one Canary begin like this. */
-function revertBranchPrefix({ cluster, namespace, canary }: CanaryInCluster): string {
-  return `holdfast/${cluster}/${namespace}/${canary}/revert-`;
+/**
+ * The one branch that undoes a digest (twelve of its hexadecimal digits): whoever finds it makes no second one, also after a restart and from
+ * another cluster of that name.
+ */
+export function revertBranch({ cluster, namespace, canary }: CanaryInCluster, digest: string): string {
+  const shortDigest = digest.replace(/^v\d+:/, '').slice(0, 12);
+  return `holdfast/${cluster}/${namespace}/${canary}/revert-${shortDigest}`;
 }
 
-/** The one branch that undoes a digest: whoever finds it makes nothing anew, after a restart and from another cluster of that name too. */
-export function revertBranch(where: CanaryInCluster, digest: string): string {
-  return `${revertBranchPrefix(where)}${shortDigest(digest)}`;
-}
-
-/** Twelve hexadecimal digits of a `v1:` digest. */
-function shortDigest(digest: string): string {
-  return digest.replace(/^v\d+:/, '').slice(0, 12);
-}
-
-/** The line of commit statuses that is this Canary's in this cluster. */
+/** The context of commit statuses of this Canary in this cluster. */
 export function statusContext({ cluster, namespace, canary }: CanaryInCluster): string {
   return `holdfast/${cluster}/${namespace}/${canary}`;
 }

@@ -3,8 +3,8 @@ import { syncAnnotation } from '../api/annotations.ts';
 import type { Source } from '../api/source/source.ts';
 
 /**
- * What is in Git already. It is kept as text in a condition of the Canary, for people to read and for the next process to read back: so
- * nothing is written twice after a restart, and no request is needed to know it.
+ * What is in Git already. It is stored as text in a condition of the Canary, readable for people and for the next process: so nothing is written
+ * twice after a restart, and no request is needed to find out.
  */
 export type GitRecord = { readonly text: string } & (
   | { readonly kind: 'ledger'; readonly commit: string }
@@ -22,28 +22,28 @@ export function ledgerRecord(commit: string): GitRecord {
   return { kind: 'ledger', commit, text: `ledger at ${commit}` };
 }
 
-/** This commit status was set; `about` is a word for where the release stands, if its state alone does not say it. */
+/** This commit status was set; `about` is the stage of the release, if its state alone does not say it. */
 export function statusRecord(state: string, commit: string, about = ''): GitRecord {
   const words = about ? `${state} (${about})` : state;
   return { kind: 'status', state, commit, about, text: `commit status ${words} on ${commit}` };
 }
 
-/** The revert of a branch is there: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
+/** The revert of a branch exists: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
 export function revertRecord(branch: string, outcome: string): GitRecord {
   return { kind: 'revert', branch, outcome, text: `revert ${branch} ${outcome}` };
 }
 
-/** People were told that this commit brings a rejected release. */
+/** It was reported that this commit brings a rejected release. */
 export function bumpRecord(commit: string): GitRecord {
   return { kind: 'bump', commit, text: `rejected again in ${commit}` };
 }
 
-/** This write was refused so often; `request` is what asked for it (`requestOf`): another one begins anew. */
+/** This write was refused so many times; `request` is what asked for it (`requestOf`): for another one the count starts again. */
 export function refusalRecord(write: string, request: string, times: number): GitRecord {
   return { kind: 'refused', write, request, times, text: `refused ${times}x at ${request}: ${write}` };
 }
 
-/** Names what a Source asks for now, in few characters: its spec, and the last request to look at Git. */
+/** A short id of what a Source asks for now: its generation, and the last request to sync. */
 export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
   const sync = metadata.annotations?.[syncAnnotation];
   const hash = sync && createHash('sha256').update(sync).digest('hex').slice(0, 8);
@@ -51,11 +51,11 @@ export function requestOf({ metadata }: Pick<Source, 'metadata'>): string {
 }
 
 /** The message of the condition. */
-export function formatGitRecords(told: readonly GitRecord[]): string {
-  return told.map(({ text }) => text).join(SEPARATOR);
+export function formatGitRecords(records: readonly GitRecord[]): string {
+  return records.map(({ text }) => text).join(SEPARATOR);
 }
 
-/** Reads the message back; what it does not know is left out. */
+/** Reads the message back; unknown parts are left out. */
 export function parseGitRecords(message: string): GitRecord[] {
   return message.split(SEPARATOR).flatMap(parsed);
 }
@@ -83,19 +83,20 @@ function parsed(text: string): GitRecord[] {
     : [];
 }
 
-/** Replaces what is about the same thing, and adds the rest at the end. */
-export function withGitRecord(before: readonly GitRecord[], news: GitRecord): GitRecord[] {
-  const kept = before.filter((entry) => entry.kind !== news.kind || !sameThing(entry, news));
-  return [...kept, news];
+/** With one more record at the end, in place of an earlier one about the same thing. */
+export function withGitRecord(before: readonly GitRecord[], added: GitRecord): GitRecord[] {
+  const isReplaced = (entry: GitRecord): boolean => {
+    if (entry.kind === 'revert') return added.kind === 'revert' && entry.branch === added.branch;
+    if (entry.kind === 'refused') return added.kind === 'refused' && entry.write === added.write;
+    // A Canary has one ledger and one current commit status.
+    return entry.kind === added.kind;
+  };
+  return [...before.filter((entry) => !isReplaced(entry)), added];
 }
 
-/** A Canary has one ledger and one current commit status; reverts differ by branch, refusals by what was to be written. */
-function sameThing(left: GitRecord, right: GitRecord): boolean {
-  if (left.kind === 'refused') return right.kind === 'refused' && left.write === right.write;
-  return left.kind !== 'revert' || (right.kind === 'revert' && left.branch === right.branch);
-}
-
-/** Reverts whose pull request was open when it was looked at last. */
-export function openRequests(told: readonly GitRecord[]): Array<Extract<GitRecord, { kind: 'revert' }>> {
-  return told.filter((entry) => entry.kind === 'revert').filter(({ outcome }) => outcome.startsWith('open '));
+/** Reverts whose pull request was open when it was read last. */
+export function openRequests(records: readonly GitRecord[]): Array<Extract<GitRecord, { kind: 'revert' }>> {
+  return records
+    .filter((entry) => entry.kind === 'revert')
+    .filter(({ outcome }) => outcome.startsWith('open '));
 }

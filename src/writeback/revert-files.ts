@@ -1,6 +1,6 @@
 import { diffLines, type Hunk, splitLines } from './line-diff.ts';
 
-/** One file at the three commits of a revert; undefined where it is not there. */
+/** One file at the three commits of a revert; undefined where it does not exist. */
 export interface FileVersions {
   readonly path: string;
   /** At the rejected commit. */
@@ -15,9 +15,9 @@ export interface FileVersions {
   readonly only?: { readonly bad: readonly number[]; readonly good: readonly number[] };
 }
 
-/** What must be written to undo a release, and files where somebody changed the same lines since. */
+/** What must be written to undo a release, and files in which the same lines were changed since. */
 export interface RevertedFiles {
-  /** New content by path; undefined takes the file out. Files that are right already are left out. */
+  /** New content by path; undefined deletes the file. Files that are right already are left out. */
   readonly changes: ReadonlyMap<string, Uint8Array | undefined>;
   readonly conflicts: readonly string[];
 }
@@ -25,8 +25,8 @@ export interface RevertedFiles {
 type Outcome = { readonly bytes: Uint8Array | undefined } | 'conflict' | 'same';
 
 /**
- * Takes back what the rejected commit changed against the last-known-good, and keeps what came later: a three-way merge per file with the
- * rejected commit as base. Changes that touch one another are a conflict, never a guess.
+ * Reverts what the rejected commit changed against the last-known-good, and keeps later changes: a three-way merge per file with the rejected
+ * commit as base. Changes that touch one another are a conflict.
  */
 export function revertFiles(files: readonly FileVersions[]): RevertedFiles {
   const changes = new Map<string, Uint8Array | undefined>();
@@ -45,20 +45,25 @@ function revertFile(file: FileVersions): Outcome {
   const texts = [bad, head, good].map(textOf);
   const [base, ours, theirs] = texts;
   const isText = base !== undefined && ours !== undefined && theirs !== undefined;
-  // A file that came or went as a whole, or that is no text.
+  // A file that was added or deleted, or that is no text.
   if (!isText) return same(bad, head) ? { bytes: good } : 'conflict';
   const merged = merge(splitLines(base), splitLines(ours), ownHunks(file, base, theirs));
   if (merged === undefined) return 'conflict';
   return merged === ours ? 'same' : { bytes: Buffer.from(merged, 'utf8') };
 }
 
-/** The changes that lead back, without those in documents of other objects. */
+/** The changes back to the last-known-good, without those in documents of other objects. */
 function ownHunks({ only }: FileVersions, base: string, theirs: string): Hunk[] {
   const [before, after] = [splitLines(base), splitLines(theirs)];
   const hunks = diffLines(before, after);
   if (!only) return hunks;
   const own = documentsWith(before, only.bad);
   const ownAfter = documentsWith(after, only.good);
+  // Lines that are inserted belong to the document that they end or are inside of.
+  const touches = (range: Range, start: number, end: number): boolean => {
+    if (start < end) return start < range.end && end > range.start;
+    return start <= range.end && (start > range.start || range.start === 0);
+  };
   return hunks.filter(
     ({ start, end, newStart, lines }) =>
       own.some((range) => touches(range, start, end)) ||
@@ -82,12 +87,6 @@ function documentsWith(lines: readonly string[], wanted: readonly number[]): Ran
     .filter(({ start, end }) => wanted.some((line) => line - 1 >= start && line - 1 < end));
 }
 
-/** Lines put in where nothing was belong to the document they end or stand in. */
-function touches(range: Range, start: number, end: number): boolean {
-  if (start < end) return start < range.end && end > range.start;
-  return start <= range.end && (start > range.start || range.start === 0);
-}
-
 /** Both changes of the base in one text; undefined when they touch one another and differ. */
 function merge(
   base: readonly string[],
@@ -95,8 +94,11 @@ function merge(
   theirs: readonly Hunk[],
 ): string | undefined {
   const mine = diffLines(base, ours);
-  const clash = theirs.some((hunk) => mine.some((other) => meets(hunk, other) && !equal(hunk, other)));
-  if (clash) return undefined;
+  const meets = (left: Hunk, right: Hunk) => left.start <= right.end && right.start <= left.end;
+  const isEqual = (left: Hunk, right: Hunk) =>
+    left.start === right.start && left.end === right.end && left.lines.join('') === right.lines.join('');
+  if (theirs.some((hunk) => mine.some((other) => meets(hunk, other) && !isEqual(hunk, other))))
+    return undefined;
   const added = theirs.filter((hunk) => !mine.some((other) => meets(hunk, other)));
   const hunks = [...mine, ...added].sort((left, right) => left.start - right.start);
   const result: string[] = [];
@@ -106,14 +108,6 @@ function merge(
     at = end;
   }
   return [...result, ...base.slice(at)].join('');
-}
-
-function meets(left: Hunk, right: Hunk): boolean {
-  return left.start <= right.end && right.start <= left.end;
-}
-
-function equal(left: Hunk, right: Hunk): boolean {
-  return left.start === right.start && left.end === right.end && left.lines.join('') === right.lines.join('');
 }
 
 function same(left: Uint8Array | undefined, right: Uint8Array | undefined): boolean {

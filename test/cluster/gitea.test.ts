@@ -5,7 +5,7 @@ import { checkWriting } from '../../src/cli/check/sources.ts';
 import { credentialsFromSecret } from '../../src/git/wire/credentials.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/wire/transport.ts';
 import { createHttpClient } from '../../src/http/client.ts';
-import { createGithubAppTokens } from '../../src/providers/forges/github.ts';
+import { createGithubAppTokens } from '../../src/providers/forges/github-app.ts';
 import { createOpenForge } from '../../src/providers/forges/open.ts';
 import { describeForge, type ForgeFixture } from '../../src/providers/forges/testing/contract.ts';
 import type { ForgeClient } from '../../src/providers/forges/types.ts';

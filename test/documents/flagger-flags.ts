@@ -76,7 +76,12 @@ export const flaggerFlags: readonly FlaggerFlag[] = [
   { name: 'version', preset: '', note: '`holdfast --version`' },
   { name: 'kubeconfig-service-mesh', preset: '', note: 'comes with meshes that have a cluster of their own' },
   same('cluster-name', '', 'also names this cluster in Git'),
-  same('no-cross-namespace-refs', 'false'),
+  {
+    name: 'no-cross-namespace-refs',
+    preset: 'false',
+    flags: ['--cross-namespace-refs'],
+    note: 'without it, references to other namespaces are refused, as with this flag of Flagger',
+  },
   environment('SLACK_URL'),
   environment('SLACK_TOKEN'),
   environment('SLACK_PROXY_URL'),

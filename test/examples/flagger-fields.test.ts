@@ -58,7 +58,11 @@ describe('the documents of every field', () => {
   });
 
   test('are taken by holdfast validate, which names what this version does not act on', async () => {
-    const { findings } = await validate({ paths: [flaggerFieldsFolder], strict: true });
+    const { findings } = await validate({
+      paths: [flaggerFieldsFolder],
+      strict: true,
+      forbidsOtherNamespaces: false,
+    });
     const problems = findings.filter(({ severity }) => severity === 'problem');
     expect(problems.filter(({ message }) => !message.includes('this version cannot act on it yet'))).toEqual(
       [],

@@ -2,7 +2,8 @@ import type { Canary } from '../../src/api/canary/canary.ts';
 import { hooksOf } from '../../src/api/canary/webhooks.ts';
 import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { Action, CheckRequest } from '../../src/rollout/action.ts';
-import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
+import { lastKnownGood } from '../../src/rollout/records.ts';
+import { runOf } from '../../src/rollout/run.ts';
 import type { World } from '../../src/rollout/world.ts';
 import type { Violation } from './invariants.ts';
 

@@ -1,13 +1,13 @@
 import { planOf } from '../../src/api/canary/plan.ts';
 import { sinceMs } from '../../src/api/time.ts';
-import { hasConverged, servingPods } from '../../src/health/readiness.ts';
+import { canaryPods, hasConverged, servingPods } from '../../src/health/readiness.ts';
 import type { Action } from '../../src/rollout/action.ts';
 import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
 import { SETTLE_MS } from '../../src/rollout/progress.ts';
-import { isDigestLost, soundRecord } from '../../src/rollout/records.ts';
-import { headRelease, lastKnownGood, rejectionOf, runOf } from '../../src/rollout/run.ts';
-import { canaryPods, podsNeeded } from '../../src/rollout/traffic/capacity.ts';
-import type { World } from '../../src/rollout/world.ts';
+import { isDigestLost, lastKnownGood, rejectionOf, soundRecord } from '../../src/rollout/records.ts';
+import { runOf } from '../../src/rollout/run.ts';
+import { podsNeeded } from '../../src/rollout/traffic/capacity.ts';
+import { headRelease, type World } from '../../src/rollout/world.ts';
 
 /** Which rule of docs/invariants.md an action would break in this world, and how. */
 export interface Violation {

@@ -8,7 +8,8 @@ import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import { isSame } from '../../src/rollout/finish.ts';
-import { lastKnownGood, runOf } from '../../src/rollout/run.ts';
+import { lastKnownGood } from '../../src/rollout/records.ts';
+import { runOf } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
   HeadView,

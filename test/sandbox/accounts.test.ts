@@ -50,7 +50,15 @@ test('a Source is written as its account: its objects, deletions, and what rollo
     .filter(({ path, query }) => /\/deployments\/web(-primary)?$/.test(path) && query.includes('force='));
   expect(applied.length).toBeGreaterThan(2);
   expect(new Set(applied.map(({ impersonated }) => impersonated))).toEqual(new Set([deployer]));
-  expect(writersOf(/\/(secrets|sources|services|events)\b/)).toEqual(['']);
+  expect(writersOf(/\/namespaces\/shop\/secrets$/)).toEqual([deployer]);
+  expect(writersOf(/\/(sources|services|events)\b/)).toEqual(['']);
+  bed.sandbox.requests.clear();
+  await bed.commit('v2 with more pods', { 'web.json': deployment('shop/web:2', { replicas: 3 }) });
+  await eventually('the primary has them', async () => {
+    const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+    return (primary?.spec as { replicas?: number } | undefined)?.replicas === 3;
+  });
+  expect(writersOf(/\/deployments\/web-primary$/)).toEqual([deployer]);
 });
 
 test('without an account of its own it is written as the one that the flag names', async () => {
@@ -61,18 +69,104 @@ test('without an account of its own it is written as the one that the flag names
   expect(writersOf(/\/configmaps\//)).toEqual([deployer]);
 });
 
+const binding = () => bed.get('rbac.authorization.k8s.io/v1', 'RoleBinding', 'holdfast-source');
+
+test('without any account it is written, read and pruned as an account that has the role edit in its namespace, as long as it is there', async () => {
+  await bed.commit('first', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary(),
+    'a.json': configMap('a'),
+    'b.json': configMap('b'),
+  });
+  await createSource(bed, { prune: true });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const second = await bed.commit('second', { 'a.json': configMap('a'), 'b.json': null });
+  await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')));
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === second);
+
+  const account = 'system:serviceaccount:shop:holdfast-source';
+  expect(writersOf(/\/configmaps\/[ab]$/)).toEqual([account]);
+  expect(writersOf(/\/deployments\/web-primary$/)).toContain(account);
+  const readers = bed.sandbox.requests
+    .all()
+    .filter(
+      ({ method, path, userAgent }) =>
+        method === 'GET' && userAgent.includes('holdfast') && /\/configmaps\/[ab]$/.test(path),
+    );
+  expect(new Set(readers.map(({ impersonated }) => impersonated))).toEqual(new Set([account]));
+  expect(await binding()).toMatchObject({
+    roleRef: { kind: 'ClusterRole', name: 'edit' },
+    subjects: [{ kind: 'ServiceAccount', name: 'holdfast-source', namespace: 'shop' }],
+  });
+
+  await bed.send('DELETE', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop');
+  await eventually('the role is taken back', async () => !(await binding()));
+});
+
+test('without any account it reaches no other namespace, and is told the two ways out', async () => {
+  await bed.send('POST', '/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'cart' },
+  });
+  const namespace = JSON.stringify({ apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'mine' } });
+  await bed.commit('first', {
+    'a.json': configMap('a'),
+    'b.json': configMap('b', 'cart'),
+    'n.json': namespace,
+  });
+  await createSource(bed, { allow: { namespaces: ['shop', 'cart', 'mine'] } });
+  await bed.start();
+  const told = async () => condition(await bed.source(), 'Ready')?.message ?? '';
+  await eventually('it is told', async () => (await told()).includes('serviceAccountName'), {
+    seen: bed.source,
+  });
+  expect(await told()).toContain('--trusted-source-namespaces shop');
+  await eventually('what is its own is there', () => bed.get('v1', 'ConfigMap', 'a'));
+  expect(await bed.get('v1', 'ConfigMap', 'b', 'cart')).toBeUndefined();
+  const elsewhere = bed.sandbox.requests.all().filter(({ path }) => /namespaces\/(cart|mine)\b/.test(path));
+  expect(elsewhere.filter(({ userAgent }) => userAgent.includes('holdfast'))).toEqual([]);
+});
+
+test("a trusted namespace's Source is written with Holdfast's own rights", async () => {
+  const commit = await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed);
+  await bed.start({ trustedSourceNamespaces: ['shop'] });
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
+  expect(writersOf(/\/configmaps\//)).toEqual(['']);
+  expect(await binding()).toBeUndefined();
+});
+
+test('a role that is bound to the account by somebody else is left alone', async () => {
+  const bound = {
+    apiVersion: 'rbac.authorization.k8s.io/v1',
+    kind: 'RoleBinding',
+    metadata: { name: 'holdfast-source', namespace: 'shop' },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'view' },
+  };
+  await bed.send('POST', '/apis/rbac.authorization.k8s.io/v1/namespaces/shop/rolebindings', bound);
+  const commit = await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed);
+  await bed.start();
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
+  await bed.send('DELETE', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop');
+  await bed.pass(10_000);
+  expect(await binding()).toMatchObject({ roleRef: { name: 'view' } });
+});
+
 test('what a rollout would write is bound by spec.allow, too', async () => {
   await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
   await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'a.json': configMap('a') });
   await createSource(bed, { allow: { kinds: ['ConfigMap'] } });
   await bed.start();
   await eventually(
-    'the Canary is told',
-    async () => {
-      return condition(await bed.canary(), 'Ready')?.message.includes('spec.allow.kinds');
-    },
-    { seen: bed.canary },
+    'its Source says so',
+    async () =>
+      condition(await bed.source(), 'Ready')?.message.includes('web.json:1: Deployment shop/web: kind'),
+    { seen: bed.source },
   );
+  expect(condition(await bed.canary(), 'Ready')?.message).not.toContain('spec.allow');
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toBeUndefined();
   expect(await bed.get('v1', 'ConfigMap', 'a')).toBeDefined();
 });

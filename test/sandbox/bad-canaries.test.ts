@@ -99,7 +99,7 @@ const bad: readonly Bad[] = [
     says: [
       'Ready',
       'InvalidSpec',
-      'spec.analysis.alerts[0].providerRef.namespace: is ops; references to other namespaces are forbidden',
+      'spec.analysis.alerts[0].providerRef.namespace: is ops; references to other namespaces need holdfast run --cross-namespace-refs',
     ],
   },
   {
@@ -108,7 +108,7 @@ const bad: readonly Bad[] = [
     says: [
       'Ready',
       'InvalidSpec',
-      'spec.analysis.metrics[0].templateRef.namespace: is ops; references to other namespaces are forbidden',
+      'spec.analysis.metrics[0].templateRef.namespace: is ops; references to other namespaces need holdfast run --cross-namespace-refs',
     ],
   },
   {
@@ -119,7 +119,7 @@ const bad: readonly Bad[] = [
     says: [
       'Ready',
       'InvalidSpec',
-      'spec.upstreamRef.namespace: is ops; references to other namespaces are forbidden',
+      'spec.upstreamRef.namespace: is ops; references to other namespaces need holdfast run --cross-namespace-refs',
     ],
   },
   {
@@ -203,7 +203,7 @@ const goodFiles = {
 test('bad Canaries say what is wrong, by condition and event, and stop nobody else', async () => {
   await bed.commit('v1', { ...goodFiles, ...filesOf(bad) });
   await createSource(bed);
-  await bed.start({ forbidsOtherNamespaces: true });
+  await bed.start();
   await waitForPhase(bed, 'Initialized');
   for (const { name, says } of bad) expect(await told(name, says[0], says[1])).toContain(says[2]);
   const pair = async () => statusOf(await bed.canary('pair'));
@@ -238,7 +238,7 @@ test('holdfast validate says the same before they are merged, with file and line
   try {
     const files = Object.entries({ ...goodFiles, ...filesOf(bad) });
     await Promise.all(files.map(([name, text]) => writeFile(join(folder, name), text)));
-    const { code, text } = await run('validate', folder, '--no-cross-namespace-refs');
+    const { code, text } = await run('validate', folder);
     const lines = text.replaceAll(`${folder}/`, '').split('\n');
 
     const untold = bad.filter(({ name, says, offline = says[2] }) => {
@@ -247,7 +247,9 @@ test('holdfast validate says the same before they are merged, with file and line
     });
     expect({ untold: untold.map(({ name }) => name), lines }).toMatchObject({ untold: [] });
     expect(code).toBe(2);
-    expect((await run('validate', folder)).text).not.toContain('references to other namespaces');
+    expect((await run('validate', folder, '--cross-namespace-refs')).text).not.toContain(
+      'references to other namespaces',
+    );
   } finally {
     await rm(folder, { recursive: true, force: true });
   }

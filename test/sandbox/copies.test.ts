@@ -1,4 +1,5 @@
 import { createHmac } from 'node:crypto';
+import { connect, type Socket } from 'node:net';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
   canary,
@@ -90,3 +91,28 @@ test('metrics carry the names of Flagger', async () => {
   expect(text).toContain('holdfast_leading 1');
   expect(text).toMatch(/flagger_canary_status\{name="web",namespace="shop"\} 1/);
 });
+
+test('the port of the probes answers while every connection of the other one is in use', async () => {
+  const app = await bed.start({ probeListen: { host: '127.0.0.1', port: 0 } });
+  const sockets = Array.from({ length: 8 }, (_, index) =>
+    Array.from({ length: 64 }, () => announceBody(app.url, `127.0.0.${index + 1}`)),
+  ).flat();
+  await eventually('the web port is full', async () => (await healthOf(app.url)) === undefined);
+  expect(await healthOf(app.probeUrl)).toBe(200);
+  expect((await fetch(`${app.probeUrl}/metrics`)).status).toBe(404);
+  for (const socket of sockets) socket.destroy();
+});
+
+/** A request whose body never comes. */
+function announceBody(url: string, localAddress: string): Socket {
+  const { hostname, port } = new URL(url);
+  const socket = connect({ host: hostname, port: Number(port), localAddress });
+  socket.on('error', () => undefined);
+  socket.write('POST /gate/check HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n');
+  return socket;
+}
+
+async function healthOf(url: string | undefined): Promise<number | undefined> {
+  const answer = await fetch(`${url}/healthz`).catch(() => undefined);
+  return answer?.status;
+}

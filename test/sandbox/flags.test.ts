@@ -67,7 +67,7 @@ test('with it a live target of another tool keeps the names of its config too', 
   expect(statusOf(await bed.canary()).history).toHaveLength(1);
 });
 
-test('with --no-cross-namespace-refs a Canary that refers elsewhere waits and says where', async () => {
+test('without --cross-namespace-refs a Canary that refers elsewhere waits and says where', async () => {
   const alerts = [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }];
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
@@ -76,10 +76,28 @@ test('with --no-cross-namespace-refs a Canary that refers elsewhere waits and sa
     'cart-canary.json': canary({ name: 'cart' }),
   });
   await createSource(bed);
-  await bed.start({ forbidsOtherNamespaces: true });
+  await bed.start();
   await eventually('refused', async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec');
   expect(condition(await bed.canary(), 'Ready')?.message).toContain(
     'spec.analysis.alerts[0].providerRef.namespace: is ops',
   );
   await eventually('the other one', async () => statusOf(await bed.canary('cart')).phase === 'Initialized');
+});
+
+test('without --cross-namespace-refs a Source that refers elsewhere is not followed and says where, with it it is', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1') });
+  const alerts = [{ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } }];
+  await createSource(bed, { dependsOn: [{ name: 'shop', namespace: 'base' }], alerts });
+  const first = await bed.start();
+  await eventually('refused', async () => condition(await bed.source(), 'Ready')?.reason === 'InvalidSpec');
+  const { message } = condition(await bed.source(), 'Ready') ?? {};
+  expect(message).toContain('spec.dependsOn[0].namespace: is base; references to other namespaces need');
+  expect(message).toContain('spec.alerts[0].providerRef.namespace: is ops');
+  await first.drain();
+  await bed.start({ forbidsOtherNamespaces: false });
+  await eventually(
+    'it is read',
+    async () => condition(await bed.source(), 'Ready')?.reason === 'DependencyNotFound',
+    { seen: bed.source },
+  );
 });

@@ -19,8 +19,8 @@ export function alertsById(canary: Canary): Map<string, CanaryAlert> {
 }
 
 /**
- * Ids of the Canary's alerts that get news of this severity. A Canary without alerts tells the receiver that flags name, if there is one, and
- * tells it everything, as in Flagger.
+ * Ids of the Canary's alerts for a report of this severity. A Canary without alerts uses the receiver that flags name, if there is one, and
+ * sends it every report, as in Flagger.
  */
 export function alertsFor(canary: Canary, severity: Severity, hasDefault: boolean): string[] {
   const alerts = [...alertsById(canary)];
@@ -28,7 +28,7 @@ export function alertsFor(canary: Canary, severity: Severity, hasDefault: boolea
   return alerts.filter(([, alert]) => passes(alert.severity, severity)).map(([id]) => id);
 }
 
-/** Whether an alert of this lowest severity gets news of that one. None means info: it gets all (flagger-behaviour 2.19, 10). */
+/** Whether an alert with this lowest severity is sent for that one. None means info: all are sent (flagger-behaviour 2.19, 10). */
 export function passes(lowest: AlertSeverity | undefined, severity: Severity): boolean {
   return RANK[severity] >= RANK[lowest || 'info'];
 }

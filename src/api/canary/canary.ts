@@ -118,24 +118,20 @@ export const postPromotionAnnotation = 'holdfast.dev/post-promotion';
 const at = ['metadata', 'annotations', postPromotionAnnotation];
 const atText = `metadata.annotations[${JSON.stringify(postPromotionAnnotation)}]`;
 
-/** The Canary with the annotation moved to spec.postPromotion. A field in the spec wins: the annotation is then unread. */
+/** The Canary with the annotation moved to spec.postPromotion. A field in the spec wins: the annotation is not read then. */
 export function withAnnotatedPostPromotion(canary: Canary): { canary: Canary; problems: Problem[] } {
   const text = canary.metadata.annotations?.[postPromotionAnnotation];
   if (text === undefined || canary.spec.postPromotion) return { canary, problems: [] };
   if (Buffer.byteLength(text) > limits.postPromotionAnnotationBytes)
     return { canary, problems: [{ path: atText, message: 'is too long' }] };
-  const value = readYaml(text);
-  if (value === undefined) return { canary, problems: [{ path: atText, message: 'cannot be read as YAML' }] };
+  let value: unknown;
+  try {
+    value = parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
+  } catch {
+    return { canary, problems: [{ path: atText, message: 'cannot be read as YAML' }] };
+  }
   const parsed = postPromotionSchema.safeParse(value);
   if (parsed.success)
     return { canary: { ...canary, spec: { ...canary.spec, postPromotion: parsed.data } }, problems: [] };
   return { canary, problems: parsed.error.issues.map((issue) => problemOf(issue, value, at)) };
-}
-
-function readYaml(text: string): unknown {
-  try {
-    return parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
-  } catch {
-    return undefined;
-  }
 }

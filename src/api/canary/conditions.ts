@@ -1,11 +1,11 @@
-/** Conditions of a Canary: what Flagger says in Promoted, and how findings become conditions with stamps. */
+/** Conditions of a Canary: Flagger's condition Promoted, and how findings become conditions with timestamps. */
 import type { Condition } from '../kubernetes.ts';
 import { limits } from '../limits.ts';
 import { shorten } from '../text.ts';
 import { stamp } from '../time.ts';
 import type { CanaryPhase, CanaryStatus } from './status.ts';
 
-/** A condition before its stamps. */
+/** A condition without timestamps. */
 export interface Finding {
   type: string;
   status: Condition['status'];
@@ -13,7 +13,7 @@ export interface Finding {
   message: string;
 }
 
-/** What Flagger says in the condition Promoted, by phase (flagger-behaviour 1.4). */
+/** Flagger's condition Promoted, by phase (flagger-behaviour 1.4). */
 const PROMOTED: Partial<Record<CanaryPhase, { status: Condition['status']; message: string }>> = {
   Initializing: { status: 'Unknown', message: 'New Deployment detected, starting initialization.' },
   Initialized: { status: 'True', message: 'Deployment initialization completed.' },

@@ -11,7 +11,7 @@ import type { Canary } from './canary.ts';
 import type { CanaryMetric } from './metrics.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
-export type Strategy =
+type Strategy =
   | { kind: 'canary'; steps: readonly number[] | undefined; stepWeight: number; maxWeight: number }
   | { kind: 'ab'; iterations: number }
   | { kind: 'blueGreen'; iterations: number; mirror: boolean; shiftsTraffic: boolean };
@@ -55,19 +55,21 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
   const { analysis } = spec;
   const provider = spec.provider ?? options.defaultProvider;
   const strategy = strategyOf(canary, provider);
+  const postPromotion = effectivePostPromotion(canary, options.minIntervalMs);
+  const keepsPodNames = provider === 'native' && spec.targetRef.kind === 'StatefulSet';
   return {
     strategy,
     skipAnalysis: spec.skipAnalysis === true,
     intervalMs: analysisIntervalMs(canary, options.minIntervalMs),
     threshold: failureThreshold(analysis.threshold),
     metrics: analysis.metrics ?? [],
-    lookBackMs: keepsPodNames(canary, provider) ? longestWindowMs(analysis.metrics ?? []) : 0,
+    lookBackMs: keepsPodNames ? longestWindowMs(analysis.metrics ?? []) : 0,
     primaryReadyPercent: analysis.primaryReadyThreshold ?? 100,
     canaryReadyPercent: analysis.canaryReadyThreshold ?? 100,
     progressDeadlineMs: progressDeadlineMs(canary),
     promotionStepPercent: analysis.stepWeightPromotion ? Math.min(100, analysis.stepWeightPromotion) : 100,
     splitsTraffic: provider !== 'kubernetes' && strategy.kind !== 'ab',
-    postPromotion: postPromotionOf(canary, options.minIntervalMs),
+    postPromotion: { ...postPromotion, settleMs: longestWindowMs(postPromotion.metrics) },
     restartKey: JSON.stringify([
       strategy,
       analysis.metrics ?? [],
@@ -77,7 +79,7 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
   };
 }
 
-/** Traffic with this share on the canary, in the way the strategy splits it. */
+/** The route with this share on the canary, as the strategy splits traffic. */
 export function trafficAt(plan: Plan, canaryWeight: number, mirrored = false): RouteTarget {
   return {
     primaryWeight: 100 - canaryWeight,
@@ -87,7 +89,7 @@ export function trafficAt(plan: Plan, canaryWeight: number, mirrored = false): R
   };
 }
 
-/** All traffic to the canary, also what an A/B match would leave with the primary: for hold and clear. */
+/** All traffic to the canary, including what an A/B match would leave with the primary: for hold and clear. */
 export const ALL_TO_CANARY: RouteTarget = {
   primaryWeight: 0,
   canaryWeight: 100,
@@ -118,15 +120,6 @@ function strategyOf(canary: Canary, provider: string): Strategy {
   };
 }
 
-function postPromotionOf(canary: Canary, minIntervalMs: number): PostPromotionPlan {
-  const plan = effectivePostPromotion(canary, minIntervalMs);
-  return { ...plan, settleMs: longestWindowMs(plan.metrics) };
-}
-
 function longestWindowMs(metrics: readonly CanaryMetric[]): number {
   return Math.max(0, ...metrics.map(metricWindowMs));
-}
-
-function keepsPodNames({ spec }: Canary, provider: string): boolean {
-  return provider === 'native' && spec.targetRef.kind === 'StatefulSet';
 }

@@ -1,10 +1,9 @@
 /** Canary status: Flagger's fields with their meaning, and what Holdfast adds (design section 2.3). */
 import * as z from 'zod';
-import { incidentSchema } from '../incident.ts';
 import { limits } from '../limits.ts';
-import { conditionsSchema, text, timestamp } from '../schema.ts';
+import { conditionsSchema, requestFields, text, timestamp } from '../schema.ts';
 
-/** Flagger's closed set of phases; the empty one is a Canary nobody has looked at yet. */
+/** Flagger's closed set of phases; the empty one is a Canary that was not reconciled yet. */
 const canaryPhaseSchema = z.enum([
   '',
   'Initializing',
@@ -23,7 +22,7 @@ const canaryPhaseSchema = z.enum([
 /** Where a release stands after the first write to the primary. */
 const postPromotionStateSchema = z.enum(['Converging', 'Verifying', 'Held', 'Reverting']);
 
-/** What one check said; inconclusive is neither a pass nor a failure (S29). */
+/** The result of one check; inconclusive is neither a pass nor a failure (S29). */
 const checkVerdictSchema = z.enum(['pass', 'fail', 'inconclusive']);
 
 const commit = text(64).describe('Full SHA of the commit; empty when the release came from no Source.');
@@ -97,12 +96,68 @@ const servingSchema = z.object({
 /** Condition that says what of a Canary is in Git. */
 export const writtenCondition = 'WrittenToGit';
 
-/** What became of a request by annotation. */
-export const requestAnswerSchema = z.object({
-  result: z.enum(['Done', 'Refused']).describe('Done or Refused.'),
+// Reports about a release (incident.ts says how they are shown).
+
+/** How much it matters: info is good news, warn asks for a look, error says that a release went wrong. */
+const severitySchema = z.enum(['info', 'warn', 'error']);
+
+/** Where the release stands. */
+const incidentOutcomeSchema = z.enum([
+  'Initialized',
+  'Started',
+  'Succeeded',
+  'Waiting',
+  'Stopped',
+  'Held',
+  'Failed',
+  'Reverted',
+]);
+
+/** One alert of analysis.alerts and what came of it. */
+const alertStateSchema = z.object({
+  name: text(253).describe('Name of the alert in analysis.alerts.'),
+  state: z.enum(['waiting', 'sent', 'failed']).describe('waiting, sent or failed.'),
+  detail: text(256).describe('Why it could not be sent.').optional(),
+});
+
+const incidentServing = z.object({
+  workload: text(253).describe('Name of the workload.'),
+  commit: text(64).describe('Commit that it runs, in full.'),
+  subject: text(160).describe("First line of that commit's message.").optional(),
+  weight: z.int().min(0).max(100).describe('Share of the traffic in percent, as read from the route.'),
+  ready: z.int().min(0).describe('Pods that are ready.'),
+});
+
+/** One report; made when the state is entered, and kept as it was. */
+const incidentSchema = z.object({
+  key: text(253).describe(
+    'Identifies this report: release, outcome and reason. Nothing is reported twice under one key.',
+  ),
+  time: timestamp().describe('When the state was entered.'),
+  outcome: incidentOutcomeSchema.describe('Where the release stands.'),
+  severity: severitySchema.describe('info, warn or error.'),
   reason: text(64).describe('Why, as in the table of reasons.'),
-  message: text(256).describe('What follows, or why nothing does.'),
-  time: timestamp().describe('When it was handled.'),
+  message: text(512).describe('What happened, in one sentence.'),
+  commit: text(64).describe('Commit it is about, in full; empty when it came from no Source.'),
+  author: text(160).describe('Who wrote that commit.').optional(),
+  subject: text(160).describe("First line of that commit's message.").optional(),
+  finding: text(512).describe('The finding with its value and bound.').optional(),
+  onCanary: text(512).describe('Whether the canary showed the same.').optional(),
+  stays: text(512).describe('What remains applied of the commit.').optional(),
+  serving: z
+    .array(incidentServing)
+    .max(4)
+    .describe('Who answered requests then, largest share first; absent in reports about a Source.')
+    .optional(),
+  next: z
+    .object({
+      action: text(160).describe('What happens next.'),
+      time: timestamp().describe('When.').optional(),
+    })
+    .describe('What happens next automatically; absent: nothing.')
+    .optional(),
+  command: text(512).describe('One command that a person can run.').optional(),
+  alerts: z.array(alertStateSchema).max(32).describe('What came of each alert.').optional(),
 });
 
 /** Bookkeeping of the release under way; further fields belong to the rollout core and are kept as they are. */
@@ -118,7 +173,7 @@ const canaryRunSchema = z.looseObject({
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
 });
 
-/** Checked as any spec when it is read back. */
+/** Checked like any spec when it is read back. */
 const specInForceSchema = z.object({
   generation: z.int().describe('Generation of the Canary that brought it.'),
   spec: z.looseObject({}).describe('The spec, with the overrides of annotations.'),
@@ -207,16 +262,7 @@ export const canaryStatusSchema = z.object({
     .max(limits.historyEntries)
     .describe('The last releases, newest first.')
     .optional(),
-  handled: z
-    .record(text(64), text(512))
-    .meta({ maxProperties: 32 })
-    .describe('The last request of each verb that was handled.')
-    .optional(),
-  answers: z
-    .record(text(64), requestAnswerSchema)
-    .meta({ maxProperties: 32 })
-    .describe('The result of the last request of each verb.')
-    .optional(),
+  ...requestFields,
   serving: z
     .array(servingSchema)
     .max(limits.servingEntries)
@@ -251,18 +297,16 @@ export type PostPromotionStatus = z.infer<typeof postPromotionStatusSchema>;
 export type CheckResult = z.infer<typeof checkResultSchema>;
 export type ReleaseHistoryEntry = z.infer<typeof releaseHistorySchema>;
 export type Serving = z.infer<typeof servingSchema>;
-export type RequestAnswer = z.infer<typeof requestAnswerSchema>;
+export type RequestAnswer = NonNullable<CanaryStatus['answers']>[string];
 export type SpecInForce = z.infer<typeof specInForceSchema>;
 export type CanaryStatus = z.infer<typeof canaryStatusSchema>;
 
-/** The status without the spec in force, which no decision carries along: it is put in with each write. */
+/** The status without the spec in force: decisions leave it out, and each write adds it again. */
 export function withoutSpecInForce({ specInForce: _, ...status }: CanaryStatus): CanaryStatus {
   return status;
 }
 
-/** The message of the condition Reverted: why, and behind it what the revert left as head says (design section 5, Scope). */
-
-/** Between the two; the second part is added when Git was compared. */
+/** Between the two parts of the message of condition Reverted: why, and what the revert left as head says (design section 5, Scope). */
 export const revertMessageSeparator = '; stays as head says: ';
 
 /** Why it was reverted, without what stays. */

@@ -2,7 +2,7 @@
 import { sharesWorkload } from '../defaults.ts';
 import type { Problem } from '../problems.ts';
 import type { Canary } from './canary.ts';
-import { builtInMetrics, type CanaryMetric } from './metrics.ts';
+import { isBuiltIn } from './metrics.ts';
 
 const routed =
   'needs a router in front of two workloads, and provider native steps the pods of one: leave it out, or choose a provider that copies';
@@ -11,15 +11,8 @@ const inPlaceKinds: readonly string[] = ['Deployment', 'StatefulSet', 'DaemonSet
 const scaledPartition =
   'provider native holds a StatefulSet by a partition, which is a number and no share: a scaler that adds pods at a step would start the new release in them. Leave it out, and set replicas';
 
-/** A StatefulSet cannot be copied: its pods have names and volumes of their own. */
-function checkCopied({ spec }: Canary, found: { problems: Problem[] }): void {
-  if (spec.targetRef.kind !== 'StatefulSet') return;
-  found.problems.push({
-    path: 'spec.provider',
-    message:
-      'must be native for a StatefulSet: its pods have names and volumes of their own, so that no copy can stand beside it',
-  });
-}
+const cannotBeCopied =
+  'must be native for a StatefulSet: its pods have names and volumes of their own, so that no copy can stand beside it';
 
 /** Only pods of a DaemonSet are taken node by node. */
 function checkNodeOrder(
@@ -39,10 +32,13 @@ export function checkNative(
   found: { problems: Problem[]; warnings: Problem[] },
 ): void {
   checkNodeOrder(canary, provider, found);
-  if (!sharesWorkload(provider)) return checkCopied(canary, found);
   const { spec } = canary;
   const { targetRef, analysis, autoscalerRef } = spec;
   const problem = (path: string, message: string) => void found.problems.push({ path, message });
+  if (!sharesWorkload(provider)) {
+    if (targetRef.kind === 'StatefulSet') problem('spec.provider', cannotBeCopied);
+    return;
+  }
   if (!inPlaceKinds.includes(targetRef.kind))
     problem(
       'spec.targetRef.kind',
@@ -90,7 +86,7 @@ export function checkKnative({ spec }: Canary, found: { problems: Problem[] }): 
     });
 }
 
-// A Service as target: its pods are somebody else's, so that only what is in front of it can divide requests (flagger-behaviour 2.2, 2.9).
+// A Service as target: Holdfast does not manage its pods, so that only a route in front of it can split requests (flagger-behaviour 2.2, 2.9).
 
 /** Adds what cannot work with a target of kind Service; `provider` is the Canary's own, or the default one. */
 export function checkServiceTarget(
@@ -121,13 +117,8 @@ export function checkServiceTarget(
   if (!provider?.startsWith('gatewayapi:')) return;
   for (const list of ['analysis', 'postPromotion'] as const)
     spec[list]?.metrics?.forEach((metric, index) => {
-      if (!needsPods(metric)) return;
+      if (!isBuiltIn(metric)) return;
       const message = `${metric.name} is counted by the names of pods, which a Service as target does not say; use a templateRef or a query`;
       problem(`spec.${list}.metrics[${index}].name`, message);
     });
-}
-
-/** Built-in names are asked whatever else the metric says. */
-function needsPods({ name }: CanaryMetric): boolean {
-  return (builtInMetrics as readonly string[]).includes(name);
 }

@@ -6,7 +6,7 @@ import { findUnsupported } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
-import { checkWebhooks } from './webhooks.ts';
+import { checkWebhooks } from './validate-webhooks.ts';
 
 /** What a check found. */
 export interface Findings {
@@ -27,36 +27,39 @@ interface CanaryCheckOptions {
 export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
   const provider = canary.spec.provider ?? options.defaultProvider;
   const found: Findings = { problems: [], warnings: [] };
-  checkNotActedOn(canary, found);
+  for (const { path, stops } of findUnsupported(canary)) {
+    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
+  }
   checkWholeNumbers(canary, found);
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);
   checkKnative(canary, found);
   checkServiceTarget(canary, provider, found);
   checkNative(canary, provider, found);
-  checkInterval(canary, options.intervalFloorMs ?? limits.minAnalysisIntervalMs, found);
+  const floorMs = options.intervalFloorMs ?? limits.minAnalysisIntervalMs;
+  const intervalMs = parseDurationMs(canary.spec.analysis.interval ?? '');
+  const interval = 'spec.analysis.interval';
+  if (intervalMs === undefined)
+    found.warnings.push({ path: interval, message: 'cannot be read as a duration; 60s is used' });
+  else if (intervalMs < floorMs)
+    found.warnings.push({
+      path: interval,
+      message: `is below the shortest interval; ${floorMs / 1_000}s is used`,
+    });
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
-  checkScaler(canary, found);
+  const { minReplicas, maxReplicas } = canary.spec.autoscalerRef?.primaryScalerReplicas ?? {};
+  // One bound alone is compared with the scaler's other one where that is known.
+  if (minReplicas !== undefined && maxReplicas !== undefined && minReplicas > maxReplicas)
+    found.problems.push({
+      path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas',
+      message: `is above maxReplicas, which is ${maxReplicas}`,
+    });
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   return found;
-}
-
-/** One bound alone is compared with the scaler's other one where that is known. */
-function checkScaler({ spec }: Canary, found: Findings): void {
-  const { minReplicas, maxReplicas } = spec.autoscalerRef?.primaryScalerReplicas ?? {};
-  if (minReplicas === undefined || maxReplicas === undefined || minReplicas <= maxReplicas) return;
-  const message = `is above maxReplicas, which is ${maxReplicas}`;
-  found.problems.push({ path: 'spec.autoscalerRef.primaryScalerReplicas.minReplicas', message });
-}
-
-function checkNotActedOn(canary: Canary, found: Findings): void {
-  for (const { path, stops } of findUnsupported(canary)) {
-    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
-  }
 }
 
 /** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */
@@ -136,15 +139,6 @@ function checkProviderNeeds({ spec }: Canary, provider: string | undefined, foun
   }
 }
 
-function checkInterval({ spec }: Canary, floorMs: number, found: Findings): void {
-  const path = 'spec.analysis.interval';
-  const intervalMs = parseDurationMs(spec.analysis.interval ?? '');
-  if (intervalMs === undefined)
-    found.warnings.push({ path, message: 'cannot be read as a duration; 60s is used' });
-  else if (intervalMs < floorMs)
-    found.warnings.push({ path, message: `is below the shortest interval; ${floorMs / 1_000}s is used` });
-}
-
 function checkSteps({ spec }: Canary, found: Findings): void {
   const { iterations, stepWeight, stepWeights, maxWeight, match } = spec.analysis;
   if (spec.skipAnalysis) return;
@@ -183,13 +177,19 @@ function checkAffinity({ spec }: Canary, found: Findings): void {
 // Check of references to other namespaces, for clusters where namespaces belong to different people (Flagger's -no-cross-namespace-refs).
 
 /** Adds every reference that leaves the Canary's namespace; an empty one stays in it. */
+/** What is said of a reference to an object of another namespace where that is not allowed. */
+export function otherNamespace(namespace: string): string {
+  return `is ${namespace}; references to other namespaces need holdfast run --cross-namespace-refs`;
+}
+
 function checkNamespaces({ metadata, spec }: Canary, found: { problems: Problem[] }): void {
   const own = metadata.namespace ?? '';
   for (const [path, namespace] of namespacesOf(spec)) {
-    if (!namespace || namespace === own) continue;
+    // A manifest that names no namespace may be applied to any.
+    if (!namespace || own === '' || namespace === own) continue;
     found.problems.push({
       path,
-      message: `is ${namespace}; references to other namespaces are forbidden here`,
+      message: otherNamespace(namespace),
     });
   }
 }

@@ -125,7 +125,9 @@ function convert(node: JsonNode, path: string): StructuralSchema {
     throw new Error(`${path}: a CRD cannot express this schema (union, reference or no type)`);
   }
   const result: StructuralSchema = pick(node, copiedKeys);
-  dropNumberRange(result);
+  // zod bounds every integer by what a double can hold; that says nothing about the field.
+  if (result.maximum === Number.MAX_SAFE_INTEGER) delete result.maximum;
+  if (result.minimum === Number.MIN_SAFE_INTEGER) delete result.minimum;
   const fallback = node[flaggerDefaultKey];
   if (fallback !== undefined) result.default = fallback as string | number;
   const properties = node.properties as Record<string, JsonNode> | undefined;
@@ -135,22 +137,12 @@ function convert(node: JsonNode, path: string): StructuralSchema {
     );
   }
   if (node.items) result.items = convert(node.items as JsonNode, `${path}[]`);
-  convertAdditional(node, result, path);
-  return result;
-}
-
-/** A map keeps its value schema; a loose object keeps unknown fields; a plain object lets the server prune them. */
-function convertAdditional(node: JsonNode, result: StructuralSchema, path: string): void {
+  // A map keeps its value schema; a loose object keeps unknown fields; from a plain object the server prunes them.
   const additional = node.additionalProperties;
-  if (typeof additional !== 'object' || additional === null) return;
+  if (typeof additional !== 'object' || additional === null) return result;
   if (Object.keys(additional).length === 0) result['x-kubernetes-preserve-unknown-fields'] = true;
   else result.additionalProperties = convert(additional as JsonNode, `${path}{}`);
-}
-
-/** zod bounds every integer by what a double can hold; that says nothing about the field. */
-function dropNumberRange(result: StructuralSchema): void {
-  if (result.maximum === Number.MAX_SAFE_INTEGER) delete result.maximum;
-  if (result.minimum === Number.MIN_SAFE_INTEGER) delete result.minimum;
+  return result;
 }
 
 function pick(node: JsonNode, keys: readonly string[]): StructuralSchema {

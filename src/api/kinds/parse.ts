@@ -40,19 +40,6 @@ export function parseSource(object: unknown, options: ParseOptions = {}): ParseR
   return parseKind('Source', object, options);
 }
 
-/** Reads a MetricTemplate. */
-export function parseMetricTemplate(
-  object: unknown,
-  options: ParseOptions = {},
-): ParseResult<MetricTemplate> {
-  return parseKind('MetricTemplate', object, options);
-}
-
-/** Reads an AlertProvider. */
-export function parseAlertProvider(object: unknown, options: ParseOptions = {}): ParseResult<AlertProvider> {
-  return parseKind('AlertProvider', object, options);
-}
-
 /** Reads an object of one of our kinds by the kind's name. */
 export function parseKind<Name extends KindName>(
   name: Name,
@@ -100,7 +87,7 @@ function identityProblems(name: KindName, raw: unknown): Problem[] {
   return problems;
 }
 
-/** Status is ours and the server has checked it; still, one broken field must not stop a Canary that serves. */
+/** Holdfast writes the status and the server checks it; still, one broken field must not stop a Canary that serves. */
 function readStatus(name: KindName, raw: unknown): { value?: Record<string, unknown>; warnings: Problem[] } {
   const schema = kinds[name].status as z.ZodObject | undefined;
   if (!schema || !isRecord(raw)) return { warnings: [] };
@@ -122,34 +109,23 @@ function capped(problems: Problem[]): Problem[] {
   return [...problems.slice(0, limits.problemsPerObject), { path: '', message: `and ${left} more problems` }];
 }
 
-// Fields that the API server would drop without a word: users must hear of them.
-
-/** Every field of the value that the schema does not know, with the known name it may be a slip of. */
+/** Fields that the API server would drop without a message, each with the known name that may have been meant. */
 function unknownFields(schema: StructuralSchema, value: unknown, path: readonly PropertyKey[]): Problem[] {
   if (Array.isArray(value)) {
     const { items } = schema;
     return items ? value.flatMap((item, index) => unknownFields(items, item, [...path, index])) : [];
   }
   if (typeof value !== 'object' || value === null || schema.type !== 'object') return [];
+  const { properties } = schema;
   return Object.entries(value).flatMap(([name, child]) => {
-    const known = knownChild(schema, name);
-    if (known) return unknownFields(known, child, [...path, name]);
-    return prunes(schema) ? [unknownField(schema, [...path, name], name)] : [];
+    const isNamed = properties !== undefined && Object.hasOwn(properties, name);
+    const known = isNamed ? properties[name] : schema.additionalProperties;
+    const at = [...path, name];
+    if (known) return unknownFields(known, child, at);
+    // A bare object (metadata) and one that keeps unknown fields do not say what may be in it.
+    if (!properties || schema['x-kubernetes-preserve-unknown-fields']) return [];
+    const near = nearest(name, Object.keys(properties));
+    const hint = near ? `; did you mean ${near}?` : '';
+    return [{ path: fieldPath(at), message: `is not a known field and would be dropped${hint}` }];
   });
-}
-
-function knownChild(schema: StructuralSchema, name: string): StructuralSchema | undefined {
-  if (schema.properties && Object.hasOwn(schema.properties, name)) return schema.properties[name];
-  return schema.additionalProperties;
-}
-
-/** A bare object (metadata) and one that keeps unknown fields say nothing about what may be in it. */
-function prunes(schema: StructuralSchema): boolean {
-  return schema.properties !== undefined && !schema['x-kubernetes-preserve-unknown-fields'];
-}
-
-function unknownField(schema: StructuralSchema, path: readonly PropertyKey[], name: string): Problem {
-  const near = nearest(name, Object.keys(schema.properties ?? {}));
-  const hint = near ? `; did you mean ${near}?` : '';
-  return { path: fieldPath(path), message: `is not a known field and would be dropped${hint}` };
 }

@@ -1,4 +1,4 @@
-/** Addresses of Git repositories that are not http(s): what they are over HTTPS. */
+/** SSH addresses of Git repositories, and the HTTPS address of the same repository. */
 
 /** `ssh://`, its two older spellings, and `user@host:path`, which has no scheme. */
 const SSH_URL = /^(?:ssh|git\+ssh|ssh\+git):\/\/(?:[^/@]*@)?([^/:@]+)(?::\d*)?\/+(.+)$/i;
@@ -19,19 +19,15 @@ export function httpsFormOf(address: string): string | undefined {
   const [, host = '', path = ''] = SSH_URL.exec(address) ?? SCP.exec(address) ?? [];
   if (!host) return undefined;
   const name = host.toLowerCase();
-  const azure = name === 'ssh.dev.azure.com' ? azurePath(path) : undefined;
-  const form = azure ?? `https://${HTTPS_HOSTS[name] ?? name}/${path}`;
+  // Azure DevOps: v3/ORGANISATION/PROJECT/REPOSITORY.
+  const azure = name === 'ssh.dev.azure.com' ? /^v3\/([^/]*)\/([^/]*)\/([^/]+)/.exec(path) : null;
+  const form = azure
+    ? `https://dev.azure.com/${azure[1]}/${azure[2]}/_git/${azure[3]}`
+    : `https://${HTTPS_HOSTS[name] ?? name}/${path}`;
   return URL.canParse(form) ? form : undefined;
 }
 
-/** Azure DevOps: `v3/ORGANISATION/PROJECT/REPOSITORY`. */
-function azurePath(path: string): string | undefined {
-  const [version, organisation, project, repository] = path.split('/');
-  if (version !== 'v3' || !repository) return undefined;
-  return `https://dev.azure.com/${organisation}/${project}/_git/${repository}`;
-}
-
-/** What to tell about an SSH address; undefined for any other. It repeats neither user nor password. */
+/** The message for an SSH address; undefined for any other. It repeats neither user nor password. */
 export function sshProblem(address: string): string | undefined {
   const form = httpsFormOf(address);
   return (

@@ -2,7 +2,9 @@
 import * as z from 'zod';
 import { canaryAlertSchema } from '../canary/analysis.ts';
 import type { KubernetesObject } from '../kubernetes.ts';
+import { limits } from '../limits.ts';
 import { duration, nameReference, oneOf, text } from '../schema.ts';
+import { durationOr } from '../time.ts';
 import type { SourceStatus } from './status.ts';
 
 const releaseName = text(53).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
@@ -65,8 +67,6 @@ const sourceSubstituteSchema = z.object({
 const sourceDecryptionSchema = z.object({
   secretRef: nameReference().describe('Secret with age keys, under names that end in .agekey.'),
 });
-
-// Source (holdfast.dev/v1alpha1): one Git repository, ref and path to keep applied (design section 2.2).
 
 /** What happens when the ref moves to a commit that is no descendant of the applied one. */
 const rewritePolicySchema = z.enum(['wait', 'allow']);
@@ -231,4 +231,22 @@ export interface Source extends KubernetesObject {
   kind: 'Source';
   spec: SourceSpec;
   status?: SourceStatus;
+}
+
+/** Milliseconds between two polls: 30 s if absent, at least one second. */
+export function sourceIntervalMs({ spec }: Source): number {
+  return Math.max(limits.minSourceIntervalMs, durationOr(spec.interval, 30_000));
+}
+
+/** Milliseconds that one sync may take: 60 s if absent. */
+export function sourceTimeoutMs({ spec }: Source): number {
+  return durationOr(spec.timeout, 60_000);
+}
+
+/** Milliseconds until a failed sync is tried again: the poll interval if absent. */
+export function sourceRetryIntervalMs(source: Source): number {
+  return Math.max(
+    limits.minSourceIntervalMs,
+    durationOr(source.spec.retryInterval, sourceIntervalMs(source)),
+  );
 }

@@ -1,7 +1,6 @@
 /** Source status (design section 2.2): written when there is news, never per poll. */
 import * as z from 'zod';
-import { requestAnswerSchema } from '../canary/status.ts';
-import { conditionsSchema, text, timestamp } from '../schema.ts';
+import { conditionsSchema, requestFields, text, timestamp } from '../schema.ts';
 
 /** The newest commit that was seen. */
 const sourceHeadSchema = z.object({
@@ -28,17 +27,23 @@ export const sourceStatusSchema = z.object({
   appliedCommit: text(64)
     .describe('The last commit whose objects were all applied or handed over.')
     .optional(),
+  attemptedCommit: text(64)
+    .describe(
+      'The last commit that was let in, whether or not all of it could be applied. History must lead on from it.',
+    )
+    .optional(),
   appliedTime: timestamp().describe('When that was done.').optional(),
   counts: sourceCountsSchema.describe('Number of objects by result.').optional(),
-  handled: z
-    .record(text(64), text(512))
-    .meta({ maxProperties: 32 })
-    .describe('The last request of each verb that was handled.')
-    .optional(),
-  answers: z
-    .record(text(64), requestAnswerSchema)
-    .meta({ maxProperties: 32 })
-    .describe('The result of the last request of each verb.')
+  ...requestFields,
+  approval: z
+    .object({
+      request: text(512).describe('Value of the annotation holdfast.dev/approve.'),
+      verb: z.enum(['rewrite', 'prune']).describe('Which kind of thing it approves.'),
+      hash: text(64).describe(
+        'What of that kind: a commit, or the hash of the objects that are still to be deleted.',
+      ),
+    })
+    .describe('What the last approval opened, and nothing else.')
     .optional(),
   problem: z
     .object({

@@ -1,5 +1,5 @@
 /** Checks of a Source that its schema cannot express. No message repeats the address: it may hold a password. */
-import type { Findings } from '../canary/validate.ts';
+import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
 import { findUnsupported } from '../unsupported-fields.ts';
@@ -7,17 +7,46 @@ import { sshProblem } from './git-address.ts';
 import type { Source } from './source.ts';
 
 /** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
-export function checkSource(source: Source): Findings {
+export function checkSource(
+  source: Source,
+  options: { readonly forbidsOtherNamespaces?: boolean } = {},
+): Findings {
   const found: Findings = { problems: [], warnings: [] };
   for (const { path, stops } of findUnsupported(source)) {
     if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
   }
+  const { path = '', renderer = 'auto', helm, verify, ref } = source.spec;
   checkUrl(source, found);
-  checkPath(source, found);
+  if (path.split('/').includes('..') || path.includes('\\'))
+    found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
   checkTimes(source, found);
-  checkRendering(source, found);
-  checkVerify(source, found);
+  if (helm && (renderer === 'plain' || renderer === 'kustomize'))
+    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
+  // A branch has no tag whose signature could be looked at.
+  const mode = verify?.mode ?? 'HEAD';
+  if (mode !== 'HEAD' && ref.tag === undefined && ref.semver === undefined)
+    found.problems.push({
+      path: 'spec.verify.mode',
+      message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
+    });
+  if (options.forbidsOtherNamespaces) checkNamespaces(source, found);
   return found;
+}
+
+function checkNamespaces({ metadata, spec }: Source, found: Findings): void {
+  const own = metadata.namespace ?? '';
+  const named = [
+    ...(spec.dependsOn ?? []).map(
+      ({ namespace }, index) => [`spec.dependsOn[${index}].namespace`, namespace] as const,
+    ),
+    ...(spec.alerts ?? []).map(
+      ({ providerRef }, index) =>
+        [`spec.alerts[${index}].providerRef.namespace`, providerRef.namespace] as const,
+    ),
+  ];
+  for (const [path, namespace] of named)
+    if (namespace && own !== '' && namespace !== own)
+      found.problems.push({ path, message: otherNamespace(namespace) });
 }
 
 function checkUrl({ spec }: Source, found: Findings): void {
@@ -39,28 +68,6 @@ function checkUrl({ spec }: Source, found: Findings): void {
     });
   if (url.protocol === 'http:' && spec.secretRef)
     found.warnings.push({ path, message: 'is http://: credentials travel in clear text' });
-}
-
-function checkPath({ spec }: Source, found: Findings): void {
-  const parts = (spec.path ?? '').split('/');
-  if (parts.includes('..') || (spec.path ?? '').includes('\\'))
-    found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
-}
-
-function checkRendering({ spec }: Source, found: Findings): void {
-  const { renderer = 'auto' } = spec;
-  if (spec.helm && (renderer === 'plain' || renderer === 'kustomize'))
-    found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
-}
-
-/** A branch has no tag whose signature could be looked at. */
-function checkVerify({ spec }: Source, found: Findings): void {
-  const mode = spec.verify?.mode ?? 'HEAD';
-  if (mode === 'HEAD' || spec.ref.tag !== undefined || spec.ref.semver !== undefined) return;
-  found.problems.push({
-    path: 'spec.verify.mode',
-    message: `is ${mode}, which takes spec.ref.tag or spec.ref.semver`,
-  });
 }
 
 function checkTimes({ spec }: Source, found: Findings): void {

@@ -8,6 +8,8 @@ import { isApiError } from '../../cluster/errors.ts';
 import type { RouteKind } from '../../contracts/routing.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
+import { watchedKinds } from '../../workload/kinds.ts';
+import { scalerKindOf } from '../../workload/scaler.ts';
 
 /** Canaries of the cluster that are valid, and a line for each that cannot. */
 interface CheckedCanaries {
@@ -44,8 +46,28 @@ function problemOf(
   return parsed.ok ? parsed.value : 'cannot be parsed';
 }
 
+const pluralByKind: Readonly<Record<string, string>> = {
+  HTTPRoute: 'httproutes',
+  HTTPProxy: 'httpproxies',
+  DaemonSet: 'daemonsets',
+  StatefulSet: 'statefulsets',
+  ControllerRevision: 'controllerrevisions',
+  HorizontalPodAutoscaler: 'horizontalpodautoscalers',
+  ScaledObject: 'scaledobjects',
+  Revision: 'revisions',
+};
+
+/** Resources, as `httproutes`, that only some Canaries need, and these do. */
+export function resourcesUsedBy(canaries: readonly Canary[], defaultProvider: string): ReadonlySet<string> {
+  const kinds = [
+    ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
+    ...canaries.flatMap(({ spec }) => [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat()),
+  ];
+  return new Set(kinds.flatMap(({ kind }) => pluralByKind[kind] ?? []));
+}
+
 /** Kinds that the providers in use write, once each. */
-export function routeKindsOf(canaries: readonly Canary[], defaultProvider: string): Map<string, RouteKind[]> {
+function routeKindsOf(canaries: readonly Canary[], defaultProvider: string): Map<string, RouteKind[]> {
   const providers = new Set(canaries.map(({ spec }) => spec.provider ?? defaultProvider));
   return new Map([...providers].sort().map((name) => [name, [...(routerFor(name)?.kinds ?? [])]]));
 }

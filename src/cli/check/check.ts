@@ -1,9 +1,6 @@
-import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import { parseSource } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { Canary } from '../../api/canary/canary.ts';
 import { limits } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
-import { isApiError } from '../../cluster/errors.ts';
 import { createHttpClient } from '../../http/client.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { checkMetrics } from '../../review/plan/metrics.ts';
@@ -11,9 +8,7 @@ import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, checkReport, guarded } from '../../terminal/check-report.ts';
 import { screenOf } from '../../terminal/output.ts';
-import { watchedKinds } from '../../workload/kinds.ts';
-import { scalerKindOf } from '../../workload/scaler.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from '../command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
 import {
   asUserOption,
   holdfastNamespaceOption,
@@ -21,10 +16,10 @@ import {
   outputOption,
   watchNamespacesOption,
 } from '../flags.ts';
-import { checkCanaries, checkProviders, routeKindsOf } from './canaries.ts';
-import { checkConflictingControllers, checkCrds, checkServer } from './cluster.ts';
+import { checkCanaries, checkProviders, resourcesUsedBy } from './canaries.ts';
+import { checkConflictingControllers, checkCrds, checkServer, listObjects } from './cluster.ts';
 import { checkRights } from './rights.ts';
-import { checkSources } from './sources.ts';
+import { checkSources, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
 
 interface CheckFlags {
@@ -61,7 +56,7 @@ export const checkCommand: CliCommand = {
         const sections = await withConnection(
           { kubeconfig, version: context.version },
           async (connection) => {
-            const policy = addressPolicy(connection.access.server, flags.metricsServer);
+            const policy = outboundPolicy(connection.access.server, flags.metricsServer);
             const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
             try {
               return await check(
@@ -105,17 +100,17 @@ interface CheckParts {
   readonly http: HttpClient;
 }
 
-/** Looks at everything Holdfast depends on, in the order in which one thing needs the other. Changes nothing. */
+/** Checks everything Holdfast depends on, each thing after those that it needs. Changes nothing. */
 export async function check(parts: CheckParts, options: CheckOptions): Promise<CheckSection[]> {
   const { access, client, transport } = parts.connection;
+  const { sources: given, watchNamespaces: watched, defaultProvider, metricsServer } = options;
   const server = await guarded(access.server, async () => [await checkServer(transport, access.server)]);
   const sections: CheckSection[] = [{ title: 'API server', lines: server }];
   if (server.some(({ state }) => state === 'failed'))
-    return [...sections, await gitSection(parts, options, options.sources)];
+    return [...sections, await gitSection(parts, options, given)];
   sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
-  const canaries = await listOf(parts, options, 'Canary');
-  const templates = await listOf(parts, options, 'MetricTemplate');
-  const { defaultProvider, metricsServer } = options;
+  const canaries = await listObjects(client, watched, 'Canary');
+  const templates = await listObjects(client, watched, 'MetricTemplate');
   const found = checkCanaries(canaries.objects, {
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
@@ -127,10 +122,13 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
     title: 'Canaries',
     lines: [...canaries.lines, ...found.lines, ...providers, ...conflicting],
   });
-  const sources = await sourcesOf(parts, options);
-  const git = await gitSection(parts, options, sources.valid);
-  sections.push({ ...git, lines: [...sources.lines, ...git.lines] });
-  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources.valid);
+  const inCluster =
+    given.length > 0 ? { objects: [], lines: [] } : await listObjects(client, watched, 'Source');
+  const readable = readableSources(inCluster.objects);
+  const sources = given.length > 0 ? given : readable.valid;
+  const git = await gitSection(parts, options, sources);
+  sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
+  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
   const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
   const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
@@ -142,25 +140,22 @@ export async function clusterFindings(
   parts: Pick<CheckParts, 'connection'>,
   options: RightsQuery,
 ): Promise<CheckLine[]> {
-  const { defaultProvider } = options;
-  const crds = await checkCrds(parts.connection.client);
-  const canaries = await listOf(parts, options, 'Canary');
+  const { client } = parts.connection;
+  const { defaultProvider, watchNamespaces } = options;
+  const crds = await checkCrds(client);
+  const canaries = await listObjects(client, watchNamespaces, 'Canary');
   const { valid } = checkCanaries(canaries.objects, {
     defaultProvider,
     intervalFloorMs: limits.minAnalysisIntervalMs,
   });
   const rights = await rightsLines(parts, options, valid);
-  const sources = await listOf(parts, options, 'Source');
+  const sources = await listObjects(client, watchNamespaces, 'Source');
   const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
-  return [...lines.filter(({ state }) => state !== 'ok'), ...unreadSources(sources.objects.length)];
-}
-
-function unreadSources(count: number): CheckLine[] {
-  if (count === 0) return [];
-  const detail = `${count} in the cluster; the desired state of their targets is in Git, which this command does not read`;
-  return [
-    bad('warning', 'Sources', detail, { actor: 'nobody', act: 'run holdfast run --shadow to include Git' }),
-  ];
+  const findings = lines.filter(({ state }) => state !== 'ok');
+  if (sources.objects.length === 0) return findings;
+  const detail = `${sources.objects.length} in the cluster; the desired state of their targets is in Git, which this command does not read`;
+  const act = 'run holdfast run --shadow to include Git';
+  return [...findings, bad('warning', 'Sources', detail, { actor: 'nobody', act })];
 }
 
 type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
@@ -168,23 +163,9 @@ type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUs
 async function rightsLines(
   { connection }: Pick<CheckParts, 'connection'>,
   { ownNamespace, watchNamespaces, asUser, defaultProvider }: RightsQuery,
-  canaries: Parameters<typeof routeKindsOf>[0],
+  canaries: readonly Canary[],
 ): Promise<readonly CheckLine[]> {
-  const kinds = [
-    ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
-    ...canaries.flatMap(({ spec }) => [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat()),
-  ];
-  const plurals: Readonly<Record<string, string>> = {
-    HTTPRoute: 'httproutes',
-    HTTPProxy: 'httpproxies',
-    DaemonSet: 'daemonsets',
-    StatefulSet: 'statefulsets',
-    ControllerRevision: 'controllerrevisions',
-    HorizontalPodAutoscaler: 'horizontalpodautoscalers',
-    ScaledObject: 'scaledobjects',
-    Revision: 'revisions',
-  };
-  const usedResources = new Set(kinds.flatMap(({ kind }) => plurals[kind] ?? []));
+  const usedResources = resourcesUsedBy(canaries, defaultProvider);
   return guarded('Rights', () =>
     checkRights(connection.transport, { ownNamespace, watchNamespaces, usedResources, asUser }),
   );
@@ -200,52 +181,4 @@ async function gitSection(
     title: 'Git',
     lines: await checkSources({ client: connection.client, http, fileSources, env }, sources),
   };
-}
-
-interface Listed {
-  readonly objects: readonly KubernetesObject[];
-  readonly lines: readonly CheckLine[];
-}
-
-/** A missing kind was told by the CRDs already. */
-async function listOf(
-  { connection }: Pick<CheckParts, 'connection'>,
-  options: Pick<CheckOptions, 'watchNamespaces'>,
-  kind: KindName,
-): Promise<Listed> {
-  const namespaces = options.watchNamespaces.length > 0 ? options.watchNamespaces : [undefined];
-  const objects: KubernetesObject[] = [];
-  const lines = await guarded(`list of ${kind}`, async () => {
-    for (const namespace of namespaces) {
-      const { items } = await connection.client
-        .list(apiVersionOf(kind), kind, namespace ? { namespace } : {})
-        .catch((error: unknown) => {
-          if (isApiError(error, 'unknownKind')) return { items: [] };
-          throw error;
-        });
-      objects.push(...items);
-    }
-    return [];
-  });
-  return { objects, lines };
-}
-
-async function sourcesOf(
-  parts: CheckParts,
-  options: CheckOptions,
-): Promise<{ valid: readonly Source[]; lines: readonly CheckLine[] }> {
-  if (options.sources.length > 0) return { valid: options.sources, lines: [] };
-  const { objects, lines } = await listOf(parts, options, 'Source');
-  const valid: Source[] = [];
-  const refused: CheckLine[] = [];
-  for (const object of objects) {
-    const parsed = parseSource(object);
-    if (parsed.ok) valid.push(parsed.value);
-    else {
-      const [problem] = parsed.problems;
-      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be parsed'}`;
-      refused.push(bad('failed', describe(object), detail, { actor: 'author', act: 'fix the Source' }));
-    }
-  }
-  return { valid, lines: [...lines, ...refused] };
 }

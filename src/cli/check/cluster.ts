@@ -1,6 +1,6 @@
 import { flaggerSelectors, isAvailable } from '../../api/flagger.ts';
 import { objectSchemaOf, type StructuralSchema } from '../../api/kinds/crd.ts';
-import { type KindName, kindNames, kinds } from '../../api/kinds/kinds.ts';
+import { apiVersionOf, type KindName, kindNames, kinds } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -67,6 +67,9 @@ interface CrdSpec {
   }>;
 }
 
+/** What every object has, whatever its schema says. */
+const common: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
+
 function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {
   const { version } = kinds[kind];
   const installed = (crd.spec as CrdSpec | undefined)?.versions?.find(({ name }) => name === version);
@@ -74,19 +77,13 @@ function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {
     const detail = `${crd.metadata.name} does not serve ${version}`;
     return bad('failed', kind, detail, { actor: 'administrator', act: installCrds });
   }
-  const missing = missingFields(kind, installed.schema?.openAPIV3Schema ?? {});
+  const own = Object.entries(objectSchemaOf(kind).properties ?? {}).filter(([name]) => !common.has(name));
+  const schema = installed.schema?.openAPIV3Schema ?? {};
+  const missing = pruned({ properties: Object.fromEntries(own) }, schema, '');
   if (missing.length === 0) return ok(kind, `${version} is served with all fields`);
   const more = missing.length > fieldsNamed ? ` and ${missing.length - fieldsNamed} more` : '';
   const detail = `SchemaOutdated: the installed CRD is not the one of this version and drops ${missing.slice(0, fieldsNamed).join(', ')}${more}`;
   return bad('warning', kind, detail, { actor: 'administrator', act: installCrds });
-}
-
-/** What every object has, whatever its schema says. */
-const common: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
-
-function missingFields(kind: KindName, installed: StructuralSchema): string[] {
-  const own = Object.entries(objectSchemaOf(kind).properties ?? {}).filter(([name]) => !common.has(name));
-  return pruned({ properties: Object.fromEntries(own) }, installed, '');
 }
 
 /** Paths of fields that ours has and theirs would prune; below a missing field nothing more is named. */
@@ -101,7 +98,7 @@ function pruned(ours: StructuralSchema, theirs: StructuralSchema, path: string):
   return [...inList, ...fields];
 }
 
-/** Flagger at work beside Holdfast: both would write the same objects. Nothing to say where Deployments may not be listed. */
+/** Flagger that runs next to Holdfast: both would write the same objects. No line where Deployments may not be listed. */
 export async function checkConflictingControllers(client: Pick<ClusterClient, 'list'>): Promise<CheckLine[]> {
   const found = new Map<string, KubernetesObject>();
   for (const labelSelector of flaggerSelectors) {
@@ -119,4 +116,33 @@ export async function checkConflictingControllers(client: Pick<ClusterClient, 'l
       act: 'scale Flagger to zero before Holdfast runs; scale it up again to go back',
     }),
   );
+}
+
+/** Objects of one kind, and a line where they cannot be listed. */
+interface Listed {
+  readonly objects: readonly KubernetesObject[];
+  readonly lines: readonly CheckLine[];
+}
+
+/** All objects of a kind, in these namespaces or in all. A missing kind is reported by the CRDs already. */
+export async function listObjects(
+  client: Pick<ClusterClient, 'list'>,
+  watchNamespaces: readonly string[],
+  kind: KindName,
+): Promise<Listed> {
+  const namespaces = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
+  const objects: KubernetesObject[] = [];
+  const lines = await guarded(`list of ${kind}`, async () => {
+    for (const namespace of namespaces) {
+      const { items } = await client
+        .list(apiVersionOf(kind), kind, namespace ? { namespace } : {})
+        .catch((error: unknown) => {
+          if (isApiError(error, 'unknownKind')) return { items: [] };
+          throw error;
+        });
+      objects.push(...items);
+    }
+    return [];
+  });
+  return { objects, lines };
 }

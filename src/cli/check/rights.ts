@@ -1,14 +1,7 @@
 import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
-import {
-  appliedClusterRights,
-  appliedRights,
-  ownRights,
-  type Right,
-  unboundRights,
-  watchedRights,
-} from '../install/rights.ts';
+import { applyRights, holdfastRights, ownRights, type Right } from '../install/rights.ts';
 
 /** Whose rights are asked for, and where. */
 interface RightsOptions {
@@ -29,7 +22,7 @@ interface Question {
   readonly needed: boolean;
 }
 
-/** Needed only where a Canary routes traffic by them or targets them. */
+/** Needed only where a Canary routes traffic by them or targets them, or for one way to install Holdfast. */
 const needsUse = new Set([
   'httproutes',
   'httpproxies',
@@ -38,6 +31,12 @@ const needsUse = new Set([
   'controllerrevisions',
   'horizontalpodautoscalers',
   'scaledobjects',
+  'tokenreviews',
+  'subjectaccessreviews',
+  'nodes',
+  'serviceaccounts',
+  'rolebindings',
+  'clusterroles',
 ]);
 const act =
   'bind the roles that holdfast install prints, or use --as to check the user that Holdfast runs as';
@@ -54,7 +53,16 @@ export async function checkRights(transport: Transport, options: RightsOptions):
   const who = options.asUser ?? 'you';
   if (missing.length === 0) return [ok(who, `all ${questions.length} required rights`)];
   const granted = ok(who, `${questions.length - missing.length} of ${questions.length} required rights`);
-  return [granted, ...missing.map(({ question, refused }) => refusal(who, question, refused))];
+  const refusals = missing.map(({ question: { right, namespace, needed }, refused }) => {
+    const [plural = '', subresource] = right.resource.split('/');
+    const resource = [right.group ? `${plural}.${right.group}` : plural, subresource]
+      .filter(Boolean)
+      .join('/');
+    const where = namespace ? ` in ${namespace}` : '';
+    const detail = `cannot ${refused.join(', ')} ${resource}${where} (${right.why})`;
+    return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
+  });
+  return [granted, ...refusals];
 }
 
 /** Undefined where the API server has no such question (the sandbox). */
@@ -79,18 +87,15 @@ async function askAll(
 
 function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOptions): Question[] {
   const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
+  // As installed without a choice of one's own; those grant more, or need less.
+  const installed = { watchNamespaces, impersonation: false, trustedSourceNamespaces: [], providers: [] };
   const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
   return [
     ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),
     ...where.flatMap((namespace) => [
-      ...watchedRights.map((right) => ({ right, namespace, needed: isNeeded(right) })),
-      ...appliedRights.map((right) => ({ right, namespace, needed: false })),
+      ...holdfastRights(installed).map((right) => ({ right, namespace, needed: isNeeded(right) })),
+      ...applyRights(installed).map((right) => ({ right, namespace, needed: false })),
     ]),
-    ...(watchNamespaces.length > 0 ? [] : [...appliedClusterRights, ...unboundRights]).map((right) => ({
-      right,
-      namespace: undefined,
-      needed: false,
-    })),
   ];
 }
 
@@ -135,12 +140,4 @@ export async function mayI(
     ...(asUser ? { impersonate: asUser } : {}),
   });
   return (body as { status?: { allowed?: boolean } }).status?.allowed === true;
-}
-
-function refusal(who: string, { right, namespace, needed }: Question, verbs: readonly string[]): CheckLine {
-  const [plural = '', subresource] = right.resource.split('/');
-  const resource = [right.group ? `${plural}.${right.group}` : plural, subresource].filter(Boolean).join('/');
-  const where = namespace ? ` in ${namespace}` : '';
-  const detail = `cannot ${verbs.join(', ')} ${resource}${where} (${right.why})`;
-  return bad(needed ? 'failed' : 'warning', who, detail, { actor: 'administrator', act });
 }

@@ -5,7 +5,7 @@ import { credentialsFromSecret } from '../../git/wire/credentials.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../../git/wire/transport.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
-import { createGithubAppTokens } from '../../providers/forges/github.ts';
+import { createGithubAppTokens } from '../../providers/forges/github-app.ts';
 import { createOpenForge } from '../../providers/forges/open.ts';
 import { checkWriting } from './sources.ts';
 

@@ -1,5 +1,6 @@
 import { systemClock } from '../../api/clock.ts';
-import { describe, type SecretValues } from '../../api/kubernetes.ts';
+import { parseSource } from '../../api/kinds/parse.ts';
+import { describe, type KubernetesObject, type SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { sshSigner } from '../../git/sign/ssh-signature.ts';
@@ -26,6 +27,25 @@ interface SourceChecks {
   readonly fileSources: FileSources;
   /** Credentials of Sources that were given as files and name no Secret. */
   readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** The Sources among these objects that can be read, and a line for each other one. */
+export function readableSources(objects: readonly KubernetesObject[]): {
+  readonly valid: readonly Source[];
+  readonly lines: readonly CheckLine[];
+} {
+  const valid: Source[] = [];
+  const lines: CheckLine[] = [];
+  for (const object of objects) {
+    const parsed = parseSource(object);
+    if (parsed.ok) valid.push(parsed.value);
+    else {
+      const [problem] = parsed.problems;
+      const detail = `${problem?.path ?? ''}: ${problem?.message ?? 'cannot be parsed'}`;
+      lines.push(bad('failed', describe(object), detail, { actor: 'author', act: 'fix the Source' }));
+    }
+  }
+  return { valid, lines };
 }
 
 /** Asks each repository for its refs, with the credentials of the Source, and whether what it wants to write may be written. Nothing is fetched or written. */
@@ -108,8 +128,8 @@ interface WritingChecks {
 }
 
 const rights = 'grant the rights that docs/guides/forges.md lists';
-/** A branch that nobody has: asking for its pull request shows whether pull requests can be read. */
-const nobodysBranch = 'holdfast/check';
+/** No branch of this name exists: asking for its pull request shows whether pull requests can be read. */
+const unusedBranch = 'holdfast/check';
 
 /** Whether the Source's credentials suffice for what its spec.write asks for. Writes nothing, so that a branch is protected does not show. */
 export async function checkWriting(source: Source, checks: WritingChecks): Promise<CheckLine[]> {
@@ -153,7 +173,14 @@ function checkForge(
   const subject = `${describe(source)}, forge`;
   return guarded(subject, async () => {
     const forge = await openForge();
-    if (!forge) return [unknownForge(source, subject)];
+    if (!forge) {
+      const { url, write } = source.spec;
+      const detail = `${new URL(url).host} is not a known forge`;
+      const todo = { actor: 'author', act: 'set the key forge in the Secret if it is one' } as const;
+      return write?.status
+        ? [bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)]
+        : [bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo)];
+    }
     if (credentialsOf(values).kind === 'none') {
       const detail = `the Secret of spec.secretRef has no credentials for ${forge.kind}`;
       return [bad('failed', subject, detail, { actor: 'administrator', act: rights })];
@@ -182,19 +209,10 @@ function readOnly(subject: string, forge: ForgeClient): CheckLine {
   return bad('failed', subject, detail, { actor: 'administrator', act: rights });
 }
 
-function unknownForge({ spec }: Source, subject: string): CheckLine {
-  const { host } = new URL(spec.url);
-  const detail = `${host} is not a known forge`;
-  const todo = { actor: 'author', act: 'set the key forge in the Secret if it is one' } as const;
-  return spec.write?.status
-    ? bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)
-    : bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo);
-}
-
 async function checkToken({ spec }: Source, subject: string, forge: ForgeClient): Promise<CheckLine> {
   const may = await forge.mayWrite();
   if (may === false) return readOnly(subject, forge);
-  if ((spec.write?.revert ?? 'none') !== 'none') await forge.findPullRequest(nobodysBranch);
+  if ((spec.write?.revert ?? 'none') !== 'none') await forge.findPullRequest(unusedBranch);
   const words = may
     ? 'the user may write to the repository'
     : 'it does not report whether the user may write';

@@ -20,8 +20,8 @@ interface TrustChecks {
 }
 
 /**
- * Whom Sources write as, and whose signatures and which keys they go by: whether the account is there and may be acted as, and whether the Secrets
- * hold what the controller reads in them. No content is told.
+ * The account that each Source writes as, the signatures that it trusts, and its keys: whether the account exists and may be impersonated, and
+ * whether the Secrets hold what the controller reads in them. No content is shown.
  */
 export async function checkTrust(checks: TrustChecks, sources: readonly Source[]): Promise<CheckLine[]> {
   const lines = await Promise.all(
@@ -83,7 +83,7 @@ async function checkSigners({ client }: TrustChecks, source: Source): Promise<Ch
   const where = `${source.metadata.namespace ?? 'default'}/${verify.secretRef.name}`;
   const subject = describe(source);
   try {
-    const values = await secretsOf({ cluster: portOf(client) }, source).signers();
+    const values = await secretsOf({ cluster: createClusterPort(client) }, source).signers();
     const { ssh, pgp } = await readSigners(where, values ?? {});
     return [
       ok(subject, `trusts signatures of ${counted(ssh.length + pgp.length, 'key')} in Secret ${where}`),
@@ -97,7 +97,7 @@ async function checkDecryption({ client }: TrustChecks, source: Source): Promise
   if (!source.spec.decryption) return [];
   const subject = describe(source);
   try {
-    await decryptionOf(portOf(client), source);
+    await decryptionOf(createClusterPort(client), source);
     return [ok(subject, 'has an age key to decrypt files')];
   } catch (error) {
     return [refused(subject, error, 'add the age key to the Secret, under a name that ends in .agekey')];
@@ -107,8 +107,4 @@ async function checkDecryption({ client }: TrustChecks, source: Source): Promise
 function refused(subject: string, error: unknown, act: string): CheckLine {
   const message = error instanceof Error ? error.message : String(error);
   return bad('failed', subject, message, { actor: 'administrator', act });
-}
-
-function portOf(client: ClusterClient): ReturnType<typeof createClusterPort> {
-  return createClusterPort(client);
 }

@@ -9,22 +9,27 @@ interface DeploymentOptions {
   readonly image: string;
   readonly watchNamespaces: readonly string[];
   readonly defaultServiceAccount: string | undefined;
+  readonly trustedSourceNamespaces: readonly string[];
+  readonly crossNamespaceRefs: boolean;
+  readonly replicas: number;
 }
 
 const port = 8080;
+/** For probes alone: what others do at the other one must not end the pod. */
+const probePort = 8081;
 const dataDirectory = '/data';
 /** The user that the image runs as. */
 const userId = 65_532;
 
 /** One pod under the restricted pod security standard (docs/security.md): nothing on its file system can be written but the Git stores. */
 export function deployment(options: DeploymentOptions): KubernetesObject {
-  const { name, namespace, labels, selector } = options;
+  const { name, namespace, labels, selector, replicas } = options;
   return {
     apiVersion: 'apps/v1',
     kind: 'Deployment',
     metadata: { name, namespace, labels: { ...labels } },
     spec: {
-      replicas: 1,
+      replicas,
       // A copy that waits for the Lease is ready: the next one is there before this one hands the Lease back.
       strategy: { type: 'RollingUpdate', rollingUpdate: { maxSurge: 1, maxUnavailable: 0 } },
       selector: { matchLabels: { ...selector } },
@@ -36,14 +41,14 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
   };
 }
 
-function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: DeploymentOptions): object {
-  const account = defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : [];
-  const scope = watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : [];
+function podSpec(options: DeploymentOptions): object {
+  const { name, image, selector, replicas } = options;
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 30,
+    ...(replicas > 1 ? { topologySpreadConstraints: [apart(selector)] } : {}),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: userId,
@@ -55,14 +60,23 @@ function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: Deploy
       {
         name,
         image,
-        args: ['run', `--listen=0.0.0.0:${port}`, `--data-dir=${dataDirectory}`, ...scope, ...account],
+        args: [
+          'run',
+          `--listen=0.0.0.0:${port}`,
+          `--probe-listen=0.0.0.0:${probePort}`,
+          `--data-dir=${dataDirectory}`,
+          ...chosenFlags(options),
+        ],
         // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
         env: [
           fromPod('POD_NAME', 'metadata.name'),
           fromPod('POD_UID', 'metadata.uid'),
           fromPod('POD_NAMESPACE', 'metadata.namespace'),
         ],
-        ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
+        ports: [
+          { name: 'http', containerPort: port, protocol: 'TCP' },
+          { name: 'probes', containerPort: probePort, protocol: 'TCP' },
+        ],
         livenessProbe: probe('/healthz', { periodSeconds: 10, failureThreshold: 6 }),
         readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),
         resources: {
@@ -82,12 +96,35 @@ function podSpec({ name, image, watchNamespaces, defaultServiceAccount }: Deploy
   };
 }
 
+/** What the administrator chose, as the program takes it. */
+function chosenFlags(options: DeploymentOptions): string[] {
+  const { watchNamespaces, defaultServiceAccount, trustedSourceNamespaces, crossNamespaceRefs } = options;
+  return [
+    ...(watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : []),
+    ...(defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : []),
+    ...(trustedSourceNamespaces.length > 0
+      ? [`--trusted-source-namespaces=${trustedSourceNamespaces.join(',')}`]
+      : []),
+    ...(crossNamespaceRefs ? ['--cross-namespace-refs'] : []),
+  ];
+}
+
+/** Copies on different nodes where there are some. */
+function apart(selector: Readonly<Record<string, string>>): object {
+  return {
+    maxSkew: 1,
+    topologyKey: 'kubernetes.io/hostname',
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: { ...selector } },
+  };
+}
+
 function fromPod(name: string, fieldPath: string): object {
   return { name, valueFrom: { fieldRef: { apiVersion: 'v1', fieldPath } } };
 }
 
 function probe(path: string, times: object): object {
-  return { httpGet: { path, port: 'http' }, timeoutSeconds: 3, ...times };
+  return { httpGet: { path, port: 'probes' }, timeoutSeconds: 3, ...times };
 }
 
 /** The one port inside the cluster: push webhooks, metrics, gates and the dashboard. */

@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { imageOf, installObjects, runInstall } from './install.ts';
+import { destinationOf } from './policies.ts';
 
 const options = { namespace: 'holdfast-system', image: 'registry.example.com/holdfast:v1' };
 const root = join(import.meta.dirname, '../../..');
@@ -18,6 +19,7 @@ interface Rule {
   apiGroups: string[];
   resources: string[];
   verbs: string[];
+  resourceNames?: string[];
 }
 
 function rulesIn(objects: readonly KubernetesObject[]): Rule[] {
@@ -44,23 +46,90 @@ describe('install', () => {
   });
 
   it('asks for no wildcard and no way to give itself more rights', () => {
-    for (const { apiGroups, resources, verbs } of rulesIn(installObjects(options))) {
+    const trusting = { ...options, trustedSourceNamespaces: ['delivery'], impersonation: true };
+    for (const { apiGroups, resources, verbs, resourceNames } of [
+      ...rulesIn(installObjects(options)),
+      ...rulesIn(installObjects(trusting)),
+    ]) {
       expect([...apiGroups, ...resources, ...verbs]).not.toContain('*');
-      for (const verb of ['escalate', 'bind', 'impersonate', 'deletecollection'])
-        expect(verbs).not.toContain(verb);
-      expect(apiGroups).not.toContain('rbac.authorization.k8s.io');
+      for (const verb of ['escalate', 'deletecollection']) expect(verbs).not.toContain(verb);
+      if (verbs.includes('bind')) expect([resources, resourceNames]).toEqual([['clusterroles'], ['edit']]);
+      if (resources.includes('rolebindings') && !verbs.includes('create'))
+        expect(resourceNames).toEqual(['holdfast-source']);
     }
   });
 
-  it('may write as service accounts only where that is asked for', () => {
-    const rules = (more: object) => JSON.stringify(rulesIn(installObjects({ ...options, ...more })));
-    expect(rules({})).not.toContain('impersonate');
-    expect(rules({ impersonation: true })).toContain(
-      '"resources":["serviceaccounts"],"verbs":["impersonate"]',
+  it('may act as the account of Sources that name none, and as others only where that is asked for', () => {
+    const mayActAs = (more: object) =>
+      rulesIn(installObjects({ ...options, ...more }))
+        .filter(({ verbs }) => verbs.includes('impersonate'))
+        .map(({ resources, resourceNames }) => [resources, resourceNames]);
+    expect(mayActAs({})).toEqual([[['serviceaccounts'], ['holdfast-source']]]);
+    expect(mayActAs({ impersonation: true })).toEqual([[['serviceaccounts'], undefined]]);
+    const locked = { ...options, defaultServiceAccount: 'deployer' };
+    expect(mayActAs(locked)).toEqual([[['serviceaccounts'], undefined]]);
+    expect(JSON.stringify(rulesIn(installObjects(locked)))).not.toContain('bind');
+    expect(JSON.stringify(find(installObjects(locked), 'Deployment').spec)).toContain(
+      '--default-service-account=deployer',
     );
-    const locked = installObjects({ ...options, defaultServiceAccount: 'deployer' });
-    expect(JSON.stringify(rulesIn(locked))).toContain('impersonate');
-    expect(JSON.stringify(find(locked, 'Deployment').spec)).toContain('--default-service-account=deployer');
+  });
+
+  it('writes what Sources hold with its own rights only where an administrator trusts some', () => {
+    const verbsOn = (resource: string, more: object) =>
+      rulesIn(installObjects({ ...options, ...more })).find(
+        ({ resources, verbs }) => resources.includes(resource) && verbs.includes('watch'),
+      )?.verbs;
+    for (const resource of ['cronjobs', 'serviceaccounts', 'namespaces', 'metrictemplates'])
+      expect(verbsOn(resource, {}), resource).toEqual(['get', 'list', 'watch']);
+    expect(verbsOn('canaries', {})).toEqual(['get', 'list', 'watch', 'patch', 'gate', 'rollback-gate']);
+    const trusting = { trustedSourceNamespaces: ['delivery'] };
+    for (const resource of ['cronjobs', 'namespaces', 'metrictemplates'])
+      expect(verbsOn(resource, trusting), resource).toContain('delete');
+    expect(verbsOn('sources', trusting)).toContain('approve');
+    expect(JSON.stringify(find(installObjects({ ...options, ...trusting }), 'Deployment').spec)).toContain(
+      '--trusted-source-namespaces=delivery',
+    );
+  });
+
+  it('asks for the kinds of the routing providers that are used', () => {
+    const resources = rulesIn(installObjects({ ...options, providers: ['kubernetes', 'contour'] })).flatMap(
+      (rule) => rule.resources,
+    );
+    expect(resources).toContain('httpproxies');
+    expect(resources).not.toContain('httproutes');
+    expect(resources).not.toContain('revisions');
+  });
+
+  it('runs several copies apart from each other, of which one may be evicted at a time', () => {
+    const one = installObjects(options);
+    const two = installObjects({ ...options, replicas: 2 });
+    expect(one.map(({ kind }) => kind)).not.toContain('PodDisruptionBudget');
+    expect(find(two, 'PodDisruptionBudget').spec).toMatchObject({ maxUnavailable: 1 });
+    expect(find(two, 'Deployment').spec).toMatchObject({
+      replicas: 2,
+      template: { spec: { topologySpreadConstraints: [{ topologyKey: 'kubernetes.io/hostname' }] } },
+    });
+  });
+
+  it('lets connections out to what is named and to name servers, once something is named', () => {
+    const open = find(installObjects(options), 'NetworkPolicy').spec as { policyTypes: string[] };
+    expect(open.policyTypes).toEqual(['Ingress']);
+    const egress = ['192.0.2.10/32:6443', 'monitoring:9090'].map((text) => destinationOf(text)!);
+    const { policyTypes, egress: rules } = find(installObjects({ ...options, egress }), 'NetworkPolicy')
+      .spec as { policyTypes: string[]; egress: Array<{ to: unknown[]; ports: unknown[] }> };
+    expect(policyTypes).toEqual(['Ingress', 'Egress']);
+    expect(rules.map(({ ports }) => ports)).toEqual([
+      [
+        { protocol: 'UDP', port: 53 },
+        { protocol: 'TCP', port: 53 },
+      ],
+      [{ protocol: 'TCP', port: 6443 }],
+      [{ protocol: 'TCP', port: 9090 }],
+    ]);
+    expect(rules[1]?.to).toEqual([{ ipBlock: { cidr: '192.0.2.10/32' } }]);
+    expect(JSON.stringify(rules[2]?.to)).toContain('"kubernetes.io/metadata.name":"monitoring"');
+    for (const text of ['192.0.2.10/33:1', '10.0.0.1/8', 'a b:1', 'x:0', 'x:70000', '::1/129:5'])
+      expect(destinationOf(text), text).toBeUndefined();
   });
 
   it('binds cluster-wide unless it is confined to namespaces', () => {
@@ -71,7 +140,8 @@ describe('install', () => {
     const where = confined
       .filter(({ kind }) => kind === 'RoleBinding')
       .map(({ metadata }) => metadata.namespace);
-    expect(where.sort()).toEqual(['cart', 'cart', 'holdfast-system', 'shop', 'shop']);
+    expect(where.sort()).toEqual(['cart', 'cart', 'cart', 'holdfast-system', 'shop', 'shop', 'shop']);
+    expect(JSON.stringify(confined)).not.toContain('"bind"');
     const namespaces = find(confined, 'ClusterRole', 'holdfast-apply-defaults');
     expect(JSON.stringify(namespaces.rules)).not.toContain('"namespaces"');
     expect(JSON.stringify(everywhere)).toContain('"tokenreviews"');

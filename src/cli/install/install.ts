@@ -1,10 +1,27 @@
+import { InvalidArgumentError } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { workloadProviders } from '../../providers/routing/table.ts';
 import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
-import { accountName, commaList, holdfastNamespaceOption, outputOption } from '../flags.ts';
+import {
+  accountName,
+  commaList,
+  crossNamespaceRefsOption,
+  holdfastNamespaceOption,
+  outputOption,
+  trustedNamespacesOption,
+} from '../flags.ts';
 import { deployment, service } from './deployment.ts';
-import { networkPolicy, verbPolicy } from './policies.ts';
+import {
+  bindingPolicy,
+  type Destination,
+  destinationOf,
+  disruptionBudget,
+  networkPolicy,
+  sourcePolicy,
+  verbPolicy,
+} from './policies.ts';
 import { rbacObjects } from './rbac.ts';
 
 interface InstallFlags {
@@ -14,6 +31,11 @@ interface InstallFlags {
   readonly watchNamespaces: string[];
   readonly impersonation?: boolean;
   readonly defaultServiceAccount?: string;
+  readonly trustedSourceNamespaces: string[];
+  readonly providers: string[];
+  readonly crossNamespaceRefs: boolean;
+  readonly replicas: number;
+  readonly egress: Destination[];
   readonly output: DataFormat;
 }
 
@@ -41,6 +63,26 @@ export const installCommand: CliCommand = {
         'service account, in the namespace of the Source, for Sources without serviceAccountName; implies --impersonation',
         accountName,
       )
+      .addOption(trustedNamespacesOption())
+      .option(
+        '--providers <names>',
+        'grant rights for these routing providers only (comma-separated; default: all)',
+        providerList,
+        [],
+      )
+      .addOption(crossNamespaceRefsOption())
+      .option(
+        '--replicas <number>',
+        'number of pods, one of which is the leader; more than one adds a PodDisruptionBudget',
+        replicas,
+        1,
+      )
+      .option(
+        '--egress <destinations>',
+        'allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system (comma-separated)',
+        destinations,
+        [],
+      )
       .addOption(outputOption('yaml', ['yaml', 'json']))
       .action(({ output, ...options }: InstallFlags) => emit(runInstall(options, output), context));
   },
@@ -58,6 +100,15 @@ interface InstallOptions {
   readonly impersonation?: boolean;
   /** The account of Sources that name none; implies `impersonation`. */
   readonly defaultServiceAccount?: string;
+  /** Namespaces whose Sources are written with Holdfast's own rights. */
+  readonly trustedSourceNamespaces?: readonly string[];
+  /** Routing providers that Canaries use; empty or absent: all. */
+  readonly providers?: readonly string[];
+  readonly crossNamespaceRefs?: boolean;
+  /** Default: 1. */
+  readonly replicas?: number;
+  /** Where it may connect to; empty or absent: everywhere. */
+  readonly egress?: readonly Destination[];
 }
 
 const name = 'holdfast';
@@ -73,20 +124,32 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const { namespace, image } = options;
   const selector = { 'app.kubernetes.io/name': name };
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
-  const watchNamespaces = [...new Set(options.watchNamespaces ?? [])].sort();
   const shared = { name, namespace, labels, selector };
-  const { defaultServiceAccount } = options;
-  const impersonation = options.impersonation === true || defaultServiceAccount !== undefined;
-  const pod = { ...shared, image, watchNamespaces, defaultServiceAccount };
+  const { defaultServiceAccount, crossNamespaceRefs = false, replicas: copies = 1, egress = [] } = options;
+  const rights = {
+    watchNamespaces: sorted(options.watchNamespaces),
+    trustedSourceNamespaces: sorted(options.trustedSourceNamespaces),
+    providers: sorted(options.providers),
+    impersonation: options.impersonation === true,
+    defaultServiceAccount,
+  };
+  const pod = { ...shared, ...rights, image, crossNamespaceRefs, replicas: copies };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),
-    ...rbacObjects({ name, namespace, labels, watchNamespaces, impersonation }),
+    ...rbacObjects({ ...shared, ...rights }),
     ...verbPolicy(shared),
-    networkPolicy(shared),
+    ...sourcePolicy({ ...shared, ...rights }),
+    ...bindingPolicy({ ...shared, ...rights }),
+    networkPolicy(shared, egress),
     service(pod),
     deployment(pod),
+    ...(copies > 1 ? [disruptionBudget(shared)] : []),
   ];
+}
+
+function sorted(names: readonly string[] = []): string[] {
+  return [...new Set(names)].sort();
 }
 
 function namespaceObject(namespace: string, labels: Record<string, string>): KubernetesObject {
@@ -100,7 +163,9 @@ function namespaceObject(namespace: string, labels: Record<string, string>): Kub
 
 /** Prints them. A name that no cluster takes is refused with exit code 2. */
 export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
-  const wrong = [options.namespace, ...(options.watchNamespaces ?? [])].find((text) => !isNamespace(text));
+  const { namespace, watchNamespaces = [], trustedSourceNamespaces = [] } = options;
+  const named = [namespace, ...watchNamespaces, ...trustedSourceNamespaces];
+  const wrong = named.find((text) => !isNamespace(text));
   if (wrong !== undefined) {
     const stderr = `error: ${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name\n`;
     return { stdout: '', stderr, exitCode: 2 };
@@ -112,4 +177,24 @@ export function runInstall(options: InstallOptions, format: DataFormat): Command
 
 function isNamespace(text: string): boolean {
   return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
+}
+
+function providerList(text: string): string[] {
+  const names = commaList(text);
+  const unknown = names.find((one) => !workloadProviders().includes(one));
+  if (unknown === undefined) return names;
+  throw new InvalidArgumentError(`must be of ${workloadProviders().join(', ')}.`);
+}
+
+function replicas(text: string): number {
+  if (/^[1-9]$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('must be a number from 1 to 9.');
+}
+
+function destinations(text: string): Destination[] {
+  return commaList(text).map((one) => {
+    const destination = destinationOf(one);
+    if (destination) return destination;
+    throw new InvalidArgumentError(`${JSON.stringify(one.slice(0, 80))} is not CIDR:PORT or NAMESPACE:PORT.`);
+  });
 }

@@ -1,13 +1,12 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { sourceAccount } from '../../api/metadata.ts';
 import {
-  appliedClusterRights,
-  appliedRights,
+  applyRights,
+  holdfastRights,
   holdfastVerbs,
-  impersonationRights,
   ownRights,
   type Right,
-  unboundRights,
-  watchedRights,
+  type RightsOptions,
 } from './rights.ts';
 
 const apiVersion = 'rbac.authorization.k8s.io/v1';
@@ -16,17 +15,13 @@ const apiVersion = 'rbac.authorization.k8s.io/v1';
 const applyLabel = 'holdfast.dev/aggregate-to-apply';
 
 /** Who gets the rights, and where. */
-interface RbacOptions {
+interface RbacOptions extends RightsOptions {
   readonly name: string;
   readonly namespace: string;
   readonly labels: Readonly<Record<string, string>>;
-  /** Empty: every namespace. */
-  readonly watchNamespaces: readonly string[];
-  /** Sources may be written as service accounts. */
-  readonly impersonation: boolean;
 }
 
-/** The account, its rights, and roles for people. Nothing holds `*`, escalate or bind, nor impersonate unless it is asked for. */
+/** The account, its rights, and roles for people. Nothing holds `*` or escalate; impersonate and bind hold for one name each unless more is asked for. */
 export function rbacObjects(options: RbacOptions): KubernetesObject[] {
   const { name, namespace, labels } = options;
   const account: KubernetesObject = {
@@ -35,13 +30,17 @@ export function rbacObjects(options: RbacOptions): KubernetesObject[] {
     metadata: { name, namespace, labels: { ...labels } },
     automountServiceAccountToken: false,
   };
-  return [account, ...roles(options), ...bindings(options), ...rolesForPeople(options)];
+  return [
+    account,
+    ...roles(options),
+    ...bindings(options),
+    ...sourceBindings(options),
+    ...rolesForPeople(options),
+  ];
 }
 
-function roles({ name, namespace, labels, watchNamespaces, impersonation }: RbacOptions): KubernetesObject[] {
-  const isConfined = watchNamespaces.length > 0;
-  const asAccounts = impersonation ? impersonationRights : [];
-  const defaults = isConfined ? appliedRights : [...appliedClusterRights, ...appliedRights];
+function roles(options: RbacOptions): KubernetesObject[] {
+  const { name, namespace, labels } = options;
   return [
     {
       apiVersion,
@@ -49,7 +48,7 @@ function roles({ name, namespace, labels, watchNamespaces, impersonation }: Rbac
       metadata: { name, namespace, labels: { ...labels } },
       rules: rules(ownRights),
     },
-    clusterRole(name, { ...labels }, [...watchedRights, ...(isConfined ? [] : unboundRights), ...asAccounts]),
+    clusterRole(name, { ...labels }, holdfastRights(options)),
     {
       apiVersion,
       kind: 'ClusterRole',
@@ -62,7 +61,7 @@ function roles({ name, namespace, labels, watchNamespaces, impersonation }: Rbac
       },
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [applyLabel]: 'true' } }] },
     },
-    clusterRole(`${name}-apply-defaults`, { ...labels, [applyLabel]: 'true' }, defaults),
+    clusterRole(`${name}-apply-defaults`, { ...labels, [applyLabel]: 'true' }, applyRights(options)),
   ];
 }
 
@@ -85,6 +84,18 @@ function bindings({ name, namespace, labels, watchNamespaces }: RbacOptions): Ku
       shared.map((role) => renamed(bind('RoleBinding', 'ClusterRole', role, where), `${role}-watched`)),
     ),
   ];
+}
+
+/** Where Holdfast may not make them itself: the account of Sources that name none gets the role `edit` in the namespaces that are watched. */
+function sourceBindings({ watchNamespaces, labels, defaultServiceAccount }: RbacOptions): KubernetesObject[] {
+  if (defaultServiceAccount !== undefined) return [];
+  return watchNamespaces.map((namespace) => ({
+    apiVersion,
+    kind: 'RoleBinding',
+    metadata: { name: sourceAccount, namespace, labels: { ...labels } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+    subjects: [{ kind: 'ServiceAccount', name: sourceAccount, namespace }],
+  }));
 }
 
 /** Holdfast's own namespace may be watched too: its bindings must not share a name. */

@@ -1,4 +1,6 @@
 import { builtInGates, canaryVerbs } from '../../api/annotations.ts';
+import { clusterKeySecret, sourceAccount } from '../../api/metadata.ts';
+import { routers } from '../../providers/routing/table.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */
 type RightVerb =
@@ -10,10 +12,15 @@ type RightVerb =
   | 'update'
   | 'delete'
   | 'impersonate'
+  | 'bind'
   | HoldfastVerb;
 
 /** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
 export const holdfastVerbs = ([...canaryVerbs, ...builtInGates, 'pause', 'sync'] as const).toSorted();
+
+function isGate(verb: string): boolean {
+  return builtInGates.some((gate) => gate === verb);
+}
 
 /** One of those requests. */
 type HoldfastVerb = (typeof holdfastVerbs)[number];
@@ -26,14 +33,32 @@ export interface Right {
   readonly verbs: readonly RightVerb[];
   /** Only these objects. */
   readonly names?: readonly string[];
+  /** More verbs where Sources are written with Holdfast's own rights. */
+  readonly trustedVerbs?: readonly RightVerb[];
+  /** Only needed for these routing providers. */
+  readonly providers?: readonly string[];
   /** What it is for, in words for the administrator who reads the manifest. */
   readonly why: string;
 }
 
+/** What decides which rights Holdfast gets. */
+export interface RightsOptions {
+  /** Empty: every namespace. */
+  readonly watchNamespaces: readonly string[];
+  /** Sources may name any service account of their namespace. */
+  readonly impersonation: boolean;
+  /** The account of Sources that name none; undefined: `sourceAccount`. */
+  readonly defaultServiceAccount?: string | undefined;
+  /** Namespaces whose Sources are written with Holdfast's own rights. */
+  readonly trustedSourceNamespaces: readonly string[];
+  /** Routing providers that Canaries use; empty: all. */
+  readonly providers: readonly string[];
+}
+
 const read = ['get', 'list', 'watch'] as const;
-const readAndApply = ['get', 'list', 'watch', 'create', 'patch'] as const;
 /** Deletion is for what left the repository of a Source with `spec.prune`. */
-const readApplyAndPrune = [...readAndApply, 'delete'] as const;
+const applyAndPrune = ['create', 'patch', 'delete'] as const;
+const readApplyAndPrune = [...read, ...applyAndPrune] as const;
 
 /** In Holdfast's own namespace. */
 export const ownRights: readonly Right[] = [
@@ -49,7 +74,7 @@ export const ownRights: readonly Right[] = [
   {
     group: '',
     resource: 'secrets',
-    names: ['holdfast-key'],
+    names: [clusterKeySecret],
     verbs: ['get'],
     why: 'the key that hashes Secrets in digests',
   },
@@ -57,11 +82,13 @@ export const ownRights: readonly Right[] = [
 ];
 
 /** In every namespace whose Canaries or Sources are Holdfast's. */
-export const watchedRights: readonly Right[] = [
+const watchedRights: readonly Right[] = [
   {
     group: 'flagger.app',
     resource: 'canaries',
-    verbs: [...readApplyAndPrune, ...holdfastVerbs],
+    // A gate that is opened over HTTP is written as an annotation.
+    verbs: [...read, 'patch', ...builtInGates],
+    trustedVerbs: ['create', 'delete', ...holdfastVerbs.filter((verb) => !isGate(verb))],
     why: 'Canaries, and requests made in Git by their annotations',
   },
   { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to write status' },
@@ -71,12 +98,25 @@ export const watchedRights: readonly Right[] = [
     verbs: ['update'],
     why: 'to own what is generated for a Canary, where owner references are guarded',
   },
-  { group: 'flagger.app', resource: 'metrictemplates', verbs: readApplyAndPrune, why: 'metric queries' },
-  { group: 'flagger.app', resource: 'alertproviders', verbs: readApplyAndPrune, why: 'where alerts go' },
+  {
+    group: 'flagger.app',
+    resource: 'metrictemplates',
+    verbs: read,
+    trustedVerbs: applyAndPrune,
+    why: 'metric queries',
+  },
+  {
+    group: 'flagger.app',
+    resource: 'alertproviders',
+    verbs: read,
+    trustedVerbs: applyAndPrune,
+    why: 'where alerts go',
+  },
   {
     group: 'holdfast.dev',
     resource: 'sources',
-    verbs: [...readApplyAndPrune, ...holdfastVerbs],
+    verbs: [...read, 'patch'],
+    trustedVerbs: ['create', 'delete', ...holdfastVerbs],
     why: 'Sources, and requests made in Git by their annotations',
   },
   { group: 'holdfast.dev', resource: 'sources/status', verbs: ['patch'], why: 'to write status' },
@@ -122,25 +162,32 @@ export const watchedRights: readonly Right[] = [
     verbs: readApplyAndPrune,
     why: 'release records and rejections, config copies, credentials, variables and age keys that Sources and MetricTemplates name',
   },
-  {
-    group: 'gateway.networking.k8s.io',
-    resource: 'httproutes',
-    verbs: readApplyAndPrune,
-    why: 'traffic, provider gatewayapi:v1',
-  },
-  {
-    group: 'projectcontour.io',
-    resource: 'httpproxies',
-    verbs: readApplyAndPrune,
-    why: 'traffic, provider contour',
-  },
+  ...routers.flatMap(({ name, resources }) =>
+    resources.map((one): Right => {
+      const [resource = '', ...group] = one.split('.');
+      return {
+        group: group.join('.'),
+        resource,
+        verbs: readApplyAndPrune,
+        providers: [name],
+        why: `traffic, provider ${name}`,
+      };
+    }),
+  ),
   {
     group: 'serving.knative.dev',
     resource: 'services',
     verbs: readApplyAndPrune,
+    providers: ['knative'],
     why: 'targets of Knative, and their traffic',
   },
-  { group: 'serving.knative.dev', resource: 'revisions', verbs: read, why: 'which revisions are ready' },
+  {
+    group: 'serving.knative.dev',
+    resource: 'revisions',
+    verbs: read,
+    providers: ['knative'],
+    why: 'which revisions are ready',
+  },
   {
     group: 'kustomize.toolkit.fluxcd.io',
     resource: 'kustomizations',
@@ -167,7 +214,7 @@ export const watchedRights: readonly Right[] = [
  * What no namespace bounds: reviews of who sent a request, and of what that one may do, which read nothing; and labels of nodes. Left out when
  * Holdfast is confined to namespaces.
  */
-export const unboundRights: readonly Right[] = [
+const unboundRights: readonly Right[] = [
   {
     group: 'authentication.k8s.io',
     resource: 'tokenreviews',
@@ -183,33 +230,67 @@ export const unboundRights: readonly Right[] = [
   { group: '', resource: 'nodes', verbs: ['list'], why: 'analysis.nodeOrder of DaemonSets' },
 ];
 
-/** Left out unless it is asked for: who may write as any service account may do what any of them may. */
-export const impersonationRights: readonly Right[] = [
-  {
+/** To act as service accounts: the one of Sources that name none, or any that a Source names. */
+function accountRights({ watchNamespaces, impersonation, defaultServiceAccount }: RightsOptions): Right[] {
+  const isAny = impersonation || defaultServiceAccount !== undefined;
+  const act: Right = {
     group: '',
     resource: 'serviceaccounts',
     verbs: ['impersonate'],
+    ...(isAny ? {} : { names: [sourceAccount] }),
     why: 'to apply as the service account of a Source',
-  },
+  };
+  // Where Holdfast is confined to namespaces, the RoleBindings are printed by install.
+  if (defaultServiceAccount !== undefined || watchNamespaces.length > 0) return [act];
+  const group = 'rbac.authorization.k8s.io';
+  const why = 'the role edit for the account of Sources that name none, in their namespace';
+  return [
+    act,
+    { group, resource: 'rolebindings', names: [sourceAccount], verbs: [...read, 'delete'], why },
+    { group, resource: 'rolebindings', verbs: ['create'], why },
+    { group, resource: 'clusterroles', names: ['edit'], verbs: ['bind'], why },
+  ];
+}
+
+/** Rights of the ClusterRole `holdfast`. */
+export function holdfastRights(options: RightsOptions): Right[] {
+  const { providers, watchNamespaces } = options;
+  const isUsed = (right: Right) =>
+    providers.length === 0 || !right.providers || right.providers.some((name) => providers.includes(name));
+  return [
+    ...watchedRights.filter(isUsed).map((right) => withTrust(right, options)),
+    ...(watchNamespaces.length > 0 ? [] : unboundRights),
+    ...accountRights(options),
+  ];
+}
+
+/**
+ * Rights of the ClusterRole `holdfast-apply`: kinds that GitOps repositories usually hold beside Canaries, written only where Sources are written with
+ * Holdfast's own rights, and watched everywhere to correct drift. Others are added by a ClusterRole of one's own.
+ */
+export function applyRights(options: RightsOptions): Right[] {
+  const isConfined = options.watchNamespaces.length > 0;
+  const kinds = isConfined ? appliedKinds : [['', 'namespaces'] as const, ...appliedKinds];
+  return kinds.map(([group, resource]) =>
+    withTrust(
+      { group, resource, verbs: read, trustedVerbs: applyAndPrune, why: 'applied from Git' },
+      options,
+    ),
+  );
+}
+
+const appliedKinds: ReadonlyArray<readonly [group: string, resource: string]> = [
+  ['', 'serviceaccounts'],
+  ['', 'persistentvolumeclaims'],
+  ['batch', 'cronjobs'],
+  ['batch', 'jobs'],
+  ['policy', 'poddisruptionbudgets'],
+  ['networking.k8s.io', 'ingresses'],
+  ['networking.k8s.io', 'networkpolicies'],
 ];
 
-/** Kinds that GitOps repositories usually hold beside Canaries. Others are added by a ClusterRole of one's own (see install-rbac.ts). */
-export const appliedRights: readonly Right[] = [
-  { group: '', resource: 'serviceaccounts', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: '', resource: 'persistentvolumeclaims', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: 'batch', resource: 'cronjobs', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: 'batch', resource: 'jobs', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: 'policy', resource: 'poddisruptionbudgets', verbs: readApplyAndPrune, why: 'applied from Git' },
-  { group: 'networking.k8s.io', resource: 'ingresses', verbs: readApplyAndPrune, why: 'applied from Git' },
-  {
-    group: 'networking.k8s.io',
-    resource: 'networkpolicies',
-    verbs: readApplyAndPrune,
-    why: 'applied from Git',
-  },
-];
-
-/** The same for kinds without a namespace; left out when Holdfast is confined to namespaces. */
-export const appliedClusterRights: readonly Right[] = [
-  { group: '', resource: 'namespaces', verbs: readApplyAndPrune, why: 'applied from Git' },
-];
+function withTrust(right: Right, { trustedSourceNamespaces }: RightsOptions): Right {
+  const { trustedVerbs } = right;
+  if (!trustedVerbs || trustedSourceNamespaces.length === 0) return right;
+  return { ...right, verbs: [...right.verbs, ...trustedVerbs] };
+}

@@ -1,9 +1,8 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
+import type { RequestAnswer } from '../../api/canary/status.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import type { RecordView } from '../../rollout/world.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { storedReleases } from '../history.ts';
@@ -23,7 +22,7 @@ import {
   withTimeout,
 } from './request.ts';
 
-/** One command that makes a request of a verb. */
+/** One command that requests a verb. */
 export interface VerbCommand {
   /** Name on the command line. */
   readonly name: string;
@@ -53,7 +52,7 @@ interface Flags extends WaitFlags {
   readonly to?: string;
 }
 
-/** `holdfast promote canary/web` and its like: sets the annotation, then says what was made of it. */
+/** `holdfast promote canary/web` and similar commands: sets the annotation, then reports the answer. */
 function verbCommand(spec: VerbCommand): CliCommand {
   return {
     register(program, context) {
@@ -100,18 +99,14 @@ export async function request(
     return report(canary, spec, options, { value, answer });
   const outcome = await pollUntil(clock, options.timeoutMs, async () => {
     const status = await readStatus();
-    return hasChangedSince(answer, status) ? outcomeOf(status) : undefined;
+    // The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already.
+    return status.lastTransitionTime === answer.time ? undefined : outcomeOf(status);
   });
   return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
 }
 
-/** Holdfast answers within a look; longer means that it does not run. */
+/** Holdfast answers at its next reconcile; longer means that it does not run. */
 const answerMs = 30_000;
-
-/** The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already. */
-function hasChangedSince(answer: RequestAnswer, now: CanaryStatus): boolean {
-  return now.lastTransitionTime !== answer.time;
-}
 
 interface Report {
   readonly value: string;
@@ -148,7 +143,7 @@ function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['ou
   return outcome !== 'TimedOut' && spec.isWanted(outcome) ? 0 : exitCodes[outcome] || 1;
 }
 
-/** `holdfast promote`: the rest of the analysis, or of the checks after promotion, is left out. */
+/** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
 export const promote: VerbCommand = {
   name: 'promote',
   verb: 'promote',
@@ -160,7 +155,7 @@ export const promote: VerbCommand = {
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
-/** The command of it. */
+/** Registered in commands.ts. */
 export const promoteCommand = verbCommand(promote);
 
 /** `holdfast abort`: the release under way ends and is rejected. */
@@ -174,7 +169,7 @@ export const abort: VerbCommand = {
   isWanted: (outcome) => outcome === 'Failed',
 };
 
-/** The command of it. */
+/** Registered in commands.ts. */
 export const abortCommand = verbCommand(abort);
 
 /** `holdfast retry`: what was rejected at head is tried again. */
@@ -193,10 +188,10 @@ export const retry: VerbCommand = {
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
-/** The command of it. */
+/** Registered in commands.ts. */
 export const retryCommand = verbCommand(retry);
 
-/** `holdfast rollback`: a kept release serves again. */
+/** `holdfast rollback`: a stored release serves again. */
 export const rollback: VerbCommand = {
   name: 'rollback',
   verb: 'rollback-to',
@@ -204,7 +199,13 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const wanted = rollbackTarget(canary, await storedReleases(client, canary));
+    const { run, rejected = [] } = canaryStatus(canary);
+    const good = (await storedReleases(client, canary)).filter(
+      ({ digest, promotedTime }) =>
+        promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
+    );
+    // With a release under way the last-known-good, else the good one before it.
+    const wanted = run ? good[0] : good[1];
     if (wanted) return wanted.digest;
     throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
   },
@@ -212,16 +213,8 @@ export const rollback: VerbCommand = {
   isWanted: (outcome) => outcome === 'Failed' || outcome === 'Succeeded',
 };
 
-/** The command of it. */
+/** Registered in commands.ts. */
 export const rollbackCommand = verbCommand(rollback);
-
-/** With a release under way the last-known-good, else the good one before it. */
-function rollbackTarget(canary: KubernetesObject, kept: readonly RecordView[]): RecordView | undefined {
-  const { run, rejected = [] } = canaryStatus(canary);
-  const bad = new Set(rejected.map(({ digest }) => digest));
-  const good = kept.filter(({ digest, promotedTime }) => promotedTime !== undefined && !bad.has(digest));
-  return run ? good[0] : good[1];
-}
 
 /** The digest of the release under way. Throws InputError when there is none. */
 function releaseUnderWay(canary: KubernetesObject): string {

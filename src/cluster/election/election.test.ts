@@ -6,7 +6,7 @@ import { type LeaseServer, startLeaseServer } from '../testing/lease-server.ts';
 import { createManualClock, eventually, type ManualClock } from '../testing/manual-clock.ts';
 import { accessTo, answer, failure } from '../testing/scripted-server.ts';
 import { createTransport } from '../transport/transport.ts';
-import { type Election, type ElectionOptions, startElection } from './election.ts';
+import { createLeaseClock, type Election, type ElectionOptions, startElection } from './election.ts';
 import { microTime } from './lease-record.ts';
 
 const cleanups: Array<() => unknown> = [];
@@ -171,6 +171,16 @@ describe('leader election', () => {
     const election = world.candidate('one', { monotonicMs: () => pausedMs });
     await winner(world, election);
     pausedMs += 10_000;
+    expect(election.leading()).toBe(false);
+  });
+
+  it('knows after a sleep of the machine that its time is over, although the clock of timers stood still', async () => {
+    const world = await startWorld();
+    let uptimeSeconds = 1_000;
+    const asleep = { uptime: () => uptimeSeconds, now: () => 0 };
+    const election = world.candidate('one', { monotonicMs: createLeaseClock(asleep) });
+    await winner(world, election);
+    uptimeSeconds += 10;
     expect(election.leading()).toBe(false);
   });
 

@@ -1,3 +1,4 @@
+import { uptime } from 'node:os';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import type { Caches } from '../caches/caches.ts';
@@ -36,7 +37,7 @@ export interface ElectionOptions {
   /** Default 15 s lease, 10 s renewal, 2 s retry, as client-go's (ADR 33). */
   readonly times?: LeaseTimes | undefined;
   readonly clock?: Clock;
-  /** A clock that nobody sets; default performance.now(). */
+  /** A clock that nobody sets and that goes on while the machine sleeps; default `createLeaseClock()`. */
   readonly monotonicMs?: () => number;
   readonly random?: Random;
   readonly logger?: Log;
@@ -58,6 +59,20 @@ export interface Election {
 }
 
 const defaultTimes: LeaseTimes = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
+
+/**
+ * Milliseconds on a clock that nobody sets and that never goes back. The clock of timers stands still while the machine is suspended, in which
+ * time the Lease runs out; the time since boot goes on, so what it is ahead by is added.
+ */
+export function createLeaseClock(machine = { uptime, now: () => performance.now() }): () => number {
+  const startMs = machine.uptime() * 1000 - machine.now();
+  let sleptMs = 0;
+  return () => {
+    const nowMs = machine.now();
+    sleptMs = Math.max(sleptMs, machine.uptime() * 1000 - nowMs - startMs);
+    return nowMs + sleptMs;
+  };
+}
 
 /** Starts to run for leader. Throws RangeError for times that would let two processes lead. */
 export function startElection(options: ElectionOptions): Election {
@@ -176,7 +191,7 @@ function newCandidate(
     identity: options.identity,
     former: [],
     store: createLeaseStore(client, namespace, name, options.manager),
-    monotonicMs: options.monotonicMs ?? (() => performance.now()),
+    monotonicMs: options.monotonicMs ?? createLeaseClock(),
     leadership: linkSignals(stopping),
     onRenewal: (record) => watch.renewed(record?.holder === candidate.identity ? undefined : record),
     async whyGone(record, signal) {

@@ -10,7 +10,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../testing/scripted-server.ts';
-import type { ApiRequest } from './exchange.ts';
+import type { ApiRequest } from './request.ts';
 import { createTransport, type Transport, type TransportOptions } from './transport.ts';
 
 const cleanups: Array<() => unknown> = [];
@@ -155,6 +155,18 @@ describe('transport', () => {
     await eventually(() => release.length === 2, 'the third write came');
     release[1]?.();
     expect((await third).status).toBe(200);
+  });
+
+  it('refuses at once what finds the queue for its turn full', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const rate = { perSecond: 2, burst: 1, waiting: 2 };
+    const transport = connect(accessTo(server.url), { rate });
+    const sent = Array.from({ length: 6 }, () => transport.request(read));
+    const results = await Promise.allSettled(sent);
+    const refused = results.flatMap((result) => (result.status === 'rejected' ? [result.reason.kind] : []));
+    expect(refused.length).toBeGreaterThanOrEqual(3);
+    expect(new Set(refused)).toEqual(new Set(['tooManyRequests']));
+    expect(server.seen).toHaveLength(6 - refused.length);
   });
 
   it('counts the deadline of a request from its turn on', async () => {

@@ -10,17 +10,8 @@ import {
   type Random,
 } from '../timing.ts';
 import { type ConnectionPool, createConnectionPool } from './connection-pool.ts';
-import {
-  type ApiAnswer,
-  type ApiRequest,
-  type ExchangeSettings,
-  exchange,
-  isRead,
-  networkError,
-  openExchange,
-  unsent,
-  type Verb,
-} from './exchange.ts';
+import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
+import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
 
 /** Settings of the transport; the defaults suit one controller beside others. */
 export interface TransportOptions {
@@ -238,9 +229,11 @@ async function settingsFor(
 export interface RateBounds {
   readonly perSecond: number;
   readonly burst: number;
+  /** So many wait for their turn; one more fails at once (`tooManyRequests`). Default any number. */
+  readonly waiting?: number;
 }
 
-/** Waits until one more request may be sent; rejects never, returns early when the signal aborts. */
+/** Waits until one more request may be sent; returns early when the signal aborts. Throws `tooManyRequests`. */
 type RateLimiter = (signal?: AbortSignal) => Promise<void>;
 
 /** A token bucket that hands out turns in the order of asking. A wall clock that jumps back only delays by one refill. */
@@ -248,6 +241,7 @@ function createRateLimiter(bounds: RateBounds, clock: Clock): RateLimiter {
   let tokens = bounds.burst;
   let refilledAtMs = clock.nowMs();
   let queue: Promise<void> = Promise.resolve();
+  let waiting = 0;
 
   function refill(): void {
     const nowMs = clock.nowMs();
@@ -265,9 +259,12 @@ function createRateLimiter(bounds: RateBounds, clock: Clock): RateLimiter {
     if (!signal?.aborted) tokens -= 1;
   }
 
-  return (signal) => {
-    const turn = queue.then(() => takeTurn(signal));
-    queue = turn;
-    return turn;
+  return async (signal) => {
+    if (waiting >= (bounds.waiting ?? Number.POSITIVE_INFINITY))
+      throw localError('tooManyRequests', `more than ${bounds.waiting} requests wait for their turn`);
+    waiting += 1;
+    queue = queue.then(() => takeTurn(signal));
+    await queue;
+    waiting -= 1;
   };
 }

@@ -7,13 +7,13 @@ interface Names {
   readonly target: string;
   readonly apex: string;
   readonly scaler: string | undefined;
-  /** Its pods are anybody's. */
+  /** The target is a Service: its pods may have any owner. */
   readonly isService: boolean;
 }
 
 /**
- * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and what stands for their
- * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods, ReplicaSets and
+ * ControllerRevisions by the name of their owner, Secrets by label. A needless yes costs a pass, a wrong no misses a change: unknown kinds matter.
  */
 export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
   const names = relatedNames(canary);
@@ -40,7 +40,8 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
     case 'Service':
       return name === names.apex || name === `${names.apex}-primary` || name === `${names.apex}-canary`;
     case 'EndpointSlice':
-      return sideServices(names).includes(labels?.[serviceNameLabel] ?? '');
+      // Of the Services of both sides; where a Service is the target, they are its copies.
+      return [`${names.apex}-primary`, `${names.apex}-canary`].includes(labels?.[serviceNameLabel] ?? '');
     case 'Secret':
       return labels?.[canaryLabel] === labelValue(names.canary);
     default:
@@ -48,12 +49,7 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
   }
 }
 
-/** Names of the Services of both sides; of a Service as target they are its copies. */
-function sideServices({ apex }: Names): string[] {
-  return [`${apex}-primary`, `${apex}-canary`];
-}
-
-/** From the raw object: a Canary that does not parse has no say here. */
+/** From the raw object: a Canary that does not parse is looked at, too. */
 function relatedNames(canary: KubernetesObject): Names {
   const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
     targetRef?: { kind?: string; name?: string };

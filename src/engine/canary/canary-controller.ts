@@ -1,8 +1,8 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
-import { createChecks, namespacedName } from '../checks/checks.ts';
+import { createChecks } from '../checks/checks.ts';
 import { createEventHooks } from '../checks/event-hooks.ts';
 import { failureOf } from '../failure.ts';
 import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
@@ -16,7 +16,7 @@ import { createShadowPass } from './shadow.ts';
 import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
 import { mayName } from './status/spec-notices.ts';
 
-/** What the controller of all Canaries is made of. */
+/** The parts of the controller of all Canaries. */
 interface CanaryControllerOptions
   extends Omit<
     CanaryParts,
@@ -39,7 +39,7 @@ interface CanaryControllerOptions
   readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
 }
 
-/** Reconciles every Canary, each on its own. */
+/** Reconciles every Canary, independent of the others. */
 export interface CanaryController {
   start(): void;
   /** Reconciles a Canary soon, for instance because Git has a new commit. */
@@ -168,7 +168,7 @@ function newQueue(
   });
 }
 
-/** The Canary itself and those with the same target: when one goes, the other may begin. */
+/** The Canary itself and those with the same target: when one is deleted, the other may begin. */
 function canariesOfSameTarget(
   canary: KubernetesObject,
   all: readonly KubernetesObject[],

@@ -1,29 +1,28 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
-import { namespacedName } from '../checks/checks.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { disownAll } from './perform/disown.ts';
 import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
+import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
-/** Rounds in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
+/** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
-/** When the world changes faster than it is looked at, the watches get this time to bring the change. */
+/** After two stale observations in a row the watches get this time to deliver the change. */
 const staleWaitMs = 200;
 
-/** Ends of a round: look again at once, come back later, or nothing to do until something changes; and what could not be done in it. */
+/** How a round ended: look again at once, later, or only when something changes; and what could not be done in it. */
 type Round =
   | { readonly again: true; readonly stale?: boolean; readonly failure?: Failure | undefined }
   | { readonly again: false; readonly afterMs: number | undefined; readonly failure?: Failure | undefined };
 
 /**
- * One pass over one Canary: observe, decide, write the intent, act, write the status; again until nothing is left to do. What could not be
- * done is reported and tried again with back-off, and holds up only what relies on it. Throws after having reported it when nothing could be done.
+ * One pass over one Canary: observe, decide, write the intent, act, write the status; repeated until nothing is left to do. What failed is
+ * reported and retried with back-off, and blocks only what depends on it. Throws, after reporting it, an error that let nothing be done.
  */
 export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
   const failures = new Map<string, Failure>();
@@ -38,17 +37,21 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (!object || isOver(key, object)) return end(key, object);
       const result = await guarded(key, object);
       failure = result.failure;
-      if (!result.again) return ended(result.afterMs, failure);
+      if (!result.again) return { againAfterMs: result.afterMs, failure };
       if (result.stale && staleBefore) return { againAfterMs: staleWaitMs };
       staleBefore = result.stale === true;
     }
-    return ended(failure ? undefined : 0, failure);
+    return { againAfterMs: failure ? undefined : 0, failure };
   }
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
     failures.delete(key);
     if (!object) finalized.delete(key);
-    forget(parts, key);
+    parts.checks.forget(key);
+    parts.outbox.forget(key);
+    parts.drift.delete(key);
+    parts.heads.setLive(key, undefined);
+    parts.liveHeads.forget(key);
     return { againAfterMs: undefined };
   }
 
@@ -62,7 +65,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     return { again: false, afterMs: undefined };
   }
 
-  /** Turns failures into conditions, and stale looks into another round. */
+  /** Turns failures into conditions, and stale observations into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = canaryInForce(parts, object);
     if ('failure' in read) {
@@ -73,13 +76,20 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     try {
       return await attempt(key, read);
     } catch (error) {
-      if (isStale(error)) return refreshCanary(parts, object);
+      if (isStale(error)) return refresh(object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(read.canary, failure);
       failures.set(key, failure);
       await report(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
       throw error;
     }
+  }
+
+  /** The Canary itself may be what changed; the watches bring the rest. */
+  async function refresh(object: KubernetesObject): Promise<Round> {
+    const fresh = await parts.cluster.get(referenceOf(object));
+    if (fresh) parts.canaries.remember(fresh);
+    return { again: true, stale: true };
   }
 
   async function retryDeletion(object: KubernetesObject, failure: Failure): Promise<Round> {
@@ -100,25 +110,6 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   return pass;
 }
 
-function ended(againAfterMs: number | undefined, failure: Failure | undefined): PassResult {
-  return failure ? { againAfterMs, failure } : { againAfterMs };
-}
-
-/** The Canary itself may be what changed; the watches bring the rest. */
-async function refreshCanary(parts: CanaryParts, object: KubernetesObject): Promise<Round> {
-  const fresh = await parts.cluster.get(referenceOf(object));
-  if (fresh) parts.canaries.remember(fresh);
-  return { again: true, stale: true };
-}
-
-function forget(parts: CanaryParts, key: string): void {
-  parts.checks.forget(key);
-  parts.outbox.forget(key);
-  parts.drift.delete(key);
-  parts.heads.setLive(key, undefined);
-  parts.liveHeads.forget(key);
-}
-
 /** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */
 const graceMs = 60_000;
 const defaultDeadlineSeconds = 600;
@@ -126,20 +117,24 @@ const defaultDeadlineSeconds = 600;
 const againMs = 5_000;
 
 /**
- * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves, so all
- * that was made stays, the finalizer is removed, and an Event says so. Gives the time until the next try, undefined once it is gone. Throws what
- * the API server refuses.
+ * A deletion that fails before anything can be decided (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves,
+ * so everything that was created stays, the finalizer is removed, and an Event says so. Returns the time until the next try, undefined once the
+ * finalizer is removed. Throws what the API server refuses.
  */
 async function afterFailedDeletion(
   parts: CanaryParts,
   canary: KubernetesObject,
   failure: Failure,
 ): Promise<number | undefined> {
-  if ((canary.spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion !== true) {
+  // From the raw object: it may be the spec that is broken.
+  const spec = (canary.spec ?? {}) as { revertOnDeletion?: unknown; progressDeadlineSeconds?: unknown };
+  if (spec.revertOnDeletion !== true) {
     await dropFinalizer(parts, canary);
     return undefined;
   }
-  const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineMs(canary) + graceMs;
+  const { progressDeadlineSeconds: seconds } = spec;
+  const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
+  const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineSeconds * 1000 + graceMs;
   const leftMs = endMs - parts.clock.nowMs();
   if (leftMs > 0) return Math.min(leftMs, againMs);
   await disownAll(parts, canary);
@@ -149,10 +144,4 @@ async function afterFailedDeletion(
   parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });
   parts.log.warn({ canary: namespacedName(canary), reason: failure.reason }, message);
   return undefined;
-}
-
-/** From the raw object: it may be the spec that is broken. */
-function deadlineMs({ spec }: KubernetesObject): number {
-  const { progressDeadlineSeconds: seconds } = (spec ?? {}) as { progressDeadlineSeconds?: unknown };
-  return (typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds) * 1000;
 }

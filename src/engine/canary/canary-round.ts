@@ -1,13 +1,15 @@
 /** One observation of a Canary, and what follows from it. */
+
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/action.ts';
-import { checkSubject, namespacedName } from '../checks/checks.ts';
+import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
 import { observe } from './observe/observe.ts';
-import { joinActionFailures } from './perform/action-order.ts';
+import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
@@ -55,15 +57,15 @@ interface RoundState {
   readonly persistentFailure: Failure | undefined;
 }
 
-/** What became of the first write of a decision. */
+/** The result of the first write of a decision. */
 interface Intent {
   readonly written?: Canary | undefined;
   readonly failure?: Failure;
 }
 
 /**
- * Observe, decide, write the intent, act, write the status. `before`: what could not be done in the last round. Throws a conflict or
- * StaleView where the world is another one, and what keeps it from being looked at, or its status from being written.
+ * Observe, decide, write the intent, act, write the status. `before`: the failure of the last round. Throws a conflict or StaleView where the
+ * cluster changed since it was observed, and errors of observing and of writing the status.
  */
 export async function runRound(
   parts: CanaryParts,
@@ -75,16 +77,25 @@ export async function runRound(
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
   if (await adjustFinalizer(parts, canary)) return { canary, again: true };
   parts.outbox.send(canary);
-  return act(roundState(parts, inForce, observed.observation), before);
-}
-
-function roundState(parts: CanaryParts, inForce: CanaryInForce, observation: Observation): RoundState {
-  const { canary } = inForce;
+  const { observation } = observed;
+  const { nowMs, rejectionsProblem } = observation.world;
   const decision = parts.step(observation.world);
   const status = parts.outbox.answered(canary, decision.status);
-  const persistentFailure = joinFailures([inForce.invalid, rejectionsFailure(observation)]);
-  const findings = findingsOf(parts, canary, status, observation.world.nowMs);
-  return { parts, inForce, observation, decision, status, findings, persistentFailure };
+  // Where the Secret with the rejections is damaged, only the status says what was rejected.
+  const damaged =
+    rejectionsProblem === undefined
+      ? undefined
+      : { reason: 'RejectionsDamaged', message: rejectionsProblem, transient: false };
+  const key = namespacedName(canary);
+  const findings = {
+    notices: specNotices(parts, canary),
+    reproduced: parts.afterRevert.conditionOf(key, status),
+    others: parts.afterRevert.othersOf(key, status),
+    written: parts.writtenToGit(key),
+    nowMs,
+  };
+  const persistentFailure = joinFailures([inForce.invalid, damaged]);
+  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
 }
 
 async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {
@@ -100,7 +111,8 @@ async function act(round: RoundState, before: Failure | undefined): Promise<Roun
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await conclude(round, canary, acted, failure);
   startBackgroundChecks(round);
-  const afterMs = soonest(decision.wakeAfterMs, observation.againMs);
+  const waits = [decision.wakeAfterMs, observation.againMs].filter((ms) => ms !== undefined);
+  const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
   const again = acted.wrote || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
 }
@@ -116,7 +128,7 @@ function startBackgroundChecks({ parts, observation, decision, status }: RoundSt
     parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
 }
 
-/** What cannot be taken back is in the status first. A refusal keeps back only that; a conflict is thrown. */
+/** Before an action that cannot be undone, the status with its intent is written. A refusal blocks only such actions; a conflict is thrown. */
 async function writeIntent(round: RoundState, before: Failure | undefined): Promise<Intent> {
   if (!round.decision.intentFirst) return {};
   try {
@@ -127,7 +139,7 @@ async function writeIntent(round: RoundState, before: Failure | undefined): Prom
   }
 }
 
-/** The status after the actions, as far as they were done, and what stands in the way. */
+/** Writes the status after the actions, as far as they were done, with the failure of the others. */
 async function conclude(
   round: RoundState,
   canary: Canary,
@@ -162,18 +174,18 @@ async function saveStatus(
   return written;
 }
 
-/** A failure as condition and event; one that cannot be written is logged. Gives the Canary as written, if it was. */
+/** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */
 export async function report(
   parts: CanaryParts,
   canary: Canary,
   failure: Failure,
 ): Promise<Canary | undefined> {
   const { generation } = canary.metadata;
-  const looked = {
+  const observed = {
     ...canary.status,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
-  const status = withEngineConditions(canary, looked, { failure, nowMs: parts.clock.nowMs() });
+  const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
   emitFailure(parts, canary, failure);
   try {
     return await writeStatus(parts, canary, status);
@@ -196,24 +208,4 @@ function emitNews(
     events.emit(canary, event);
     eventHooks.emit(canary, status, event);
   }
-}
-
-/** What is known about a Canary besides its rollout. */
-function findingsOf(parts: CanaryParts, canary: Canary, status: CanaryStatus, nowMs: number): EngineFindings {
-  const key = namespacedName(canary);
-  const reproduced = parts.afterRevert.conditionOf(key, status);
-  const others = parts.afterRevert.othersOf(key, status);
-  const notices = specNotices(parts, canary);
-  return { notices, reproduced, others, written: parts.writtenToGit(key), nowMs };
-}
-
-/** Then only the status says what was rejected. */
-function rejectionsFailure({ world }: Observation): Failure | undefined {
-  const message = world.rejectionsProblem;
-  return message === undefined ? undefined : { reason: 'RejectionsDamaged', message, transient: false };
-}
-
-function soonest(one: number | undefined, other: number | undefined): number | undefined {
-  if (one === undefined || other === undefined) return one ?? other;
-  return Math.min(one, other);
 }

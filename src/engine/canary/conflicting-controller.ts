@@ -1,6 +1,4 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { isStale } from '../failure.ts';
 import { findCondition, withCondition } from '../status-patch.ts';
 import type { PassResult } from '../work-queue.ts';
@@ -8,46 +6,34 @@ import type { CanaryParts } from './context/context.ts';
 import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
 import { writeStatus } from './status/status.ts';
 
-/** A Lease runs out without an event; so often it is looked at again. */
+/** A Lease expires without a watch event: it is checked this often. */
 const againMs = 10_000;
 const unknownAgainMs = 500;
 
-/** Phases in which Flagger writes no status: in the others a write of ours would cost it a conflict, and what it had not written yet. */
+/** Phases in which Flagger writes no status: in the others a write of ours would give it a conflict, and it would lose what it had not written. */
 const quietPhases = new Set(['Initialized', 'Succeeded']);
 
 type Pass = (key: string) => Promise<PassResult>;
 
 /** A pass over a Canary that does nothing while Flagger acts on it, and reports that once (design section 2.5). */
 export function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
-  const check = createFlaggerCheck(parts);
+  const reported = new Set<string>();
+
   return async (key) => {
     const object = parts.canaries.get(key);
-    const againAfterMs = object && (await check(object));
-    return againAfterMs === undefined ? pass(key) : { againAfterMs };
-  };
-}
-
-/** Gives the time until the next look, undefined when nobody acts on the Canary. */
-function createFlaggerCheck(
-  parts: Pick<CanaryParts, 'clock' | 'cluster' | 'events' | 'flagger'>,
-): (object: KubernetesObject) => Promise<number | undefined> {
-  const reported = new Map<string, string>();
-
-  return async (object) => {
-    const key = namespacedName(object);
-    const who = parts.flagger.actsOn(object.metadata.namespace ?? '');
-    if (who === undefined) {
+    const controller = object && parts.flagger.actsOn(object.metadata.namespace ?? '');
+    if (!object || controller === undefined) {
       reported.delete(key);
-      return undefined;
+      return pass(key);
     }
-    if (who === unknownController) return unknownAgainMs;
-    const message = `${who}; Holdfast writes nothing until it is scaled to zero`;
+    if (controller === unknownController) return { againAfterMs: unknownAgainMs };
+    const message = `${controller}; Holdfast writes nothing until it is scaled to zero`;
     await writeFlaggerCondition(parts, object as Canary, message);
     if (!reported.has(key)) {
       parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
-      reported.set(key, who);
+      reported.add(key);
     }
-    return againMs;
+    return { againAfterMs: againMs };
   };
 }
 

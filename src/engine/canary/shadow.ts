@@ -3,7 +3,7 @@ import type { Decision } from '../../rollout/action.ts';
 import type { PassResult } from '../work-queue.ts';
 import type { CanaryParts } from './context/context.ts';
 import { observe } from './observe/observe.ts';
-import { describeAction } from './perform/action-words.ts';
+import { describeAction } from './perform/action-text.ts';
 import { canaryInForce } from './status/spec-in-force.ts';
 
 const watchWaitMs = 2_000;

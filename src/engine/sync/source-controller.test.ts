@@ -34,6 +34,7 @@ test('a Source that changes while the program ends is not followed again', async
     sources: sources.set,
     canarySet: watchedSet([]).set,
     heads: createHeads(),
+    rights: { isTrusted: () => true },
     clock: { nowMs: () => 0, setTimer: () => () => undefined },
     isFollowed: () => true,
     isOurs: () => true,

@@ -1,23 +1,35 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import { createClaims } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { createAppointments } from '../work-queue.ts';
 import { createMemberWatches } from './apply/members.ts';
 import { createPresence } from './context/presence.ts';
 import { dependenciesOf } from './poll/dependencies.ts';
 import { createStoreSweep } from './poll/store.ts';
 import type { SourceGit } from './read/source-git.ts';
+import { createAccountRights } from './scope/account-rights.ts';
+import { createSourceBindings } from './scope/source-bindings.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
-type OwnParts = 'source' | 'sources' | 'canaries' | 'claims' | 'presence' | 'openMembers' | 'refreshSoon';
+type OwnParts =
+  | 'accountRights'
+  | 'source'
+  | 'sources'
+  | 'canaries'
+  | 'claims'
+  | 'presence'
+  | 'bindings'
+  | 'openMembers'
+  | 'refreshSoon';
 
 /** What the controller of all Sources is made of. */
 export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnParts> {
   readonly sources: WatchedSet;
   readonly canarySet: WatchedSet;
+  /** RoleBindings of `sourceAccount`; undefined: Holdfast does not keep them. */
+  readonly bindingSet: WatchedSet | undefined;
   /** Whether objects of all namespaces may be watched, or those of some alone. */
   readonly watchesEverywhere: boolean;
   readonly isOurs: (canary: KubernetesObject) => boolean;
@@ -84,6 +96,7 @@ export function createSourceController(options: SourceControllerOptions): Source
     }
     if (!sources.synced()) return;
     for (const { listed } of [options.heads, stores]) listed();
+    void parts.bindings.sweep();
   }
 
   function end(key: string, { runner }: Following): Promise<void> {
@@ -118,6 +131,10 @@ export function createSourceController(options: SourceControllerOptions): Source
       canarySet.onChange((canary) => {
         if (canary) canaryChanged(canary);
       });
+      // What was left while nobody looked after it goes, too.
+      options.bindingSet?.onChange((binding) => {
+        if (!binding) void parts.bindings.sweep();
+      });
       sources.onChange((source) => sourcesChanged(source ? [source] : sources.list()));
     },
     wake(key) {
@@ -149,6 +166,8 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     refreshSoon,
     claims: createClaims(),
     presence: createPresence(options),
+    accountRights: createAccountRights(options),
+    bindings: createSourceBindings({ ...options, bindings: options.bindingSet }),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
     source: (key) => sources.get(...splitKey(key)),

@@ -2,7 +2,8 @@ import { parseSource } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import type { OpenForge, OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
+import type { OpenForge } from '../../contracts/forge.ts';
+import type { OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
 import { createRenderCache, objectKey } from '../../render/render.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
@@ -13,10 +14,12 @@ import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied, type SourceWatch } from './apply/source-watch.ts';
 import type { SourceParts, SourceState, SyncProblem } from './context/context.ts';
 import { currentSource, secretsOf } from './poll/source-object.ts';
+import { mayHoldOf } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
 import { reproduce } from './read/reproduce.ts';
 import { createSourceGit, type SourceGit } from './read/source-git.ts';
 import { createDriftMemory } from './scope/drift.ts';
+import { writerOf } from './scope/permissions.ts';
 import { sourceHealth } from './status/health.ts';
 import { writeSourceStatus } from './status/status.ts';
 import { syncSource } from './sync.ts';
@@ -66,8 +69,8 @@ export function startSourceRunner(
 ): SourceRunner {
   const opened = open(parts, object);
   const state = stateOf(key, opened);
-  parts.heads.expect(key);
-  followWindows(parts, key, opened);
+  parts.heads.expect(key, mayHoldOf(parts, opened.source, object.metadata.namespace ?? ''));
+  followSpec(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
@@ -171,10 +174,15 @@ function stateOf(key: string, opened: Opened): SourceState {
   };
 }
 
-/** A freeze is in force at once, also while Git cannot be read. One that cannot be understood leaves the windows as they were. */
-function followWindows(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
-  if (!source || problem !== undefined) return;
-  for (const canary of parts.heads.setWindows(key, source.spec.windows)) parts.wakeCanary(canary);
+/**
+ * A freeze and an account are in force at once, also while Git cannot be read. Windows that cannot be understood leave those before as they
+ * were.
+ */
+function followSpec(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
+  if (!source) return;
+  const account = writerOf(source, parts.rights).user;
+  const windows = problem === undefined ? { windows: source.spec.windows } : {};
+  for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
 
 interface Opened {
@@ -188,7 +196,7 @@ function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
   if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
   const source = parsed.value;
   const problems = [
-    ...checkSource(source).problems,
+    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
     ...windowProblems(source.spec.windows, parts.clock.nowMs()),
   ];
   try {

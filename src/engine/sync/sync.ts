@@ -1,10 +1,10 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
-import type { Source } from '../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
+import { canaryKey } from '../../release/candidates.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
-import { namespacedName } from '../checks/checks.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/hand-over.ts';
@@ -17,10 +17,11 @@ import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritte
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { readLedger, withLedger } from './read/ledger.ts';
+import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
-import { accountOf } from './scope/permissions.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
 import { requestsOf } from './status/requests.ts';
@@ -113,7 +114,8 @@ async function commitToApply(
   state: SourceState,
   signal: AbortSignal,
 ): Promise<ToApply> {
-  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const appliedBefore = state.snapshot?.commit.commit ?? attemptedCommit ?? appliedCommit;
   state.repository.keep(commitsInUse(parts, source, state));
   const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
     if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;
@@ -165,27 +167,29 @@ async function apply(
   state: SourceState,
   { watch, signal }: SyncContext,
 ): Promise<void> {
-  const { snapshot } = state;
-  if (!snapshot) return;
-  const waiting = whyNotAdmitted(parts, source, state, snapshot);
+  const { snapshot: whole } = state;
+  if (!whole) return;
+  const waiting = whyNotAdmitted(parts, source, state, whole);
   state.dirty = waiting !== undefined;
   if (waiting) {
     state.problem = { condition: 'Ready', ...waiting };
     return;
   }
-  const actAs = accountOf(source, parts.defaultServiceAccount);
-  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), actAs);
+  await parts.bindings.ensure(source);
+  const own = await withOwnCanaries(parts, source, state, whole);
+  const { snapshot } = own;
+  state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
+  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
-    const inventory = inventoryWith(source, snapshot.all);
+    const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
+    const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
-    parts.claims.publish(state.key, snapshot.keys);
+    // Before anything is pruned elsewhere: what only moved here stays.
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(
-      rest.map(({ object }) => object),
-      places,
-    );
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
     state.result = await applySnapshot(
       parts,
@@ -193,15 +197,17 @@ async function apply(
       { ...snapshot, rest },
       { watched: watch, left, signal },
     );
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
     reportOtherWriters(parts, source, state, state.result);
   } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
+  state.result = { ...state.result, failures: [...state.result.failures, ...own.refused] };
   const { problems } = built;
   const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));
   const added = problems.filter(({ message }) => !known.has(message));
-  state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
+  state.snapshot = { ...whole, problems: [...whole.problems, ...added] };
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
   const changed = parts.heads.publish(state.key, published);
   for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);

@@ -1,7 +1,8 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { CommitStatus, PullRequest } from '../../api/forge.ts';
-import type { Forge, Repository } from '../../contracts/git.ts';
+import type { Forge } from '../../contracts/forge.ts';
+import type { Repository } from '../../contracts/git.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { writesFor } from './writes.ts';

@@ -65,13 +65,14 @@ export function sourceOfArgo(
   const helm = helmOf(application, source);
   const ref = refOf(source.targetRevision);
   const destination = (spec.destination ?? {}) as Fields;
+  const isHere = destination.server === 'https://kubernetes.default.svc' || destination.name === 'in-cluster';
   return {
     stops: [
       ...stopsOf(spec, specRules),
       ...stopsOf(source, sourceRules, 'spec.source'),
       ...stopsOf((source.directory ?? {}) as Fields, directoryRules, 'spec.source.directory'),
       ...urlStops(source.repoURL, 'spec.source.repoURL'),
-      ...destinationStops(destination),
+      ...(isHere ? [] : [destinationStop]),
       ...helm.stops,
       ...(ref ? [] : [headStop]),
     ],
@@ -90,6 +91,11 @@ export function sourceOfArgo(
   };
 }
 
+const destinationStop: Stop = {
+  field: 'spec.destination',
+  message: 'a Source applies to its own cluster; run Holdfast in the other one',
+};
+
 const headStop: Stop = {
   field: 'spec.source.targetRevision',
   message: 'HEAD does not name a branch; set the branch',
@@ -106,25 +112,18 @@ function refOf(revision: unknown): SourceRef | undefined {
   return /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text };
 }
 
-function destinationStops({ server, name }: Fields): Stop[] {
-  const isHere = server === 'https://kubernetes.default.svc' || name === 'in-cluster';
-  if (isHere) return [];
-  const message = 'a Source applies to its own cluster; run Holdfast in the other one';
-  return [{ field: 'spec.destination', message }];
-}
-
 function helmOf(
   { metadata }: KubernetesObject,
   { helm }: Fields,
 ): { value?: SourceHelm; stops: readonly Stop[] } {
   if (!helm) return { stops: [] };
-  const said = helm as Fields;
-  const stops = stopsOf(said, helmRules, 'spec.source.helm');
-  const values = (said.valuesObject ?? textValues(said.values)) as
+  const given = helm as Fields;
+  const stops = stopsOf(given, helmRules, 'spec.source.helm');
+  const values = (given.valuesObject ?? textValues(given.values)) as
     | Record<string, unknown>
     | undefined
     | 'broken';
-  const outside = (Array.isArray(said.valueFiles) ? said.valueFiles : []).filter((file) =>
+  const outside = (Array.isArray(given.valueFiles) ? given.valueFiles : []).filter((file) =>
     /^(?:\$|\w+:)/.test(String(file)),
   );
   return {
@@ -136,9 +135,9 @@ function helmOf(
         : []),
     ],
     value: present({
-      releaseName: String(said.releaseName ?? metadata.name),
-      namespace: typeof said.namespace === 'string' ? said.namespace : undefined,
-      valuesFiles: Array.isArray(said.valueFiles) ? said.valueFiles.map(String) : undefined,
+      releaseName: String(given.releaseName ?? metadata.name),
+      namespace: typeof given.namespace === 'string' ? given.namespace : undefined,
+      valuesFiles: Array.isArray(given.valueFiles) ? given.valueFiles.map(String) : undefined,
       values: values === 'broken' ? undefined : values,
     }) as SourceHelm,
   };

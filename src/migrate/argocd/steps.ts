@@ -1,8 +1,9 @@
-/** From an Application of Argo CD to a Source. Pure. */
+/** What a move between Argo CD and a Source changes in an Application. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { deleteField, edited, type Files, identityOf } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
+import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
 import { finding, isSameField } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
@@ -19,7 +20,7 @@ interface ApplicationSpec {
   };
 }
 
-/** Argo CD's ways. */
+/** Argo CD, which hands objects over to a Source. */
 export const argoToSource: ToSourceTool = {
   hold: (input) => [suspendStep(input)],
   safe: ({ facts, former }) => [
@@ -85,8 +86,8 @@ function suspendStep(input: ToSourceInput): HoldStep {
 /** A finalizer that Git does not say is not taken away by Git. */
 function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
   const live = facts?.owner?.metadata.finalizers ?? [];
-  const said = owner?.object.metadata.finalizers ?? [];
-  if (!live.some((one) => cascade.test(one)) || said.some((one) => cascade.test(one))) return [];
+  const inGit = owner?.object.metadata.finalizers ?? [];
+  if (!live.some((one) => cascade.test(one)) || inGit.some((one) => cascade.test(one))) return [];
   const patch = { metadata: { finalizers: live.filter((one) => !cascade.test(one)) } };
   const { namespace, name } = former;
   const which = ['-n', namespace, 'patch', 'applications.argoproj.io', name];
@@ -131,3 +132,32 @@ function edit(
   const { object, origin } = owner;
   return edited(files, origin.file, identityOf(object), (document) => change(document, owner));
 }
+
+/** Argo CD, which takes objects back from a Source. */
+export const argoFromSource: FromSourceTool = {
+  resume(document) {
+    if (!document.hasIn(['spec', 'syncPolicy', 'automated']))
+      document.setIn(['spec', 'syncPolicy', 'automated'], document.createNode({}));
+  },
+  prune(document) {
+    document.setIn(['spec', 'syncPolicy', 'automated', 'prune'], true);
+    const options = document.getIn(['spec', 'syncPolicy', 'syncOptions']) as
+      | { toJSON?: () => unknown }
+      | undefined;
+    const kept = ((options?.toJSON?.() ?? []) as string[]).filter((option) => option !== noPrune);
+    if (kept.length === 0) document.deleteIn(['spec', 'syncPolicy', 'syncOptions']);
+    else document.setIn(['spec', 'syncPolicy', 'syncOptions'], document.createNode(kept));
+  },
+  applies(live) {
+    const { sync, operationState } = (live.status ?? {}) as {
+      sync?: { status?: string };
+      operationState?: { phase?: string };
+    };
+    if (sync?.status !== 'Synced') return `it is ${sync?.status ?? 'not compared yet'}; sync it`;
+    return operationState?.phase === 'Succeeded' || `its last sync: ${operationState?.phase ?? 'none'}`;
+  },
+  prunes(live) {
+    const { syncPolicy } = specOf(live);
+    return syncPolicy?.automated?.prune === true && !syncPolicy.syncOptions?.includes(noPrune);
+  },
+};

@@ -1,8 +1,8 @@
 import { parseCanary } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, namespacedName } from '../../api/kubernetes.ts';
 import { findUnsupported } from '../../api/unsupported-fields.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
+import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';
 import type { Decision } from '../../rollout/action.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
@@ -34,48 +34,37 @@ interface AdoptionPlan {
   readonly cluster: readonly CheckLine[];
 }
 
-/** What becomes of each Canary, in the words of the decisions that the controller would take. Pure. */
-export function planOfAdoption(seen: readonly ObservedCanary[], cluster: readonly CheckLine[]): AdoptionPlan {
-  return { canaries: seen.map(rowOf), cluster };
-}
-
 /** 1 where something would be rolled out or is refused, or the cluster lacks something; else 0. */
 export function adoptionExitCode({ canaries, cluster }: AdoptionPlan): 0 | 1 {
-  const needsSomebody: ReadonlySet<Outcome> = new Set(['rolledOut', 'refused']);
   const isBad =
-    canaries.some(({ outcome }) => needsSomebody.has(outcome)) ||
+    canaries.some(({ outcome }) => outcome === 'rolledOut' || outcome === 'refused') ||
     cluster.some(({ state }) => state === 'failed');
   return isBad ? 1 : 0;
 }
 
-function rowOf({ object, foreignController, found }: ObservedCanary): AdoptionRow {
+/** What becomes of a Canary, by the decisions that the controller would take. Pure. */
+export function adoptionRow({ object, foreignController, found }: ObservedCanary): AdoptionRow {
   const { phase = '', canaryWeight = 0 } = (object.status ?? {}) as { phase?: string; canaryWeight?: number };
-  const verdict: Verdict =
-    'refusal' in found
-      ? { outcome: 'refused', what: 'nothing', why: withoutName(found.refusal, object) }
-      : judgeAdoption(found.world);
+  const prefix = `${describe(object)}: `;
+  let verdict: Verdict;
+  if ('refusal' in found) {
+    const { refusal } = found;
+    const why = refusal.startsWith(prefix) ? refusal.slice(prefix.length) : refusal;
+    verdict = { outcome: 'refused', what: 'nothing', why };
+  } else verdict = judgeAdoption(found.world);
+  const parsed = parseCanary(object);
+  // A field that stops the Canary is the reason of its refusal.
+  const ofProvider = parsed.ok ? routerFor(parsed.value.spec.provider ?? '')?.ignores(parsed.value) : [];
+  const ignored = parsed.ok ? findUnsupported(parsed.value, ofProvider).filter(({ stops }) => !stops) : [];
   return {
     canary: namespacedName(object),
     phase,
     canaryWeight,
     ...verdict,
     differences: 'world' in found && verdict.outcome === 'rolledOut' ? found.differences : [],
-    notActedOn: ignoredIn(object),
+    notActedOn: [...new Set(ignored.map(({ path }) => path))],
     ...(foreignController === undefined ? {} : { waitsFor: foreignController }),
   };
-}
-
-function withoutName(message: string, object: KubernetesObject): string {
-  const prefix = `${describe(object)}: `;
-  return message.startsWith(prefix) ? message.slice(prefix.length) : message;
-}
-
-function ignoredIn(object: KubernetesObject): string[] {
-  const parsed = parseCanary(object);
-  if (!parsed.ok) return [];
-  // One that stops the Canary is why it is refused.
-  const found = findUnsupported(parsed.value).filter(({ stops }) => !stops);
-  return [...new Set(found.map(({ path }) => path))];
 }
 
 /**
@@ -117,14 +106,12 @@ function decide(world: World): Decision[] {
     const decision = step(now);
     decisions.push(decision);
     const next = { ...worldAfter(decision, now), nowMs: world.nowMs };
-    if (decision.status.run || comparedState(next) === comparedState(now)) break;
+    const state = ({ status, primary, records, rejected }: World) =>
+      JSON.stringify([status, primary?.digest, records, rejected.length]);
+    if (decision.status.run || state(next) === state(now)) break;
     now = next;
   }
   return decisions;
-}
-
-function comparedState({ status, primary, records, rejected }: World): string {
-  return JSON.stringify([status, primary?.digest, records, rejected.length]);
 }
 
 function withoutHead(head: Exclude<HeadView, { kind: 'release' }>): Verdict {
@@ -228,7 +215,10 @@ export function adoptionLines(plan: AdoptionPlan, screen: Screen): string[] {
   return [
     ...acting.flatMap((who) => wrap(`${who}: Holdfast waits until that ends, and then:`, screen.columns, '')),
     ...plan.canaries.flatMap((row) => rowLines(row, screen)),
-    ...plan.cluster.flatMap((line) => clusterLines(line, screen)),
+    ...plan.cluster.flatMap(({ state, subject, detail, act }) => [
+      `${printable(subject)}: ${paint(screen, state === 'failed' ? 'bad' : 'busy', state)}`,
+      ...wrap(act ? `${detail}; ${act}` : detail, screen.columns, indent),
+    ]),
     summaryOf(plan),
   ];
 }
@@ -247,14 +237,6 @@ function rowLines(
     `${printable(canary)}: ${paint(screen, tone, word)}`,
     ...wrap(outcome === 'refused' ? why : `${what}: ${why}`, screen.columns, indent),
     ...[...fields, ...ignored].flatMap((line) => wrap(line, screen.columns, indent)),
-  ];
-}
-
-function clusterLines({ state, subject, detail, act }: CheckLine, screen: Screen): string[] {
-  const word = paint(screen, state === 'failed' ? 'bad' : 'busy', state);
-  return [
-    `${printable(subject)}: ${word}`,
-    ...wrap(act ? `${detail}; ${act}` : detail, screen.columns, indent),
   ];
 }
 

@@ -1,10 +1,10 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { contextOf } from '../../rollout/context.ts';
-import { lastKnownGood, rejectionOf, runOf } from '../../rollout/run.ts';
+import { lastKnownGood, rejectionOf } from '../../rollout/records.ts';
+import { runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import type { Connection } from '../../server/connection.ts';
 import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';
@@ -16,15 +16,15 @@ interface HandBackRow extends HandBack {
   readonly canary: string;
 }
 
-const leaseSecondsUnlessSaid = 15;
-/** Flagger takes it from here: it reads the target, takes that for promoted, and says Initialized (flagger-behaviour 2.2, 14). */
+const defaultLeaseSeconds = 15;
+/** Flagger continues from this status: it reads the target, takes that for promoted, and says Initialized (flagger-behaviour 2.2, 14). */
 const initializing = {
   phase: 'Initializing',
   ...{ canaryWeight: 0, failedChecks: 0, iterations: 0 },
   ...{ lastAppliedSpec: null, lastPromotedSpec: null },
 };
 
-/** Throws InputError while Holdfast or Flagger acts: whoever does would take the status for its own. */
+/** Throws InputError while Holdfast or Flagger runs: it would take the status for its own. */
 export async function refuseWhileActive(
   { client }: Pick<Connection, 'client'>,
   ownNamespace: string,
@@ -38,22 +38,18 @@ export async function refuseWhileActive(
     name: 'holdfast',
   };
   const lease = await client.get(reference);
-  if (lease && isHeld(lease, nowMs))
+  const {
+    holderIdentity = '',
+    renewTime = '',
+    leaseDurationSeconds = defaultLeaseSeconds,
+  } = (lease?.spec ?? {}) as { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
+  if (holderIdentity !== '' && Date.parse(renewTime) + leaseDurationSeconds * 1000 > nowMs)
     throw new InputError(
       `Holdfast is running (Lease ${ownNamespace}/holdfast is held); scale it to zero first`,
     );
   const who = seen.find(({ foreignController }) => foreignController !== undefined)?.foreignController;
   if (who !== undefined)
     throw new InputError(`${who}; scale Flagger to zero, run this command again, and then start Flagger`);
-}
-
-function isHeld({ spec }: KubernetesObject, nowMs: number): boolean {
-  const {
-    holderIdentity = '',
-    renewTime = '',
-    leaseDurationSeconds = leaseSecondsUnlessSaid,
-  } = (spec ?? {}) as { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
-  return holderIdentity !== '' && Date.parse(renewTime) + leaseDurationSeconds * 1000 > nowMs;
 }
 
 /** Judges each Canary and, unless it is only asked what would be done, writes the status that Flagger begins from. Throws ApiError. */
@@ -79,7 +75,7 @@ export async function handBackCanaries(
   return rows;
 }
 
-/** What was done for people; lines without line feeds. */
+/** What was done, for terminals; lines without line feeds. */
 export function handBackLines(rows: readonly HandBackRow[], isDryRun: boolean, screen: Screen): string[] {
   const words = {
     handedBack: paint(screen, 'good', isDryRun ? 'would be handed back' : 'handed back'),

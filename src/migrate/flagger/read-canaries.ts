@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Canary } from '../../api/canary/canary.ts';
 import { sleep, systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/context.ts';
 import { unknownController, watchFlagger } from '../../engine/canary/context/flagger-watch.ts';
 import { createHeads } from '../../engine/canary/context/heads.ts';
@@ -15,23 +15,18 @@ import {
 import { createAdoption } from '../../engine/canary/observe/adoption.ts';
 import { observe } from '../../engine/canary/observe/observe.ts';
 import { kindsByNamespace, readCanary } from '../../engine/canary/status/spec-in-force.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
-import { type Release, templateOf } from '../../release/release.ts';
-import { readParts } from '../../review/read-canary.ts';
+import { readParts } from '../../review/read-only-parts.ts';
 import type { World } from '../../rollout/world.ts';
 import { createClusterPort, createOpenWatch } from '../../server/cluster.ts';
 import { readClusterKey } from '../../server/cluster-key.ts';
 import type { Connection } from '../../server/connection.ts';
-import { comparableTemplate } from '../../workload/adopted-target.ts';
-import { describeDifferences } from '../../workload/compare/difference-text.ts';
-import { type Difference, differencesOf } from '../../workload/compare/semantic-compare.ts';
-import { configKey } from '../../workload/shared/configs.ts';
 import { serviceNames } from '../../workload/shared/names.ts';
 import { refuseForeign } from '../../workload/shared/refusal.ts';
+import { releaseDifferences } from './release-differences.ts';
 
 /** Which Canaries, and with which flags the controller would run. */
 export interface AdoptionQuery {
@@ -57,8 +52,8 @@ export interface ObservedCanary {
 const lookDeadlineMs = 15_000;
 
 /**
- * Looks at every Canary with the controller's own code and without a way to write, as at its first pass after a start. No Source is read: what
- * is wanted is what the live targets say. Throws ApiError.
+ * Observes every Canary with the controller's own code and without a way to write, as at its first pass after a start. No Source is read: the
+ * live targets are the desired state. Throws ApiError.
  */
 export async function readCanaries(connection: Connection, query: AdoptionQuery): Promise<ObservedCanary[]> {
   const openWatch = createOpenWatch(connection.caches);
@@ -77,8 +72,11 @@ export async function readCanaries(connection: Connection, query: AdoptionQuery)
     const look = await createLook(connection, query, { canaries, views });
     const seen: ObservedCanary[] = [];
     for (const object of canaries) {
-      const foreignController = await within(() => actorOn(flagger, object.metadata.namespace ?? ''));
-      seen.push({ object, foreignController: foreignController?.who, found: await look(object) });
+      const known = await within(async () => {
+        const who = flagger.actsOn(object.metadata.namespace ?? '');
+        return who === unknownController ? undefined : { who };
+      });
+      seen.push({ object, foreignController: known?.who, found: await look(object) });
     }
     return seen;
   } finally {
@@ -99,14 +97,6 @@ async function listCanaries(
   return lists
     .flatMap(({ items }) => items)
     .sort((left, right) => (namespacedName(left) < namespacedName(right) ? -1 : 1));
-}
-
-async function actorOn(
-  flagger: ReturnType<typeof watchFlagger>,
-  namespace: string,
-): Promise<{ who: string | undefined } | undefined> {
-  const who = flagger.actsOn(namespace);
-  return who === unknownController ? undefined : { who };
 }
 
 interface Around {
@@ -144,7 +134,12 @@ async function createLook(
     const read = readCanary(parts, object);
     if ('failure' in read) return { refusal: read.failure.message };
     try {
-      return foundIn(parts, await observation(parts, read.canary));
+      const { canary, world } = await observation(parts, read.canary);
+      const key = namespacedName(canary);
+      const wanted = heads.of(key).release;
+      const { adoptable } = world;
+      const running = adoptable && !adoptable.isHead && heads.earlier(key, adoptable.release.digest);
+      return { world, differences: wanted && running ? releaseDifferences(wanted, running) : [] };
     } catch (error) {
       return { refusal: (error as Error).message };
     }
@@ -169,14 +164,6 @@ async function observation(parts: ReadParts, canary: Canary): Promise<Observatio
   return seen;
 }
 
-function foundIn({ heads }: ReadParts, { canary, world }: Observation): ObservedCanary['found'] {
-  const key = namespacedName(canary);
-  const wanted = heads.of(key).release;
-  const running =
-    world.adoptable && !world.adoptable.isHead && heads.earlier(key, world.adoptable.release.digest);
-  return { world, differences: wanted && running ? releaseDifferences(wanted, running) : [] };
-}
-
 /** Asks again until there is an answer, or the time is up. */
 async function within<T>(look: () => Promise<T | undefined>): Promise<T | undefined> {
   const endMs = Date.now() + lookDeadlineMs;
@@ -185,56 +172,4 @@ async function within<T>(look: () => Promise<T | undefined>): Promise<T | undefi
     if (found !== undefined || Date.now() > endMs) return found;
     await sleep(systemClock, 25);
   }
-}
-
-const mostFields = 5;
-const mostCharacters = 60;
-
-/**
- * Where the target (`expected`) is not what the primary was made from (`actual`): fields of the pod template, then of tracked config. At most five;
- * values of Secrets are never told. Pure.
- */
-function releaseDifferences(target: Release, primary: Release): FieldDifference[] {
-  const [wanted, live] = [target, primary].map((release) => comparableTemplate(templateOf(release)));
-  const template = describeDifferences(differencesBothWays(live, wanted), {
-    isSecret: false,
-    mostCharacters,
-  }).map(withPathPrefix('spec.template.'));
-  return [...template, ...configDifferences(target.configs, primary.configs)].slice(0, mostFields);
-}
-
-function configDifferences(
-  target: readonly KubernetesObject[],
-  primary: readonly KubernetesObject[],
-): FieldDifference[] {
-  const [wanted, live] = [target, primary].map(
-    (configs) => new Map(configs.map((config) => [kindAndName(config), config])),
-  );
-  const keys = [...new Set([...(wanted?.keys() ?? []), ...(live?.keys() ?? [])])].sort();
-  return keys.flatMap((key) => {
-    const found = differencesBothWays(configData(live?.get(key)), configData(wanted?.get(key)));
-    return describeDifferences(found, { isSecret: key.startsWith('Secret/'), mostCharacters }).map(
-      withPathPrefix(`${key}: `),
-    );
-  });
-}
-
-function kindAndName({ kind, metadata }: KubernetesObject): string {
-  return configKey(kind, metadata.name);
-}
-
-function configData({ data, binaryData }: Partial<KubernetesObject> = {}): Record<string, unknown> {
-  return { data: data ?? {}, binaryData: binaryData ?? {} };
-}
-
-/** What the one lacks or says otherwise, and then what it has more. */
-function differencesBothWays(live: unknown, wanted: unknown): Difference[] {
-  const missing = differencesOf(live, wanted);
-  const known = new Set(missing.map(({ path }) => path));
-  const more = differencesOf(wanted, live).filter(({ path }) => !known.has(path));
-  return [...missing, ...more.map(({ path, wanted: had }) => ({ path, wanted: undefined, live: had }))];
-}
-
-function withPathPrefix(prefix: string): (difference: FieldDifference) => FieldDifference {
-  return (difference) => ({ ...difference, path: prefix + difference.path });
 }

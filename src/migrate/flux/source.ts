@@ -19,11 +19,13 @@ export function sourceOfFlux(
   const git = (repository?.spec ?? {}) as Fields;
   const [decryption, substitute] = [decryptionIn(spec), substituteIn(spec)];
   const stops = [
-    ...kustomizationStops(spec, git),
+    ...kustomizationStops(spec),
+    ...ignoreStops(spec, git),
     ...decryption.stops,
     ...substitute.stops,
     ...(repository ? repositoryStops(kustomization, repository) : []),
   ];
+  const dependsOn = dependenciesIn(spec).map(({ name, namespace }) => present({ name, namespace }));
   const waits = spec.wait === true || (Array.isArray(spec.healthChecks) && spec.healthChecks.length > 0);
   return {
     stops,
@@ -44,7 +46,7 @@ export function sourceOfFlux(
         substitute: substitute.value,
         defaultNamespace: text(spec.targetNamespace),
         serviceAccountName: text(spec.serviceAccountName),
-        dependsOn: dependsOnIn(spec),
+        dependsOn: dependsOn.length > 0 ? dependsOn : undefined,
         force: spec.force === true ? true : undefined,
         wait: waits ? true : undefined,
       }),
@@ -121,19 +123,23 @@ const repositoryRules: Readonly<Record<string, FieldRule>> = {
 };
 
 /** Of the Kustomization, but for what its fields say inside. */
-function kustomizationStops(spec: Fields, git: Fields): Stop[] {
+function kustomizationStops(spec: Fields): Stop[] {
+  const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
+  const message = `a Source reads only Git, not ${kind ?? 'nothing'}`;
+  const hasExpression = dependenciesIn(spec).some(({ readyExpr }) => readyExpr);
   return [
     ...stopsOf(spec, kustomizationRules),
-    ...referenceStops(spec),
-    ...dependencyStops(spec),
-    ...ignoreStops(spec, git),
+    ...(kind === 'GitRepository' ? [] : [{ field: 'spec.sourceRef.kind', message }]),
+    ...(hasExpression
+      ? [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; remove it first' }]
+      : []),
   ];
 }
 
-function referenceStops(spec: Fields): Stop[] {
-  const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
-  if (kind === 'GitRepository') return [];
-  return [{ field: 'spec.sourceRef.kind', message: `a Source reads only Git, not ${kind ?? 'nothing'}` }];
+function dependenciesIn({
+  dependsOn,
+}: Fields): Array<{ name: string; namespace?: string; readyExpr?: string }> {
+  return Array.isArray(dependsOn) ? dependsOn : [];
 }
 
 /** Of the GitRepository; its fields are named `GitRepository spec.x`. */
@@ -165,12 +171,6 @@ function repositoryStops(kustomization: KubernetesObject, repository: Kubernetes
     ...urlStops(git.url, 'spec.url'),
     ...found.filter((stop) => stop !== false),
   ].map(own);
-}
-
-function dependencyStops({ dependsOn }: Fields): Stop[] {
-  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ readyExpr?: string }>;
-  if (!names.some(({ readyExpr }) => readyExpr)) return [];
-  return [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; remove it first' }];
 }
 
 /** Flux's patterns begin at the root of the repository, a Source's at its path. */
@@ -259,13 +259,6 @@ function substituteIn({ postBuild }: Fields): ConvertedField<SourceSpec['substit
       ...(from.length > 0 ? { from } : {}),
     },
   };
-}
-
-/** What must be Ready before. */
-function dependsOnIn({ dependsOn }: Fields): SourceSpec['dependsOn'] | undefined {
-  const names = (Array.isArray(dependsOn) ? dependsOn : []) as Array<{ name: string; namespace?: string }>;
-  const found = names.map(({ name, namespace }) => ({ name, ...(namespace ? { namespace } : {}) }));
-  return found.length > 0 ? found : undefined;
 }
 
 /** A reference by name; undefined where there is none. */

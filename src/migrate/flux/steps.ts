@@ -1,8 +1,9 @@
-/** From a Kustomization of Flux to a Source. Pure. */
+/** What a move between Flux and a Source changes in a Kustomization. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { edited, type Files, identityOf } from '../edit.ts';
-import { type MoveFacts, pruneAfterAnnotation } from '../facts.ts';
+import { pruneAfterAnnotation } from '../facts.ts';
+import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
 import { conditionOf, type Finding, finding, isObserved, isSameField, listNames } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
@@ -16,11 +17,17 @@ interface KustomizationSpec {
   readonly deletionPolicy?: string;
 }
 
-/** Flux's ways. `repository`: the GitRepository in the tree. */
+/** Flux, which hands objects over to a Source. `repository`: the GitRepository in the tree. */
 export function fluxToSource(repository: Placed | undefined): ToSourceTool {
   return {
     hold: (input) => [pruningOffStep(input), suspendStep(input)],
-    safe: ({ facts, former }) => safeFindings(facts, `Kustomization ${former.namespace}/${former.name}`),
+    // The Kustomization may be deleted then: Flux deletes nothing with it.
+    safe: ({ facts, former: { namespace, name } }) => [
+      finding(facts, `Kustomization ${namespace}/${name} neither applies nor deletes`, ({ owner }) => {
+        if (!owner) return true;
+        return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
+      }),
+    ],
     also: ({ facts }) => (repository && facts && facts.repositoryUsers.length === 0 ? [repository] : []),
     remove: ({ namespace, name }) => shellLine('kubectl', '-n', namespace, 'delete', resource, name),
   };
@@ -85,16 +92,6 @@ function suspendStep(input: ToSourceInput): HoldStep {
   };
 }
 
-/** The Kustomization may be taken away: Flux deletes nothing then. */
-function safeFindings(facts: MoveFacts | undefined, what: string): Finding[] {
-  return [
-    finding(facts, `${what} neither applies nor deletes`, ({ owner }) => {
-      if (!owner) return true;
-      return whyItDeletes(owner) ?? (specOf(owner).suspend === true || 'it is not suspended');
-    }),
-  ];
-}
-
 function whyItDeletes(live: KubernetesObject): string | undefined {
   const { prune, deletionPolicy } = specOf(live);
   if (prune !== false) return 'spec.prune is not false';
@@ -134,3 +131,16 @@ function verify({ former: { namespace, name }, facts }: ToSourceInput): string[]
     shellLine('kubectl', '-n', namespace, 'get', resource, name),
   ];
 }
+
+/** Flux, which takes objects back from a Source. */
+export const fluxFromSource: FromSourceTool = {
+  resume: (document) => document.setIn(['spec', 'suspend'], false),
+  prune: (document) => document.setIn(['spec', 'prune'], true),
+  applies(live) {
+    if (specOf(live).suspend === true) return 'it is suspended';
+    if (!isObserved(live)) return 'Flux has not observed the change yet';
+    const ready = conditionOf(live, 'Ready');
+    return ready?.status === 'True' || (ready?.message ?? 'it is not Ready');
+  },
+  prunes: (live) => specOf(live).prune === true,
+};

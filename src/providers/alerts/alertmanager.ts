@@ -1,13 +1,13 @@
 import { lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
 import type { AlertReceiver, Notice } from './provider.ts';
 
-/** An alert that nothing ends goes after this time. */
+/** An alert that nothing resolves expires after this time. */
 const maximumAgeMs = 24 * 3_600_000;
 const path = '/api/v2/alerts';
 
 /**
- * Alertmanager's own API. One alert per Canary or Source and severity, so that the next news replaces it; a release that succeeds ends both. Other
- * good news is none for it.
+ * Alertmanager's own API. One alert per Canary or Source and severity, so that the next incident replaces it; a release that succeeds resolves both.
+ * Other incidents of severity info are not sent.
  */
 export const alertmanager: AlertReceiver = {
   type: 'alertmanager',

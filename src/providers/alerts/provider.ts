@@ -1,11 +1,11 @@
-/** What a receiver of alerts has to offer, and what it gets. */
+/** What every receiver of alerts implements, and what it gets. */
 import type { AlertProviderType } from '../../api/alert-provider.ts';
 import { type Fact, factsOf, type Incident } from '../../api/incident.ts';
 
-/** One piece of news for one receiver. */
+/** One alert for one receiver. */
 export interface Notice {
   readonly incident: Incident;
-  /** What it is about. */
+  /** The object it is about. */
   readonly kind: 'Canary' | 'Source';
   readonly name: string;
   readonly namespace: string;
@@ -15,7 +15,7 @@ export interface Notice {
   readonly documentation: string | undefined;
 }
 
-/** Where it goes: the AlertProvider with its Secret's values filled in. */
+/** The receiver: the AlertProvider with its Secret's values filled in. */
 export interface Receiver {
   readonly address: string;
   readonly token: string | undefined;
@@ -34,9 +34,9 @@ interface AlertRequest {
 /** One kind of receiver: a pure builder. */
 export interface AlertReceiver {
   readonly type: AlertProviderType;
-  /** Undefined for news that this kind has no use for. */
+  /** Undefined for an incident that this kind does not report. */
   build(notice: Notice, receiver: Receiver): AlertRequest | undefined;
-  /** Why an answer with a status of success is a refusal all the same; at most a code word of the receiver. */
+  /** Why an answer with a status of success is a refusal nevertheless: a code of the receiver. */
   refusal?(body: string): string | undefined;
 }
 
@@ -45,12 +45,9 @@ export function authorOf({ kind, name, namespace }: Notice): string {
   return kind === 'Source' ? `Source ${name}.${namespace}` : `${name}.${namespace}`;
 }
 
-/** The facts of the news, and which cluster it is; the runbook as an address where the pages are known. */
+/** The facts of the incident, and the cluster; the runbook as an address where the pages are known. */
 export function noticeFacts({ incident, cluster, documentation }: Notice): Fact[] {
-  const facts = factsOf(incident).map(({ title, value }) => ({
-    title,
-    value: title === 'Runbook' && documentation ? `${documentation}${value}` : value,
-  }));
+  const facts = factsOf(incident, documentation);
   return cluster ? [{ title: 'Cluster', value: cluster }, ...facts] : facts;
 }
 

@@ -11,8 +11,8 @@ type AlertHttp = Pick<HttpClient, 'send'>;
 /** Flagger's deadline. */
 const timeoutMs = 5_000;
 const maximumAnswerBytes = 65_536;
-/** Statuses that may be otherwise next time, beside 5xx. */
-const passing = new Set([408, 425, 429]);
+/** Transient statuses, in addition to 5xx. */
+const transientStatuses = new Set([408, 425, 429]);
 
 /**
  * Sends one alert. `secret` holds the decoded values of the AlertProvider's Secret, undefined when it does not exist. Never rejects, except
@@ -44,7 +44,12 @@ export async function sendAlert(
       signal,
     });
     const body = Buffer.from(answer.body).toString('utf8');
-    return judge(new URL(url).host, answer.status, kind.refusal?.(body));
+    const refusal = kind.refusal?.(body);
+    const { host } = new URL(url);
+    if (refusal !== undefined) return failed(`${host} refused the alert: ${refusal}`, true);
+    const { status } = answer;
+    if (status >= 200 && status < 300) return { kind: 'sent' };
+    return failed(`${host} answered ${status}`, status < 500 && !transientStatuses.has(status));
   } catch (error) {
     if (error instanceof HttpError)
       return failed(error.message, error.code === 'InvalidUrl' || error.code === 'Refused');
@@ -52,13 +57,7 @@ export async function sendAlert(
   }
 }
 
-function judge(host: string, status: number, refusal: string | undefined): AlertAnswer {
-  if (status >= 200 && status < 300 && refusal === undefined) return { kind: 'sent' };
-  if (refusal !== undefined) return failed(`${host} refused the alert: ${refusal}`, true);
-  return failed(`${host} answered ${status}`, status < 500 && !passing.has(status));
-}
-
-/** The Secret's values win over the spec's, as in Flagger; a text says what is missing. */
+/** The Secret's values take precedence over the spec's, as in Flagger; a text names what is missing. */
 function receiverOf(
   { metadata, spec }: AlertProvider,
   secret: Readonly<Record<string, string>> | undefined,

@@ -16,7 +16,7 @@ export const slack: AlertReceiver = {
     json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, safe),
     bearer: receiver.token,
   }),
-  /** The API answers 200 with `ok: false` and a code word. */
+  /** The API answers 200 with `ok: false` and an error code. */
   refusal(answer) {
     // The receiver chooses the answer, and the pattern takes the square of its length.
     const body = answer.slice(0, 4_000);
@@ -31,7 +31,7 @@ function safe(text: string): string {
   return withoutMentions(text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'));
 }
 
-/** Colours of good news and alarms. */
+/** Colours of an attachment. */
 interface Colours {
   readonly good: string;
   readonly alarm: string;

@@ -1,7 +1,7 @@
 import { lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
 import type { AlertReceiver } from './provider.ts';
 
-/** Any receiver of JSON: the whole news as one object with a version of its format. */
+/** Any receiver of JSON: the whole incident as one object with a version of its format. */
 export const webhook: AlertReceiver = {
   type: 'webhook',
   build(notice, { address, token }) {

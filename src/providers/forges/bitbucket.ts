@@ -33,6 +33,7 @@ const statusStates = {
 /** The `bitbucket` entry of the table of forges. */
 export const bitbucket: ForgeDialect = {
   kind: 'bitbucket',
+  hosts: ['bitbucket.org'],
   headers: {},
   draft: 'field',
   pageSize: 30,
@@ -96,7 +97,8 @@ export const bitbucket: ForgeDialect = {
     method: 'POST',
     path: `/repositories/${repository}/commit/${commit}/statuses/build`,
     json: {
-      key: keyOf(context),
+      // A context that is too long for a key becomes its hash; `name` stays readable.
+      key: context.length <= KEY_LIMIT ? context : createHash('sha1').update(context).digest('hex'),
       state: statusStates[state],
       name: context,
       description,
@@ -110,9 +112,4 @@ export const bitbucket: ForgeDialect = {
 
 function pullRequest(repository: string, number: number): string {
   return `/repositories/${repository}/pullrequests/${number}`;
-}
-
-/** A context that is too long for a key becomes its hash; its name stays readable. */
-function keyOf(context: string): string {
-  return context.length <= KEY_LIMIT ? context : createHash('sha1').update(context).digest('hex');
 }

@@ -1,3 +1,4 @@
+import { retryAfterMs } from '../../api/time.ts';
 import { HttpError } from '../../http/errors.ts';
 
 /** Why a forge did not do what it was asked. `Unavailable` alone is worth another try without anybody acting. */
@@ -8,24 +9,24 @@ export class ForgeError extends Error {
   readonly code: ForgeErrorCode;
   /** How long the forge asks to wait, in milliseconds; at most an hour. */
   readonly retryAfterMs: number | undefined;
-  /** The forge's own words, without secrets; empty when it said nothing. */
-  readonly said: string;
+  /** The forge's own message, without secrets; empty when there is none. */
+  readonly forgeMessage: string;
 
   constructor(
     code: ForgeErrorCode,
     message: string,
-    options: { retryAfterMs?: number; said?: string; cause?: unknown } = {},
+    options: { retryAfterMs?: number; forgeMessage?: string; cause?: unknown } = {},
   ) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause });
     this.name = 'ForgeError';
     this.code = code;
     this.retryAfterMs = options.retryAfterMs;
-    this.said = options.said ?? '';
+    this.forgeMessage = options.forgeMessage ?? '';
   }
 }
 
 const LONGEST_WAIT_MS = 3_600_000;
-const NEEDS_SOMEBODY: ReadonlySet<string> = new Set([
+const NOT_TRANSIENT: ReadonlySet<string> = new Set([
   'InvalidUrl',
   'Refused',
   'Redirected',
@@ -33,15 +34,16 @@ const NEEDS_SOMEBODY: ReadonlySet<string> = new Set([
   'ProxyCredentials',
 ]);
 
-/** An answer's status and headers in our words; undefined when it is a good one. */
+/** The error code of an answer; undefined for a status of success. */
 export function codeOfStatus(
   status: number,
   headers: Readonly<Record<string, string>>,
 ): ForgeErrorCode | undefined {
   if (status >= 200 && status < 300) return undefined;
   if (status === 401) return 'Unauthorized';
-  // GitHub says 403 also when its limit of requests is reached.
-  if (status === 403) return isRateLimit(headers) ? 'Unavailable' : 'Forbidden';
+  // GitHub answers 403 also when its rate limit is reached.
+  const isLimited = headers['x-ratelimit-remaining'] === '0' || headers['retry-after'] !== undefined;
+  if (status === 403) return isLimited ? 'Unavailable' : 'Forbidden';
   if (status === 404 || status === 410) return 'NotFound';
   if (status === 408 || status === 429 || status >= 500) return 'Unavailable';
   return 'Invalid';
@@ -52,22 +54,15 @@ export function forgeErrorOf(what: string, error: unknown): ForgeError {
   if (error instanceof ForgeError) return error;
   if (!(error instanceof HttpError))
     return new ForgeError('Invalid', `${what}: the request could not be made`);
-  const code = NEEDS_SOMEBODY.has(error.code) ? 'Invalid' : 'Unavailable';
+  const code = NOT_TRANSIENT.has(error.code) ? 'Invalid' : 'Unavailable';
   return new ForgeError(code, `${what}: ${error.message}`, { cause: error });
 }
 
-/** What the forge says about when to come again: `Retry-After` (seconds or a date), or the end of its rate limit. */
-export function retryAfterMs(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
-  const given = headers['retry-after'];
-  const reset = Number(headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']);
-  const waitMs = given === undefined ? reset * 1000 - nowMs : afterMs(given, nowMs);
-  return Number.isFinite(waitMs) ? Math.min(Math.max(0, waitMs), LONGEST_WAIT_MS) : undefined;
-}
-
-function afterMs(given: string, nowMs: number): number {
-  return /^\d+$/.test(given) ? Number(given) * 1000 : Date.parse(given) - nowMs;
-}
-
-function isRateLimit(headers: Readonly<Record<string, string>>): boolean {
-  return headers['x-ratelimit-remaining'] === '0' || headers['retry-after'] !== undefined;
+/** How long a forge asks to wait, in milliseconds: `Retry-After`, or the end of its rate limit. */
+export function retryAfterOf(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
+  const reset = Number(headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']) * 1000;
+  const untilReset = Number.isNaN(reset) ? undefined : Math.max(0, reset - nowMs);
+  const waitMs =
+    headers['retry-after'] === undefined ? untilReset : retryAfterMs(headers['retry-after'], nowMs);
+  return waitMs === undefined ? undefined : Math.min(waitMs, LONGEST_WAIT_MS);
 }

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpClient } from '../../http/client.ts';
-import { bitbucket } from './bitbucket.ts';
 import { createForge } from './forge.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
 import { gitlab } from './gitlab.ts';
+import { forges } from './table.ts';
 import { describeForge, type ForgeFixture } from './testing/contract.ts';
 import { type DoubleWire, type ForgeDouble, startForgeDouble } from './testing/double.ts';
 import { bitbucketWire } from './testing/double-bitbucket.ts';
@@ -16,41 +16,25 @@ import type { ForgeClient, ForgeDialect } from './types.ts';
 const http = createHttpClient({ allowLoopback: true });
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 
-interface Subject {
-  readonly dialect: ForgeDialect;
-  readonly wire: DoubleWire;
-  readonly failedState: string;
-  readonly isDraft: (pull: { readonly title: string; readonly draft: boolean }) => boolean;
-}
-
-const subjects: readonly Subject[] = [
-  { dialect: github, wire: githubWire, failedState: 'failure', isDraft: ({ draft }) => draft },
-  {
-    dialect: gitlab,
-    wire: gitlabWire,
-    failedState: 'failed',
-    isDraft: ({ title }) => title.startsWith('Draft: '),
-  },
-  {
-    dialect: gitea,
-    wire: giteaWire,
-    failedState: 'failure',
-    isDraft: ({ title }) => title.startsWith('WIP: '),
-  },
-  { dialect: bitbucket, wire: bitbucketWire, failedState: 'FAILED', isDraft: ({ draft }) => draft },
-];
+/** Every forge with its double. */
+const doubles: Readonly<Record<string, DoubleWire>> = {
+  github: githubWire,
+  gitlab: gitlabWire,
+  gitea: giteaWire,
+  bitbucket: bitbucketWire,
+};
 
 afterAll(() => http.close());
 
-for (const subject of subjects) {
-  const { dialect } = subject;
+for (const dialect of forges) {
+  const wire = doubles[dialect.kind]!;
   let double: ForgeDouble;
   beforeAll(async () => {
-    double = await startForgeDouble(subject.wire);
+    double = await startForgeDouble(wire);
   });
   afterAll(() => double.close());
 
-  describeForge(dialect.kind, () => fixtureOf(double, subject));
+  describeForge(dialect.kind, () => fixtureOf(double, dialect, wire));
 
   describe(`answers of ${dialect.kind} that are no success`, () => {
     const forge = () => forgeAt(double, dialect, 's3cr3t-token');
@@ -149,14 +133,14 @@ function forgeAt(
   });
 }
 
-function fixtureOf(double: ForgeDouble, { dialect, failedState, isDraft }: Subject): ForgeFixture {
+function fixtureOf(double: ForgeDouble, dialect: ForgeDialect, wire: DoubleWire): ForgeFixture {
   const { model } = double;
   const pull = (number: number) => model.pulls.find((one) => one.number === number);
   return {
     forge: forgeAt(double, dialect, 's3cr3t-token'),
     stranger: forgeAt(double, dialect, 'wr0ng-token'),
     missing: forgeAt(double, dialect, 's3cr3t-token', 'acme/nothing'),
-    failedState,
+    failedState: wire.failedState,
     async pushBranch(name) {
       const commit = Buffer.from(name).toString('hex').padEnd(40, '0').slice(-40);
       model.branches.set(name, commit);
@@ -174,7 +158,7 @@ function fixtureOf(double: ForgeDouble, { dialect, failedState, isDraft }: Subje
     },
     async isDraft(number) {
       const found = pull(number);
-      return found !== undefined && isDraft(found);
+      return found !== undefined && wire.isDraft(found);
     },
     async comments(number) {
       return model.comments.filter((one) => one.number === number).map(({ body }) => body);

@@ -1,15 +1,7 @@
 import type { CommitStatus, NewPullRequest, PullRequest, PullRequestChange } from '../../api/forge.ts';
 import { ForgeError } from './errors.ts';
-import {
-  body,
-  DESCRIPTION_LIMIT,
-  type ForgeConnection,
-  isDraftTitle,
-  line,
-  plainTitle,
-  sendToForge,
-  TITLE_LIMIT,
-} from './send.ts';
+import { type ForgeConnection, sendToForge } from './send.ts';
+import { DESCRIPTION_LIMIT, draftPrefix, limitedBody, singleLine, TITLE_LIMIT } from './text.ts';
 import type { ForgeCall, ForgeClient, ForgeDialect, ReadPullRequest } from './types.ts';
 
 /** Pages of pull requests that are looked through: the newest thousand on Gitea, which cannot filter by branch. */
@@ -23,7 +15,7 @@ interface Parts {
   call(what: string, call: ForgeCall): Promise<unknown>;
 }
 
-/** The forge of one repository, spoken to in its dialect. */
+/** The forge of one repository, through its dialect. */
 export function createForge(
   dialect: ForgeDialect,
   repository: string,
@@ -39,7 +31,10 @@ export function createForge(
     async comment(number, text) {
       await call(`comment on #${number}`, dialect.comment(repository, number, safeBody(dialect, text)));
     },
-    closePullRequest: (number) => close(parts, number),
+    async closePullRequest(number) {
+      const { state } = await get(parts, number);
+      if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
+    },
     setCommitStatus: (commit, status) => setStatus(parts, commit, status),
     mayWrite: async () =>
       readWith(parts, await call('read the repository', dialect.repositoryOf(repository)), dialect.mayWrite),
@@ -60,7 +55,7 @@ async function find(parts: Parts, branch: string): Promise<PullRequest | undefin
   return undefined;
 }
 
-/** Our own branch has one open pull request; whoever was first has won, and it may have been ourselves before a crash. */
+/** A branch has one open pull request: an existing one is used, which may be our own from before a crash. */
 async function create(parts: Parts, request: NewPullRequest): Promise<PullRequest> {
   try {
     return await open(parts, request);
@@ -76,7 +71,7 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   const { dialect, repository, call } = parts;
   const what = `open a pull request from ${request.branch}`;
   const send = async (draft: boolean, prefix: string) => {
-    const title = line(`${prefix}${request.title}`, TITLE_LIMIT);
+    const title = singleLine(`${prefix}${request.title}`, TITLE_LIMIT);
     const content = { ...request, draft, title, body: safeBody(dialect, request.body) };
     return shown(readWith(parts, await call(what, dialect.create(repository, content)), dialect.read));
   };
@@ -85,8 +80,9 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
   try {
     return await send(true, '');
   } catch (error) {
-    // GitHub has no drafts in private repositories of its free plan: the title says it then.
-    if (!(error instanceof ForgeError) || !/draft/i.test(error.said) || error.code !== 'Invalid') throw error;
+    // GitHub has no drafts in private repositories of its free plan: then the title marks the draft.
+    if (!(error instanceof ForgeError) || !/draft/i.test(error.forgeMessage) || error.code !== 'Invalid')
+      throw error;
     return send(false, 'Draft: ');
   }
 }
@@ -94,20 +90,14 @@ async function open(parts: Parts, request: NewPullRequest): Promise<PullRequest>
 async function update(parts: Parts, number: number, change: PullRequestChange): Promise<PullRequest> {
   const { dialect, repository, call } = parts;
   const current = await get(parts, number);
-  const mark = isDraftTitle(current.title) ? current.title.slice(0, -plainTitle(current.title).length) : '';
+  const prefix = draftPrefix(current.title);
   const content = {
-    title: change.title === undefined ? current.title : line(`${mark}${change.title}`, TITLE_LIMIT),
+    title: change.title === undefined ? current.title : singleLine(`${prefix}${change.title}`, TITLE_LIMIT),
     body: change.body === undefined ? current.body : safeBody(dialect, change.body),
   };
   if (content.title === current.title && content.body === current.body) return shown(current);
   const answer = await call(`change #${number}`, dialect.change(repository, number, content));
   return shown(readWith(parts, answer, dialect.read));
-}
-
-async function close(parts: Parts, number: number): Promise<void> {
-  const { dialect, repository, call } = parts;
-  const { state } = await get(parts, number);
-  if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
 }
 
 async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
@@ -118,24 +108,24 @@ async function get(parts: Parts, number: number): Promise<ReadPullRequest> {
 async function setStatus(parts: Parts, commit: string, status: CommitStatus): Promise<void> {
   const { dialect, repository, call } = parts;
   if (!COMMIT.test(commit)) throw new ForgeError('Invalid', `${commit.slice(0, 70)} is not a full commit id`);
-  const short = { ...status, description: line(status.description, DESCRIPTION_LIMIT) };
+  const short = { ...status, description: singleLine(status.description, DESCRIPTION_LIMIT) };
   try {
     await call(`set the status of ${commit.slice(0, 7)}`, dialect.status(repository, commit, short));
   } catch (error) {
-    if (!(error instanceof ForgeError) || !dialect.isSameStatus?.(error.said, status)) throw error;
+    if (!(error instanceof ForgeError) || !dialect.isSameStatus?.(error.forgeMessage, status)) throw error;
   }
 }
 
 function safeBody(dialect: ForgeDialect, text: string): string {
-  return body(dialect.safeText?.(text) ?? text);
+  return limitedBody(dialect.safeText?.(text) ?? text);
 }
 
-/** As the port shows it: one title whether or not it is a draft. */
+/** As the contract has it: without the prefix of a draft. */
 function shown({ fromFork: _, ...pull }: ReadPullRequest): PullRequest {
-  return { ...pull, title: plainTitle(pull.title) };
+  return { ...pull, title: pull.title.slice(draftPrefix(pull.title).length) };
 }
 
-/** An answer of another shape is a forge of a version that we do not know, or a page of something in between. */
+/** An answer of another shape is that of an unknown version, or of a proxy in between. */
 function readWith<T>({ where, dialect }: Parts, answer: unknown, read: (answer: unknown) => T): T {
   try {
     return read(answer);

@@ -1,4 +1,4 @@
-/** The REST API of Gitea and of Forgejo, which kept it. */
+/** The REST API of Gitea; Forgejo has the same. */
 import * as z from 'zod';
 import { githubStyle } from './github.ts';
 import type { ForgeDialect } from './types.ts';
@@ -19,6 +19,12 @@ const pullRequestSchema = z.object({
 export const gitea: ForgeDialect = {
   ...githubStyle,
   kind: 'gitea',
+  aliases: ['forgejo'],
+  hosts: ['codeberg.org', 'gitea.com'],
+  fingerprint: {
+    path: '/version',
+    fits: ({ status, json }) => status === 200 && typeof json.version === 'string',
+  },
   headers: {},
   draft: { prefix: 'WIP: ' },
   pageSize: 50,

@@ -28,6 +28,13 @@ const statusStates = { pending: 'pending', success: 'success', failure: 'failed'
 /** The `gitlab` entry of the table of forges. */
 export const gitlab: ForgeDialect = {
   kind: 'gitlab',
+  hosts: ['gitlab.com'],
+  fingerprint: {
+    path: '/version',
+    // Without a token it answers 401, with a header of its own.
+    fits: ({ status, headers, json }) =>
+      'x-gitlab-meta' in headers && (status === 401 || (status === 200 && typeof json.version === 'string')),
+  },
   headers: {},
   draft: { prefix: 'Draft: ' },
   pageSize: 20,

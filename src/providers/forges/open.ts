@@ -1,16 +1,17 @@
 import type { Clock } from '../../api/clock.ts';
+import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { HttpClient, HttpResponse } from '../../http/types.ts';
+import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
-import type { GithubAppTokens } from './github.ts';
+import type { GithubAppTokens } from './github-app.ts';
 import { credentialsOf, secretText } from './secret.ts';
-import type { ForgeNetworkSettings } from './send.ts';
-import { dialects, forgeNames, forgeOfHost, forgeOfName } from './table.ts';
-import type { ForgeClient, ForgeKind } from './types.ts';
+import { type ForgeNetworkSettings, jsonOf } from './send.ts';
+import { forges } from './table.ts';
+import type { ForgeClient, ForgeDialect } from './types.ts';
 
-/** What forges are opened with. One per process: what was found out about hosts and Apps is kept in it. */
+/** What forges are opened with. One per process, so that what was found out about hosts is cached. */
 interface ForgeSettings {
   readonly http: Pick<HttpClient, 'send'>;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -18,7 +19,7 @@ interface ForgeSettings {
   readonly tokens: GithubAppTokens;
 }
 
-/** What the Secrets of a Source say: the values of its own, and the way to the server. */
+/** The values of a Source's Secret, and the settings of the network. */
 interface ForgeAccess {
   readonly values: SecretValues;
   readonly way: ForgeNetworkSettings;
@@ -34,7 +35,7 @@ type OpenForgeClient = (
 const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
 
 /**
- * Which forge it is: a public host, else the key `forge` of the Secret, else what the host's version pages say. The Secret's
+ * Which forge it is: the key `forge` of the Secret, else a public host, else found by the host's version pages. The Secret's
  * values are read at every opening, so that a renewed token counts from the next use.
  */
 export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForgeClient {
@@ -44,49 +45,48 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const { values, way } = await access();
     const url = new URL(source.spec.url);
     const path = repositoryPath(url);
-    const kind = await kindOf(values, url, path, way, probe);
-    if (!kind || !path) return undefined;
-    const dialect = dialects[kind];
+    const dialect = await dialectOf(values, url, path, way, probe);
+    if (!dialect || !path) return undefined;
     const { api, repository } = dialect.place(url, path);
+    const tenant = `forge ${source.metadata.namespace}`;
     const base = {
-      ...{ http, api, way, nowMs },
+      ...{ http: { send: (request: HttpRequest) => http.send({ ...request, tenant }) }, api, way, nowMs },
       headers: dialect.headers,
-      where: `${kind} ${url.host}, ${repository}`,
+      where: `${dialect.kind} ${url.host}, ${repository}`,
     };
     const credentials = credentialsOf(values);
     if (credentials.kind !== 'githubApp') {
       return createForge(dialect, repository, { ...base, auth: async () => dialect.auth(credentials) });
     }
+    if (dialect.kind !== 'github') {
+      throw new ForgeError('Unauthorized', `a GitHub App cannot be used with ${dialect.kind}; use a token`);
+    }
     const ofApp = credentials.api === undefined ? base : { ...base, api: credentials.api };
     const auth = async () => dialect.auth({ kind: 'token', token: await tokens.of(credentials, ofApp) });
-    return forApp(createForge(dialect, repository, { ...ofApp, auth }));
+    const forge = createForge(dialect, repository, { ...ofApp, auth });
+    // GitHub reports the rights of a user, and an App is none: only a yes counts.
+    return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
   };
 }
 
-/** Of an App, GitHub tells its user's rights, and it is no user. */
-function forApp(forge: ForgeClient): ForgeClient {
-  if (forge.kind !== 'github') {
-    throw new ForgeError('Unauthorized', `a GitHub App cannot be used with ${forge.kind}; use a token`);
-  }
-  return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
-}
-
-async function kindOf(
+async function dialectOf(
   values: SecretValues,
   url: URL,
   path: string | undefined,
   way: ForgeNetworkSettings,
   probe: ForgeProbe,
-): Promise<ForgeKind | undefined> {
+): Promise<ForgeDialect | undefined> {
   const named = secretText(values, 'forge');
-  const kind = named === undefined ? undefined : forgeOfName(named);
-  if (named !== undefined && !kind) {
-    throw new ForgeError(
-      'Invalid',
-      `the Secret's key forge is ${named.slice(0, 40)}; must be one of ${forgeNames()}`,
+  if (named === undefined)
+    return (
+      forges.find(({ hosts }) => hosts.includes(url.hostname)) ??
+      (path ? await probe(url, path, way) : undefined)
     );
-  }
-  return kind ?? forgeOfHost(url.hostname) ?? (path ? await probe(url, path, way) : undefined);
+  const namesOf = ({ kind, aliases = [] }: ForgeDialect) => [kind, ...aliases];
+  const found = forges.find((dialect) => namesOf(dialect).includes(named.toLowerCase()));
+  if (found) return found;
+  const names = forges.flatMap(namesOf).sort().join(', ');
+  throw new ForgeError('Invalid', `the Secret's key forge is ${named.slice(0, 40)}; must be one of ${names}`);
 }
 
 /** `owner/name` and what is before it, as in the URL; undefined when the URL is that of no forge's repository. */
@@ -96,50 +96,23 @@ function repositoryPath({ pathname }: URL): string | undefined {
   return isPlain ? path : undefined;
 }
 
-/** Finds out which forge serves a repository's address; undefined: none that we know. Throws ForgeError when nobody answers. */
-type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeKind | undefined>;
+/** Finds out which forge serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
+type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeDialect | undefined>;
 
-interface Fingerprint {
-  readonly kind: ForgeKind;
-  /** A page that everybody may ask for. */
-  readonly path: string;
-  readonly fits: (answer: HttpResponse, value: Readonly<Record<string, unknown>>) => boolean;
-}
-
-const KEEP_MS = 3_600_000;
-const MAX_KEPT = 500;
-
-const FINGERPRINTS: readonly Fingerprint[] = [
-  {
-    kind: 'gitea',
-    path: '/version',
-    fits: ({ status }, { version }) => status === 200 && typeof version === 'string',
-  },
-  {
-    kind: 'gitlab',
-    path: '/version',
-    // Without a token it says 401, and its own header says who it is.
-    fits: ({ status, headers }, { version }) =>
-      'x-gitlab-meta' in headers && (status === 401 || (status === 200 && typeof version === 'string')),
-  },
-  {
-    kind: 'github',
-    path: '/meta',
-    fits: ({ status, headers }) => 'x-github-request-id' in headers && (status === 200 || status === 401),
-  },
-];
+const CACHE_MS = 3_600_000;
+const MAX_CACHED = 500;
 
 /** Asks for the version pages of the forges, without credentials; an answer counts for an hour. */
 function createForgeProbe(http: Pick<HttpClient, 'send'>, nowMs: () => number): ForgeProbe {
-  const kept = new Map<string, { readonly kind: ForgeKind | undefined; readonly untilMs: number }>();
+  const cached = new Map<string, { readonly dialect: ForgeDialect | undefined; readonly untilMs: number }>();
   return async (url, path, way) => {
     const key = `${url.origin}/${path}`;
-    const known = kept.get(key);
-    if (known && known.untilMs > nowMs()) return known.kind;
-    const kind = await ask(http, url, path, way);
-    if (kept.size >= MAX_KEPT) kept.clear();
-    kept.set(key, { kind, untilMs: nowMs() + KEEP_MS });
-    return kind;
+    const known = cached.get(key);
+    if (known && known.untilMs > nowMs()) return known.dialect;
+    const dialect = await ask(http, url, path, way);
+    if (cached.size >= MAX_CACHED) cached.clear();
+    cached.set(key, { dialect, untilMs: nowMs() + CACHE_MS });
+    return dialect;
   };
 }
 
@@ -148,23 +121,19 @@ async function ask(
   url: URL,
   path: string,
   way: ForgeNetworkSettings,
-): Promise<ForgeKind | undefined> {
-  for (const sign of FINGERPRINTS) {
-    const { api } = dialects[sign.kind].place(url, path);
-    const request = { url: `${api}${sign.path}`, headers: { accept: 'application/json' } };
-    const answer = await http
+): Promise<ForgeDialect | undefined> {
+  for (const dialect of forges) {
+    const { fingerprint } = dialect;
+    if (!fingerprint) continue;
+    const request = {
+      url: `${dialect.place(url, path).api}${fingerprint.path}`,
+      headers: { accept: 'application/json' },
+    };
+    const { status, headers, body } = await http
       .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
-    if (sign.fits(answer, objectOf(answer.body))) return sign.kind;
+    const json = jsonOf(body);
+    if (fingerprint.fits({ status, headers, json: isRecord(json) ? json : {} })) return dialect;
   }
   return undefined;
-}
-
-function objectOf(bytes: Uint8Array): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
-    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
 }

@@ -1,6 +1,6 @@
-import type { HttpTls } from '../../http/dispatchers.ts';
-import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../../http/types.ts';
-import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterMs } from './errors.ts';
+import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
+import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
+import { singleLine } from './text.ts';
 import type { ForgeCall } from './types.ts';
 
 /** How a forge is reached: as the Source's Git server is. Holds secrets: never log or serialise it. */
@@ -37,7 +37,7 @@ const HINTS: Readonly<Record<ForgeErrorCode, string>> = {
 
 /**
  * Makes one call and returns the answer's JSON (undefined: an empty answer). `what` is what was to be done, for messages.
- * Throws ForgeError, whose message holds the forge's own words without the secrets.
+ * Throws ForgeError, whose message quotes the forge without the secrets.
  */
 export async function sendToForge(
   connection: ForgeConnection,
@@ -50,11 +50,21 @@ export async function sendToForge(
     .send(requestOf(connection, call, auth))
     .catch((error: unknown) => Promise.reject(forgeErrorOf(title, error)));
   const code = codeOfStatus(answer.status, answer.headers);
-  const value = parse(answer.body);
-  if (code === undefined && value !== null) return value;
-  if (code === undefined) throw new ForgeError('Unavailable', `${title}: the answer is not JSON`);
-  const said = line(withoutSecrets(wordsOf(value), auth).replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
-  throw refusal(title, { code, answer, said }, connection.nowMs());
+  const value = jsonOf(answer.body);
+  if (code !== undefined)
+    throw refusal(title, { code, answer, forgeMessage: safeMessageOf(value, auth) }, connection.nowMs());
+  if (value === null) throw new ForgeError('Unavailable', `${title}: the answer is not JSON`);
+  return value;
+}
+
+/** JSON; undefined for an empty body and null for one that is something else. */
+export function jsonOf(bytes: Uint8Array): unknown {
+  if (bytes.length === 0) return undefined;
+  try {
+    return JSON.parse(new TextDecoder().decode(bytes));
+  } catch {
+    return null;
+  }
 }
 
 function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth | undefined): HttpRequest {
@@ -75,88 +85,43 @@ function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth 
   };
 }
 
-/** JSON; undefined for an empty body and null for one that is something else. */
-function parse(bytes: Uint8Array): unknown {
-  if (bytes.length === 0) return undefined;
-  try {
-    return JSON.parse(new TextDecoder().decode(bytes));
-  } catch {
-    return null;
-  }
-}
-
 function refusal(
   title: string,
-  { code, answer, said }: { code: ForgeErrorCode; answer: HttpResponse; said: string },
+  { code, answer, forgeMessage }: { code: ForgeErrorCode; answer: HttpResponse; forgeMessage: string },
   nowMs: number,
 ): ForgeError {
-  const waitMs = code === 'Unavailable' ? retryAfterMs(answer.headers, nowMs) : undefined;
-  const quoted = said ? `, ${said}` : '';
+  const waitMs = code === 'Unavailable' ? retryAfterOf(answer.headers, nowMs) : undefined;
+  const quoted = forgeMessage ? `, ${forgeMessage}` : '';
   return new ForgeError(code, `${title}: HTTP ${answer.status}${quoted}${HINTS[code]}`, {
-    said,
+    forgeMessage,
     ...(waitMs === undefined ? {} : { retryAfterMs: waitMs }),
   });
 }
 
-/** A forge, or a proxy before it, may repeat what it was sent. */
-function withoutSecrets(text: string, auth: HttpAuth | undefined): string {
-  if (!auth) return text;
-  const secret = auth.kind === 'bearer' ? auth.token : auth.password;
-  const sent = auth.kind === 'bearer' ? [] : [Buffer.from(`${auth.username}:${secret}`).toString('base64')];
-  return [secret, ...sent].reduce((rest, one) => rest.replaceAll(one, '***'), text);
+/** The forge's message on one line. A forge, or a proxy before it, may repeat what it was sent: secrets are removed. */
+function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
+  let text = messagesIn(value);
+  if (auth?.kind === 'bearer') text = text.replaceAll(auth.token, '***');
+  else if (auth) {
+    const sent = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+    text = text.replaceAll(auth.password, '***').replaceAll(sent, '***');
+  }
+  return singleLine(text.replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
 }
 
-/** What the forges put into `message`, `error` and `errors`, whatever its shape. */
-function wordsOf(value: unknown, depth = 0): string {
+/** What forges put into `message`, `error` and `errors`, whatever its shape. */
+function messagesIn(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value;
   if (depth > 3 || typeof value !== 'object' || value === null) return '';
   if (Array.isArray(value))
     return value
       .slice(0, 5)
-      .map((one) => wordsOf(one, depth + 1))
+      .map((one) => messagesIn(one, depth + 1))
       .filter(Boolean)
       .join('; ');
   const { message, error, errors } = value as Record<string, unknown>;
   return [message, error, errors]
-    .map((one) => wordsOf(one, depth + 1))
+    .map((one) => messagesIn(one, depth + 1))
     .filter(Boolean)
     .join(': ');
-}
-
-/** Text for forges: their limits, and the prefix that marks a draft. */
-
-/** Longest description of a commit status (GitHub refuses more). */
-export const DESCRIPTION_LIMIT = 140;
-/** Longest title (GitLab, Gitea and Bitbucket: 255). */
-export const TITLE_LIMIT = 255;
-/** Longest body or comment; Bitbucket takes 32 KiB, the others more. */
-const BODY_LIMIT = 30_000;
-
-const CUT = '\n\n(The rest was cut.)\n';
-const DRAFT = /^\s*(?:(?:draft|wip):\s*|\[(?:draft|wip)\]\s*|\(draft\)\s*)/i;
-
-/** One line of at most `limit` characters, with an ellipsis where it was cut. */
-export function line(text: string, limit: number): string {
-  const single = text.replace(/\s+/g, ' ').trim();
-  return single.length <= limit ? single : `${head(single, limit - 1).trimEnd()}…`;
-}
-
-/** Markdown of at most BODY_LIMIT characters that says when it was cut. */
-export function body(text: string): string {
-  return text.length <= BODY_LIMIT ? text : head(text, BODY_LIMIT - CUT.length) + CUT;
-}
-
-/** Whether a title marks a draft. */
-export function isDraftTitle(title: string): boolean {
-  return DRAFT.test(title);
-}
-
-/** The title without the prefix of a draft. */
-export function plainTitle(title: string): string {
-  return title.replace(DRAFT, '');
-}
-
-/** Cuts without leaving half of a surrogate pair. */
-function head(text: string, length: number): string {
-  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
 }

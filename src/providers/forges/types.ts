@@ -1,15 +1,13 @@
-/** What a forge offers, and what one forge's file has to say about its API. */
+/** What a forge offers, and what the file of each forge implements. */
 import type { CommitStatus, NewPullRequest, PullRequest } from '../../api/forge.ts';
-import type { Forge } from '../../contracts/git.ts';
+import type { Forge } from '../../contracts/forge.ts';
 import type { HttpAuth } from '../../http/types.ts';
-
-/** The products Holdfast knows. `github` includes GitHub Enterprise, `gitea` includes Forgejo. */
-export type ForgeKind = 'github' | 'gitlab' | 'gitea' | 'bitbucket';
 
 /** The contract's forge, and what `holdfast check` asks of one besides. Methods throw ForgeError. */
 export interface ForgeClient extends Forge {
-  readonly kind: ForgeKind;
-  /** Whether the credentials may write to the repository; undefined when the forge does not tell. */
+  /** `github`, which includes GitHub Enterprise; `gitea`, which includes Forgejo; and the others of the table by their names. */
+  readonly kind: string;
+  /** Whether the credentials may write to the repository; undefined when the forge does not report it. */
   mayWrite(): Promise<boolean | undefined>;
 }
 
@@ -49,15 +47,30 @@ export interface ForgeCall {
   readonly json?: unknown;
 }
 
-/** A pull request with what only our own code needs. */
+/** A pull request with fields that do not leave this folder. */
 export interface ReadPullRequest extends PullRequest {
-  /** The branch is in another repository: somebody else's, whatever its name. */
+  /** The branch is in another repository, so it is not our branch, whatever its name. */
   readonly fromFork: boolean;
 }
 
-/** One forge's API as data: which request does what, and how an answer is read. Pure; `client.ts` sends. */
+/** An answer to a request without credentials. */
+interface AnonymousAnswer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  /** Its JSON; empty where it is no object. */
+  readonly json: Readonly<Record<string, unknown>>;
+}
+
+/** One forge's API as data: which request does what, and how an answer is read. Pure; `send.ts` sends. */
 export interface ForgeDialect {
-  readonly kind: ForgeKind;
+  /** Its name in the key `forge` of a Secret, and in messages. */
+  readonly kind: string;
+  /** Other names in that key. */
+  readonly aliases?: readonly string[];
+  /** Its public hosts. */
+  readonly hosts: readonly string[];
+  /** How a host is recognized: a page below the API that needs no credentials. Absent: there are only public hosts. */
+  readonly fingerprint?: { readonly path: string; fits(answer: AnonymousAnswer): boolean };
   readonly headers: Readonly<Record<string, string>>;
   /** How drafts are marked: by a field of the request, or by a prefix of the title. */
   readonly draft: 'field' | { readonly prefix: string };

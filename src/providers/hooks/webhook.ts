@@ -4,7 +4,7 @@ import { type Clock, sleep } from '../../api/clock.ts';
 import { webhookTimeoutMs } from '../../api/defaults.ts';
 import { limits } from '../../api/limits.ts';
 import { shorten } from '../../api/text.ts';
-import type { HookCall, HookEvent, Hooks } from '../../contracts/notifications.ts';
+import type { HookCall, Hooks } from '../../contracts/notifications.ts';
 import type { HttpClient } from '../../http/types.ts';
 
 /** What calling needs: the one outbound client, and the time between attempts. */
@@ -27,7 +27,7 @@ export function createHooks(tools: HookTools): Hooks {
   };
 }
 
-/** The call and its retries: waits of 1 s to 30 s, doubling, on what a retry may heal, as Flagger's client does. */
+/** The call and its retries: waits of 1 s to 30 s, doubling, after failures that may be transient, as Flagger's client does. */
 async function attempts(call: HookCall, tools: HookTools, signal: AbortSignal): Promise<Attempt> {
   const retries = Math.min(limits.hookRetries, Math.max(0, Math.floor(call.webhook.retries ?? 0)));
   let waitMs = FIRST_WAIT_MS;
@@ -46,6 +46,7 @@ async function attemptOnce(call: HookCall, { http }: HookTools, signal: AbortSig
   try {
     const { status, body } = await http.send({
       url: webhook.url,
+      tenant: `webhooks ${call.canary.metadata.namespace}`,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify(payloadOf(call)),
@@ -63,7 +64,7 @@ async function attemptOnce(call: HookCall, { http }: HookTools, signal: AbortSig
   }
 }
 
-/** What one attempt came to, and whether another one may come to something else. */
+/** The result of one attempt, and whether another one may have a different result. */
 interface Attempt {
   readonly verdict: HookAnswer['verdict'];
   readonly status?: number;
@@ -74,23 +75,23 @@ interface Attempt {
 const MAX_DETAIL_CHARACTERS = 200;
 /** Only the beginning of a body is looked at, and only to quote it. */
 const QUOTED_BYTES = 1024;
-/** Flagger takes these for yes; 203 and beyond are no. */
+/** Flagger takes statuses up to this one as approval, and 203 and above as refusal. */
 const LAST_GOOD_STATUS = 202;
-/** Answers of a proxy or of a server that is overloaded: the hook itself was not heard. */
+/** Answers of a proxy or of a server that is overloaded: the hook itself did not answer. */
 const NOT_REACHED = new Set([408, 429, 502, 503, 504]);
 
-/** Reads an HTTP answer. Only 200 to 202 is yes; a 4xx or 5xx of the hook itself is no; everything else tells nothing. */
+/** Reads an HTTP answer. Only 200 to 202 approves; a 4xx or 5xx of the hook itself refuses; anything else is no verdict. */
 function readHookAnswer(status: number, body: Uint8Array): Attempt {
   if (status >= 200 && status <= LAST_GOOD_STATUS) {
     return { verdict: 'approved', status, detail: `answered ${status}`, isWorthRetrying: false };
   }
   const isWorthRetrying = status === 429 || (status >= 500 && status !== 501);
   const isClear = status >= 400 && !NOT_REACHED.has(status);
-  const said = isClear ? quote(body) : '';
+  const quoted = isClear ? quote(body) : '';
   return {
     verdict: isClear ? 'refused' : 'unreachable',
     status,
-    detail: shorten(`answered ${status}${said ? `: ${said}` : ''}`, MAX_DETAIL_CHARACTERS),
+    detail: shorten(`answered ${status}${quoted ? `: ${quoted}` : ''}`, MAX_DETAIL_CHARACTERS),
     isWorthRetrying,
   };
 }
@@ -106,7 +107,7 @@ function failedAttempt(error: unknown): Attempt {
   };
 }
 
-/** The first line of an answer, without anything a terminal or a log could stumble over. */
+/** The first line of an answer, without control characters. */
 function quote(body: Uint8Array): string {
   const text = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES));
   const [line = ''] = text.trim().split(/[\r\n]/);
@@ -114,29 +115,27 @@ function quote(body: Uint8Array): string {
 }
 
 /**
- * The body of a call: Flagger's five fields with their meaning (flagger-behaviour 2.14), and beside them type, digest, commit and
- * canaryWeight, which Flagger's receivers pass over. The metadata of an event is the event's own and the user's; the event's wins.
+ * The body of a call: Flagger's five fields with their meaning (flagger-behaviour 2.14), and also type, digest, commit and canaryWeight, which
+ * Flagger's receivers ignore. The metadata of an event is the event's own and the user's; the event's takes precedence.
  */
 function payloadOf({ canary, webhook, type, facts, event }: HookCall): Record<string, unknown> {
-  const metadata = { ...webhook.metadata, ...(event ? eventMetadata(event) : {}) };
+  const eventMetadata = event && {
+    eventMessage: event.message,
+    eventType: event.type,
+    eventReason: event.reason,
+    timestamp: String(event.timeMs),
+  };
+  const metadata = { ...webhook.metadata, ...eventMetadata };
   return {
     name: canary.metadata.name,
     namespace: canary.metadata.namespace ?? '',
     phase: facts.phase,
-    checksum: checksumOf(facts.digest),
+    // The same for the same release, and of no further meaning, as in Flagger.
+    checksum: createHash('sha256').update(facts.digest).digest('hex').slice(0, 16),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
     type,
     digest: facts.digest,
     commit: facts.commit,
     canaryWeight: facts.canaryWeight,
   };
-}
-
-/** Equal for the same release and different for another; of no further meaning, as in Flagger. */
-function checksumOf(digest: string): string {
-  return createHash('sha256').update(digest).digest('hex').slice(0, 16);
-}
-
-function eventMetadata({ type, reason, message, timeMs }: HookEvent): Record<string, string> {
-  return { eventMessage: message, eventType: type, eventReason: reason, timestamp: String(timeMs) };
 }

@@ -15,7 +15,7 @@ const canary: Canary = {
 };
 
 function query(name: 'request-success-rate' | 'request-duration', provider: string, role: MetricRole) {
-  return builtInQuery(name, provider, { subject: metricSubject(canary, role), role, interval: '1m' });
+  return builtInQuery(name, provider, { subject: metricSubject(canary, role), interval: '1m' });
 }
 
 describe('the built-in success rate', () => {
@@ -26,7 +26,7 @@ describe('the built-in success rate', () => {
     };
     const pattern = (role: MetricRole) => {
       const subject = metricSubject(daemon, role);
-      const found = builtInQuery('request-success-rate', 'kubernetes', { subject, role, interval: '1m' });
+      const found = builtInQuery('request-success-rate', 'kubernetes', { subject, interval: '1m' });
       return new RegExp(`^(${/pod_name=~"([^"]+)"/.exec(found?.promql ?? '')?.[1]})$`);
     };
     expect(pattern('canary').test('podinfo-x7k2p')).toBe(true);
@@ -38,7 +38,7 @@ describe('the built-in success rate', () => {
     const targetRef = { apiVersion: 'v1', kind: 'Service' as const, name: 'podinfo' };
     const subject = metricSubject({ ...canary, spec: { ...canary.spec, targetRef } }, 'canary');
     const asked = (provider: string) =>
-      builtInQuery('request-success-rate', provider, { subject, role: 'canary', interval: '1m' })?.promql;
+      builtInQuery('request-success-rate', provider, { subject, interval: '1m' })?.promql;
 
     expect(asked('contour')).toContain('envoy_cluster_name=~"shop_front-canary_');
     expect(asked('gatewayapi:v1')).toBeUndefined();
@@ -48,7 +48,7 @@ describe('the built-in success rate', () => {
     const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' as const, name: 'podinfo' };
     const knative = { ...canary, spec: { ...canary.spec, targetRef } };
     const subject = metricSubject(knative, 'primary', 'podinfo-00007');
-    const found = builtInQuery('request-duration', 'knative', { subject, role: 'primary', interval: '1m' });
+    const found = builtInQuery('request-duration', 'knative', { subject, interval: '1m' });
 
     expect(found?.promql).toContain(
       'envoy_cluster_upstream_rq_time_bucket{envoy_cluster_name=~"shop/podinfo-00007"}',
@@ -108,7 +108,7 @@ describe('where both sides are pods of one workload', () => {
   const pods = { pods: 'podinfo-6d5f-[0-9a-z]+', otherPods: 'podinfo-(77c|84b)-[0-9a-z]+' };
   const asked = (name: 'request-success-rate' | 'request-duration', role: MetricRole = 'canary') => {
     const subject = metricSubject(native, role, 'podinfo', pods);
-    return builtInQuery(name, 'native', { subject, role, interval: '1m' });
+    return builtInQuery(name, 'native', { subject, interval: '1m' });
   };
   const labels = [
     'namespace="shop",pod=~"podinfo-6d5f-[0-9a-z]+"',
@@ -171,7 +171,6 @@ it('lets nothing but DNS names into a query, and dots in them only as dots', () 
   expect(
     builtInQuery('request-duration', 'istio', {
       subject: metricSubject(dotted, 'canary'),
-      role: 'canary',
       interval: '1m',
     })?.promql,
   ).toContain('destination_workload=~"pod\\\\.info"');

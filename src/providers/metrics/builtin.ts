@@ -2,8 +2,9 @@
  * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with two differences: when every request
  * fails there is no series of good ones, which reads as 0 % here and as "no values" there; and pods of DaemonSets are found (3.13).
  */
-import { sharesWorkload } from '../../api/defaults.ts';
-import { literal, type MetricRole, type MetricSubject } from './subject.ts';
+import { istioMetrics, podMetrics, type RequestMetrics } from '../routing/request-metrics.ts';
+import { routerFor } from '../routing/table.ts';
+import type { MetricSubject } from './subject.ts';
 
 /** Names that need neither query nor template. */
 type BuiltInName = 'request-success-rate' | 'request-duration';
@@ -19,74 +20,8 @@ interface BuiltInQuery {
   samples: string;
 }
 
-/** How one data plane counts requests. */
-interface Observer {
-  /** Routing providers it serves. */
-  serves(provider: string): boolean;
-  /** It finds requests by the names of pods, which a target of kind Service does not say. */
-  byPods?: boolean;
-  counter: string;
-  /** Label selector of the failed requests' complement. */
-  good: string;
-  histogram: string;
-  /** From the histogram's unit to milliseconds. */
-  factor: number;
-  selector(subject: MetricSubject, role: MetricRole): string;
-  /** Asked where no series carries the labels of `selector`. */
-  otherwise?(subject: MetricSubject): string;
-}
-
-/** As Flagger's own scrape configuration names pods. */
-const byFlaggersLabels = ({ namespace, pods }: MetricSubject): string =>
-  `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${pods}"`;
-
-const observers: readonly Observer[] = [
-  {
-    serves: (provider) => provider === 'kubernetes' || provider.startsWith('gatewayapi:'),
-    byPods: true,
-    counter: 'http_request_duration_seconds_count',
-    good: 'status!~"5.*"',
-    histogram: 'http_request_duration_seconds_bucket',
-    factor: 1_000,
-    selector: byFlaggersLabels,
-  },
-  {
-    // No router counts for us: the application does, pod by pod, with the labels of today's scrape configurations or Flagger's.
-    serves: sharesWorkload,
-    counter: 'http_request_duration_seconds_count',
-    good: 'status!~"5.*"',
-    histogram: 'http_request_duration_seconds_bucket',
-    factor: 1_000,
-    selector: ({ namespace, pods }) => `namespace="${namespace}",pod=~"${pods}"`,
-    otherwise: byFlaggersLabels,
-  },
-  {
-    serves: (provider) => provider === 'contour',
-    counter: 'envoy_cluster_upstream_rq',
-    good: 'envoy_response_code!~"5.*"',
-    histogram: 'envoy_cluster_upstream_rq_time_bucket',
-    factor: 1,
-    selector: ({ namespace, ownService }) =>
-      `envoy_cluster_name=~"${literal(namespace)}_${literal(ownService)}_[0-9a-zA-Z-]+"`,
-  },
-  {
-    serves: (provider) => provider === 'knative',
-    counter: 'envoy_cluster_upstream_rq',
-    good: 'envoy_response_code!~"5.*"',
-    histogram: 'envoy_cluster_upstream_rq_time_bucket',
-    factor: 1,
-    selector: ({ namespace, route }) => `envoy_cluster_name=~"${literal(namespace)}/${literal(route)}"`,
-  },
-  {
-    serves: (provider) => provider === 'istio',
-    counter: 'istio_requests_total',
-    good: 'response_code!~"5.*"',
-    histogram: 'istio_request_duration_milliseconds_bucket',
-    factor: 1,
-    selector: ({ namespace, target }) =>
-      `reporter="destination",destination_workload_namespace="${namespace}",destination_workload=~"${literal(target)}"`,
-  },
-];
+/** Providers without a router: both sides are pods of one workload, or this version only knows how requests are counted. */
+const withoutRouter: Readonly<Record<string, RequestMetrics>> = { native: podMetrics, istio: istioMetrics };
 
 /** Whether a metric's name is built in. */
 export function isBuiltIn(name: string): name is BuiltInName {
@@ -97,13 +32,15 @@ export function isBuiltIn(name: string): name is BuiltInName {
 export function builtInQuery(
   name: BuiltInName,
   provider: string,
-  { subject, role, interval }: { subject: MetricSubject; role: MetricRole; interval: string },
+  { subject, interval }: { subject: MetricSubject; interval: string },
 ): BuiltInQuery | undefined {
-  const observer = observers.find(({ serves }) => serves(provider));
-  if (!observer || (observer.byPods && subject.kind === 'service')) return undefined;
-  const { counter, good, histogram, factor } = observer;
-  const selectors = [observer.selector(subject, role), observer.otherwise?.(subject) ?? []].flat();
-  const sum = (of: (labels: string) => string): string => anyOf(selectors.map(of));
+  const metrics = routerFor(provider)?.requests ?? withoutRouter[provider];
+  if (!metrics || (metrics.byPods && subject.kind === 'service')) return undefined;
+  const { counter, good, histogram, factor } = metrics;
+  const selectors = [metrics.selector(subject), metrics.otherwise?.(subject) ?? []].flat();
+  /** The first of the selectors that finds any series. */
+  const sum = (of: (labels: string) => string): string =>
+    selectors.length === 1 ? selectors.map(of).join() : `(${selectors.map(of).join(' or ')})`;
   const samples = sum((labels) => `sum(increase(${counter}{${labels}}[${interval}]))`);
   if (name === 'request-duration') {
     const buckets = sum((labels) => `sum(rate(${histogram}{${labels}}[${interval}])) by (le)`);
@@ -112,9 +49,4 @@ export function builtInQuery(
   const all = sum((labels) => `sum(rate(${counter}{${labels}}[${interval}]))`);
   const passed = sum((labels) => `sum(rate(${counter}{${labels},${good}}[${interval}]))`);
   return { promql: `(${passed} or vector(0)) / ${all} * 100`, factor: 1, whole: false, samples };
-}
-
-/** The first of these that has any series. */
-function anyOf(expressions: readonly string[]): string {
-  return expressions.length === 1 ? expressions.join() : `(${expressions.join(' or ')})`;
 }

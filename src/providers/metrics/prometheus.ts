@@ -3,8 +3,14 @@ import * as z from 'zod';
 import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { shorten } from '../../api/text.ts';
-import type { HttpAuth, HttpResponse } from '../../http/types.ts';
-import type { MetricHttp, MetricProvider, MetricRequest } from './provider.ts';
+import type { HttpAuth } from '../../http/types.ts';
+import {
+  askProvider,
+  failedReading,
+  type MetricHttp,
+  type MetricProvider,
+  type MetricRequest,
+} from './provider.ts';
 
 /** Clocks of two machines may differ by this much before an answer counts as stale. */
 const clockSkewMs = 30_000;
@@ -26,44 +32,35 @@ type Answer = z.infer<typeof answerSchema>;
 export const prometheus: MetricProvider = { type: 'prometheus', query };
 
 async function query(request: MetricRequest, http: MetricHttp): Promise<MetricReading> {
-  if (request.query.length > limits.queryCharacters)
-    return failure(
-      `the query has ${request.query.length} characters; at most ${limits.queryCharacters} are sent`,
-    );
+  const { length } = request.query;
+  if (length > limits.queryCharacters)
+    return failedReading(`the query has ${length} characters; at most ${limits.queryCharacters} are sent`);
   try {
-    const answer = readAnswer(await ask(request, http));
-    return 'kind' in answer ? answer : readingOf(answer, request);
+    const { status, json } = await askProvider(request, http, {
+      url: queryUrl(request),
+      auth: credentials(request.secret),
+    });
+    if (status < 200 || status > 299) {
+      const { data } = errorSchema.safeParse(json);
+      const detail = data ? `: ${shorten(`${data.errorType ?? 'error'}: ${data.error}`, messageLimit)}` : '';
+      return failedReading(`HTTP ${status}${detail}`);
+    }
+    const envelope = envelopeSchema.safeParse(json);
+    if (envelope.success) return readingOf(envelope.data.data, request);
+    return failedReading(
+      json === undefined ? 'the answer is not JSON' : 'the answer is not a Prometheus query result',
+    );
   } catch (error) {
-    return failure(error instanceof Error ? error.message : 'the request failed');
+    return failedReading(error instanceof Error ? error.message : 'the request failed');
   }
 }
 
-function ask(request: MetricRequest, http: MetricHttp): Promise<HttpResponse> {
-  const auth = credentials(request.secret);
-  return http.send({
-    url: queryUrl(request.address, request.query),
-    headers: {
-      accept: 'application/json',
-      ...Object.fromEntries(
-        Object.entries(request.headers).map(([name, values]) => [name, values.join(', ')]),
-      ),
-    },
-    ...(auth ? { auth } : {}),
-    ...(request.insecureSkipVerify ? { tls: { insecureSkipVerify: true } } : {}),
-    limits: {
-      totalTimeoutMs: request.timeoutMs,
-      idleTimeoutMs: request.timeoutMs,
-      maxBytes: limits.httpResponseBytes,
-    },
-  });
-}
-
 /** The instant query's URL; white space in a query has no meaning and is collapsed, as Flagger does. */
-function queryUrl(address: string, promql: string): string {
+function queryUrl({ address, query }: MetricRequest): string {
   const base = URL.canParse(address) ? new URL(address) : undefined;
   if (!base) throw new Error('the provider address is not a URL; it must be http(s)://host[:port][/path]');
   base.pathname = `${base.pathname.replace(/\/+$/, '')}/api/v1/query`;
-  base.search = new URLSearchParams({ query: promql.replace(/\s+/g, ' ').trim() }).toString();
+  base.search = new URLSearchParams({ query: query.replace(/\s+/g, ' ').trim() }).toString();
   base.hash = '';
   return base.toString();
 }
@@ -77,37 +74,17 @@ function credentials(secret: MetricRequest['secret']): HttpAuth | undefined {
   throw new Error('the Secret of the provider needs the key token, or the keys username and password');
 }
 
-function readAnswer({ status, body }: HttpResponse): Answer | MetricReading {
-  const json = parse(body);
-  if (status < 200 || status > 299) {
-    const { data } = errorSchema.safeParse(json);
-    return failure(
-      `HTTP ${status}${data ? `: ${shorten(`${data.errorType ?? 'error'}: ${data.error}`, messageLimit)}` : ''}`,
-    );
-  }
-  const envelope = envelopeSchema.safeParse(json);
-  if (envelope.success) return envelope.data.data;
-  return failure(
-    json === undefined ? 'the answer is not JSON' : 'the answer is not a Prometheus query result',
-  );
-}
-
-function parse(body: Uint8Array): unknown {
-  try {
-    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body));
-  } catch {
-    return undefined;
-  }
-}
-
 /** One series, one finite and fresh number: anything else is not knowing (S29). */
 function readingOf(answer: Answer, { nowMs, windowMs }: MetricRequest): MetricReading {
-  const samples = samplesOf(answer);
-  if (!samples) return failure(`the query returns a ${answer.resultType}; it must return one number`);
+  if (answer.resultType === 'matrix' || answer.resultType === 'string')
+    return failedReading(`the query returns a ${answer.resultType}; it must return one number`);
+  const samples = answer.resultType === 'scalar' ? [answer.result] : answer.result.map(({ value }) => value);
   const [first, ...others] = samples;
   if (!first) return { kind: 'noData', detail: 'the query returns no series' };
   if (others.length > 0)
-    return failure(`the query returns ${samples.length} series; aggregate them to one, as with sum(...)`);
+    return failedReading(
+      `the query returns ${samples.length} series; aggregate them to one, as with sum(...)`,
+    );
   const [seconds, text] = first;
   const ageMs = nowMs - seconds * 1_000;
   if (Math.abs(ageMs) > windowMs + clockSkewMs)
@@ -119,13 +96,4 @@ function readingOf(answer: Answer, { nowMs, windowMs }: MetricRequest): MetricRe
   return Number.isFinite(value)
     ? { kind: 'value', value }
     : { kind: 'noData', detail: `the value is ${shorten(text, messageLimit)}` };
-}
-
-function samplesOf(answer: Answer): Array<z.infer<typeof sample>> | undefined {
-  if (answer.resultType === 'scalar') return [answer.result];
-  return answer.resultType === 'vector' ? answer.result.map(({ value }) => value) : undefined;
-}
-
-function failure(detail: string): MetricReading & { kind: 'error' } {
-  return { kind: 'error', detail };
 }

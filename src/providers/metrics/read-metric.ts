@@ -59,13 +59,12 @@ export function templateOf(
 }
 
 /**
- * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; whatever keeps the value away is `noData`
+ * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; where there is no value, the answer is `noData`
  * or `error` with its reason (S29). Success rates are percent, durations milliseconds.
  */
 export async function readMetric(source: MetricSource, http: MetricHttp): Promise<MetricReading> {
   try {
-    const question = questionOf(source);
-    return await answerTo(question, source, http);
+    return await answerTo(questionOf(source), source.metric, http);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { kind: 'error', detail: error.message };
@@ -73,11 +72,10 @@ export async function readMetric(source: MetricSource, http: MetricHttp): Promis
 }
 
 async function answerTo(
-  question: Question,
-  { metric }: MetricSource,
+  { provider, endpoint, query, samples, fromProvider }: Question,
+  metric: CanaryMetric,
   http: MetricHttp,
 ): Promise<MetricReading> {
-  const { provider, endpoint, query, samples } = question;
   const request = { ...endpoint, windowMs: metricWindowMs(metric) };
   const wanted = metric.minSamples ?? 0;
   if (wanted > 0) {
@@ -91,7 +89,7 @@ async function answerTo(
       };
   }
   const reading = await provider.query({ ...request, query }, http);
-  return reading.kind === 'value' ? { kind: 'value', value: question.fromProvider(reading.value) } : reading;
+  return reading.kind === 'value' ? { kind: 'value', value: fromProvider(reading.value) } : reading;
 }
 
 /** Throws TemplateError for everything the Canary's author has to repair. */
@@ -101,7 +99,10 @@ function questionOf(source: MetricSource): Question {
   const subject = metricSubject(canary, role, workload, pods);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
-    const found = builtInQuery(metric.name, provider, { subject, role, interval: promDuration(interval) });
+    // Only the leading number and unit: the CRD leaves the rest open.
+    const duration = /^[0-9]{1,9}(m|s)/.exec(interval)?.[0];
+    if (!duration) throw new TemplateError('interval must be a duration such as 30s or 1m');
+    const found = builtInQuery(metric.name, provider, { subject, interval: duration });
     if (!found)
       throw new TemplateError(
         `${metric.name} is not known for provider ${provider}${subject.kind === 'service' ? ' and a Service as target' : ''}; use a MetricTemplate with a query for it`,
@@ -167,11 +168,4 @@ function templateEndpoint(
     nowMs,
   };
   return { provider, endpoint };
-}
-
-/** A Canary's interval where PromQL expects a duration: only its leading number and unit, since the CRD leaves the rest open. */
-function promDuration(interval: string): string {
-  const found = /^[0-9]{1,9}(m|s)/.exec(interval)?.[0];
-  if (!found) throw new TemplateError('interval must be a duration such as 30s or 1m');
-  return found;
 }

@@ -1,6 +1,7 @@
 /** Whose metrics are asked: names that queries are about. */
 import type { Canary } from '../../api/canary/canary.ts';
 import { apexName, sharesWorkload } from '../../api/defaults.ts';
+import { literal } from '../routing/request-metrics.ts';
 import { TemplateError } from './template-parser.ts';
 
 /** The canary workload during analysis, the primary after promotion. */
@@ -34,7 +35,7 @@ export interface SubjectPods {
 
 const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const podSuffix = '[0-9a-zA-Z]+';
-/** What stands for names of pods is made here, of names of the cluster's objects. */
+/** Patterns of pod names are built from names of the cluster's objects only. */
 const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
 
 /**
@@ -66,28 +67,19 @@ export function metricSubject(
   };
   if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
     Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
-  // Both sides are pods of the one workload (ADR 21), and no Service is ours.
+  // Both sides are pods of the one workload (ADR 21), and no Service is generated.
   if (sharesWorkload(canary.spec.provider)) {
     const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
     Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
   }
-  refuseUnsafe(subject);
-  return subject;
-}
-
-function refuseUnsafe(subject: MetricSubject): void {
   for (const [field, value] of Object.entries(subject))
     if (!(field.toLowerCase().endsWith('pods') ? podPattern : dnsName).test(value))
       throw new TemplateError(`${field} is not a DNS name and cannot be used in a query`);
+  return subject;
 }
 
 /** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */
 function podsOf(workload: string, kind: string): string {
   const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
   return `${literal(workload)}-${suffix}`;
-}
-
-/** A DNS name as a regular expression inside a PromQL string. */
-export function literal(name: string): string {
-  return name.replaceAll('.', '\\\\.');
 }

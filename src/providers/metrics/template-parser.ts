@@ -68,16 +68,16 @@ class Reader {
     if (first.kind === 'name' && unsupported.has(first.text))
       throw this.#error(first.offset, `${first.text} is not supported in queries`);
     if (first.kind === 'variable' && (second?.text === ':=' || second?.text === '=')) {
-      const pipe = this.#pipe(new Words(tokens.slice(2), offset), 0);
+      const pipe = this.#pipe(new Tokens(tokens.slice(2), offset), 0);
       return { kind: 'assign', name: first.text, declares: second.text === ':=', pipe, offset };
     }
-    return { kind: 'output', pipe: this.#pipe(new Words(tokens, offset), 0), offset };
+    return { kind: 'output', pipe: this.#pipe(new Tokens(tokens, offset), 0), offset };
   }
 
   #if({ tokens, offset }: Piece & { kind: 'action' }, depth: number): Node {
     if (depth >= deepest) throw this.#error(offset, `blocks are nested deeper than ${deepest}`);
     const branches: Array<{ condition: Pipe | undefined; body: Node[] }> = [];
-    let condition: Pipe | undefined = this.#pipe(new Words(tokens.slice(1), offset), 0);
+    let condition: Pipe | undefined = this.#pipe(new Tokens(tokens.slice(1), offset), 0);
     for (;;) {
       branches.push({ condition, body: this.body(depth + 1) });
       const closing = this.#peek();
@@ -88,24 +88,25 @@ class Reader {
       if (condition === undefined) throw this.#error(closing.offset, 'this if has more than one else');
       if (following && following.text !== 'if')
         throw this.#error(following.offset, `"${following.text}" cannot follow else`);
-      condition = following ? this.#pipe(new Words(rest, closing.offset), 0) : undefined;
+      condition = following ? this.#pipe(new Tokens(rest, closing.offset), 0) : undefined;
     }
   }
 
-  #pipe(words: Words, depth: number): Pipe {
+  #pipe(tokens: Tokens, depth: number): Pipe {
     const pipe: Pipe = [[]];
-    for (let token = words.take(); token && token.text !== ')'; token = words.take()) {
+    for (let token = tokens.take(); token && token.text !== ')'; token = tokens.take()) {
       if (token.kind === 'sign' && token.text === '|') pipe.push([]);
-      else pipe.at(-1)?.push(this.#operand(token, words, depth));
+      else pipe.at(-1)?.push(this.#operand(token, tokens, depth));
     }
-    if (depth > 0 && words.last !== ')') throw this.#error(words.offset, 'a closing parenthesis is missing');
-    if (depth === 0 && words.last === ')')
-      throw this.#error(words.offset, 'a closing parenthesis has no opening one');
-    if (pipe.some((command) => command.length === 0)) throw this.#error(words.offset, 'a value is missing');
+    if (depth > 0 && tokens.last !== ')')
+      throw this.#error(tokens.offset, 'a closing parenthesis is missing');
+    if (depth === 0 && tokens.last === ')')
+      throw this.#error(tokens.offset, 'a closing parenthesis has no opening one');
+    if (pipe.some((command) => command.length === 0)) throw this.#error(tokens.offset, 'a value is missing');
     return pipe;
   }
 
-  #operand(token: Token, words: Words, depth: number): Operand {
+  #operand(token: Token, tokens: Tokens, depth: number): Operand {
     const { kind, text, offset } = token;
     if (kind === 'string') return { kind: 'literal', value: text, offset };
     if (kind === 'number') return { kind: 'literal', value: Number(text), offset };
@@ -113,10 +114,15 @@ class Reader {
       return { kind: 'literal', value: text === 'true', offset };
     if (kind === 'sign' && text === '(') {
       if (depth >= deepest) throw this.#error(offset, `parentheses are nested deeper than ${deepest}`);
-      return { kind: 'pipe', pipe: this.#pipe(words, depth + 1), offset };
+      return { kind: 'pipe', pipe: this.#pipe(tokens, depth + 1), offset };
     }
     if (kind === 'name' || (kind === 'variable' && text !== '$'))
-      return { kind: kind === 'name' ? 'call' : 'variable', name: text, fields: words.fields(token), offset };
+      return {
+        kind: kind === 'name' ? 'call' : 'variable',
+        name: text,
+        fields: tokens.fields(token),
+        offset,
+      };
     throw this.#error(offset, `"${text}" is not supported here`);
   }
 
@@ -129,11 +135,11 @@ class Reader {
   }
 }
 
-/** The words of one action, read one after the other. */
-class Words {
+/** The tokens of one action, read one after the other. */
+class Tokens {
   readonly #tokens: readonly Token[];
   #next = 0;
-  /** Text of a parenthesis that was read last, empty for any other word. */
+  /** Text of a parenthesis that was read last, empty for any other token. */
   last = '';
   offset: number;
 
@@ -174,10 +180,10 @@ function isBlockEnd(piece: Piece): boolean {
 
 // Cuts a Go template into text and actions, and actions into tokens. Trim markers are applied here.
 
-/** One word of an action. */
+/** One token of an action. */
 interface Token {
   kind: 'name' | 'variable' | 'field' | 'string' | 'number' | 'sign';
-  /** The word; of a string, its value. */
+  /** Its text; of a string, the value. */
   text: string;
   /** Offset in the template. */
   offset: number;
@@ -186,7 +192,7 @@ interface Token {
 /** A stretch of a template. */
 type Piece = { kind: 'text'; text: string } | { kind: 'action'; tokens: Token[]; offset: number };
 
-const wordPattern =
+const tokenPattern =
   /(?<space>\s+)|(?<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)|(?<variable>\$\w*)|(?<field>\.[A-Za-z_]\w*)|(?<name>[A-Za-z_]\w*)|(?<number>-?\d+(?:\.\d+)?)|(?<sign>:=|[=|(),])/y;
 const kinds = ['string', 'variable', 'field', 'name', 'number', 'sign'] as const;
 /** An action whose text may hold `}}` only inside a string or a comment. */
@@ -225,8 +231,8 @@ function tokens(template: string, body: string, offset: number): Token[] {
   const found: Token[] = [];
   let position = 0;
   while (position < body.length) {
-    wordPattern.lastIndex = position;
-    const match = wordPattern.exec(body);
+    tokenPattern.lastIndex = position;
+    const match = tokenPattern.exec(body);
     if (!match?.groups)
       throw errorAt(template, offset + position, `"${body[position]}" is not expected here`);
     const kind = kinds.find((candidate) => match.groups?.[candidate] !== undefined);

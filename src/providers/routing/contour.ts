@@ -12,6 +12,7 @@ import {
   hasOnlyForeignBackends,
   withForeignBackends,
 } from './foreign-backends.ts';
+import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
@@ -25,11 +26,29 @@ import {
 
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
+const ignored: readonly string[] = [
+  'spec.analysis.mirror',
+  'spec.service.hosts',
+  'spec.service.headers',
+  'spec.service.rewrite',
+  'spec.service.mirror',
+  'spec.service.corsPolicy',
+  'spec.service.gatewayRefs',
+  'spec.service.backendTimeout',
+];
+
 /** The router of provider `contour`. */
 export const contour: RoutingProvider = {
   name: 'contour',
   kinds: [httpProxy],
+  resources: ['httpproxies.projectcontour.io'],
+  requests: {
+    ...envoyMetrics,
+    selector: ({ namespace, ownService }) =>
+      `envoy_cluster_name=~"${literal(namespace)}_${literal(ownService)}_[0-9a-zA-Z-]+"`,
+  },
   apexFollowsTraffic: false,
+  ignores: () => ignored,
   check,
   objects: (context, target, live) => [proxy(context, target, findRoute(context, httpProxy, live))],
   read,
@@ -38,23 +57,6 @@ export const contour: RoutingProvider = {
 
 /** Where an HTTPProxy names its backends. */
 const httpProxyBackends: BackendFields = { rules: 'routes', backends: 'services', unweighted: 0 };
-
-function check(canary: Canary): RouteProblem[] {
-  const problems = conditionProblems(canary);
-  if (canary.spec.analysis?.mirror)
-    problems.push({
-      severity: 'warning',
-      path: 'spec.analysis.mirror',
-      message: 'has no effect with provider contour',
-    });
-  if (canary.spec.analysis?.sessionAffinity)
-    problems.push({
-      severity: 'warning',
-      path: 'spec.analysis.sessionAffinity',
-      message: 'has no effect with provider contour',
-    });
-  return problems;
-}
 
 function proxy(
   context: RouteContext,
@@ -72,9 +74,9 @@ function proxy(
   return withForeignBackends(context, { wanted, live }, target, httpProxyBackends);
 }
 
-/** A/B: one route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
+/** By the path prefix of the first match. A/B: one route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
 function routes(context: RouteContext, target: RouteTarget): object[] {
-  const prefix = routePrefix(context.canary);
+  const prefix = context.canary.spec.service?.match?.[0]?.uri?.prefix || '/';
   if (!target.matched || !isAbTest(context)) return [route(context, [{ prefix }], target)];
   const matches = context.canary.spec.analysis?.match ?? [];
   return [
@@ -90,16 +92,18 @@ function route(
   conditions: object[],
   { primaryWeight, canaryWeight }: Weights,
 ): object {
-  const { service } = context.canary.spec;
-  const { timeout, retries } = service ?? {};
+  const { metadata, spec } = context.canary;
+  const { timeout, retries, port } = spec.service ?? {};
+  // The header tells Linkerd, where it is the mesh behind Contour, which Service was meant.
+  const backend = (name: string, weight: number) => {
+    const value = `${name}.${metadata.namespace ?? 'default'}.svc.cluster.local:${port}`;
+    return { name, port, weight, requestHeadersPolicy: { set: [{ name: 'l5d-dst-override', value }] } };
+  };
   return {
     conditions,
     ...(timeout ? { timeoutPolicy: { response: timeout, idle: '5m' } } : {}),
     ...(retries ? { retryPolicy: retryPolicy(retries) } : {}),
-    services: [
-      backend(context, context.names.primary, primaryWeight),
-      backend(context, context.names.canary, canaryWeight),
-    ],
+    services: [backend(context.names.primary, primaryWeight), backend(context.names.canary, canaryWeight)],
   };
 }
 
@@ -114,13 +118,6 @@ function retryPolicy(retries: {
     ...(perTryTimeout ? { perTryTimeout } : {}),
     ...(retryOn ? { retryOn: retryOn.split(',').map((cause) => cause.trim()) } : {}),
   };
-}
-
-/** The header tells Linkerd, where it is the mesh behind Contour, which Service was meant. */
-function backend({ canary }: RouteContext, name: string, weight: number): object {
-  const port = canary.spec.service?.port;
-  const value = `${name}.${canary.metadata.namespace ?? 'default'}.svc.cluster.local:${port}`;
-  return { name, port, weight, requestHeadersPolicy: { set: [{ name: 'l5d-dst-override', value }] } };
 }
 
 interface HttpProxy extends KubernetesObject {
@@ -186,42 +183,34 @@ function refusal({ metadata, status }: HttpProxy): string | undefined {
 
 type Condition = Record<string, unknown>;
 
-/** The path prefix of the route: that of the first match, or `/`. */
-function routePrefix(canary: Canary): string {
-  return canary.spec.service?.match?.[0]?.uri?.prefix || '/';
-}
-
 /**
  * Conditions of one A/B match, all of which must hold. Contour compares headers with exact, contains and regex: a prefix or suffix becomes
  * `contains`, as in Flagger.
  */
-function abConditions(prefix: string, match: AnalysisMatch): Condition[] {
+function abConditions(prefix: string, { headers = {}, queryParams = {} }: AnalysisMatch): Condition[] {
+  const byName = ([a]: [string, unknown], [b]: [string, unknown]) => (a < b ? -1 : 1);
+  const comparison = ({ exact, regex }: HeaderMatch, otherwise: Condition): Condition => {
+    if (exact) return { exact };
+    return regex ? { regex } : otherwise;
+  };
   return [
     { prefix },
-    ...sorted(match.headers).map(([name, value]) => ({ header: { name, ...headerComparison(value) } })),
-    ...sorted(match.queryParams).map(([name, value]) => ({
-      queryParameter: { name, ...parameterComparison(value) },
-    })),
+    ...Object.entries(headers)
+      .sort(byName)
+      .map(([name, value]) => {
+        const contains = value.prefix ?? value.suffix;
+        return { header: { name, ...comparison(value, { contains }) } };
+      }),
+    ...Object.entries(queryParams)
+      .sort(byName)
+      .map(([name, value]) => ({
+        queryParameter: { name, ...comparison(value, { prefix: value.prefix }) },
+      })),
   ];
 }
 
-function headerComparison({ exact, regex, prefix, suffix }: HeaderMatch): Condition {
-  if (exact) return { exact };
-  if (regex) return { regex };
-  return { contains: prefix ?? suffix };
-}
-
-function parameterComparison({ exact, regex, prefix }: HeaderMatch): Condition {
-  if (exact) return { exact };
-  return regex ? { regex } : { prefix };
-}
-
-function sorted<T>(entries: Readonly<Record<string, T>> | undefined): Array<[string, T]> {
-  return Object.entries(entries ?? {}).sort(([a], [b]) => (a < b ? -1 : 1));
-}
-
 /** What HTTPProxy cannot express, by field. */
-function conditionProblems({ spec }: Canary): RouteProblem[] {
+function check({ spec }: Canary): RouteProblem[] {
   const problems: RouteProblem[] = [];
   const report = (severity: RouteProblem['severity'], path: string, message: string): void => {
     problems.push({ severity, path, message });
@@ -250,5 +239,8 @@ function conditionProblems({ spec }: Canary): RouteProblem[] {
           'is compared with "contains": Contour has no prefix or suffix',
         );
   });
+  for (const field of ['mirror', 'sessionAffinity'] as const)
+    if (spec.analysis?.[field])
+      report('warning', `spec.analysis.${field}`, 'has no effect with provider contour');
   return problems;
 }

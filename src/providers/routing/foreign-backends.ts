@@ -1,6 +1,6 @@
 /**
- * Backends of somebody else in a Canary's route: in one that was there before, and in one that Git puts in its place. Proxies are told of a
- * route and of the clusters that it names by separate ways, so that a backend is named with weight 0 before it gets requests, and still is
+ * Backends of others in a Canary's route: in one that existed before, and in one that Git puts in its place. Proxies are configured with a
+ * route and with the clusters that it names separately, so a backend is named with weight 0 before it gets requests, and still is
  * after it had its last.
  */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -28,7 +28,7 @@ interface Backend {
 type Rule = Readonly<Record<string, unknown>>;
 
 /**
- * The wanted routing object with the backends of others as the target says. Where they keep the requests, their rules stay, and both sides are
+ * The wanted routing object with the backends of others as the target asks. Where they get the requests, their rules stay, and both sides are
  * named in them; where not, they are named in the wanted rules. Both with weight 0.
  */
 export function withForeignBackends(
@@ -43,7 +43,7 @@ export function withForeignBackends(
   return { ...wanted, spec: joined(holder, backendsOf(wanted, fields), fields) };
 }
 
-/** Where the requests go, as the live object says it; undefined when it names none but the two sides. */
+/** Where the live object sends the requests; undefined when it names only the two sides. */
 export function foreignTraffic(
   context: RouteContext,
   live: KubernetesObject,
@@ -68,7 +68,7 @@ export function hasOnlyForeignBackends(
   return all.length > 0 && all.every(({ name }) => !isOwn(context, name));
 }
 
-/** What is read where the requests go by backends of others: by those of the successor they reach the target. */
+/** The reading where the requests go to backends of others: those of the successor lead to the target. */
 export function foreignReading(
   context: RouteContext,
   title: string,
@@ -90,22 +90,17 @@ function joined(object: KubernetesObject, more: readonly Backend[], fields: Back
   const present = new Set(listed(rules[first], fields).map(keyOf));
   const added = more.filter((backend) => !present.has(keyOf(backend)));
   if (first < 0 || added.length === 0) return spec;
-  const widened = (rule: Rule): Rule => {
-    return {
-      ...rule,
-      [fields.backends]: [
-        ...weighted(listed(rule, fields), fields),
-        ...added.map((backend) => ({ ...backend, weight: 0 })),
-      ],
-    };
+  const backends = listed(rules[first], fields);
+  // Without any weight each gets the same share, which has to be written beside one that gets none.
+  const isWeighted = fields.unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
+  const widened = {
+    ...rules[first],
+    [fields.backends]: [
+      ...backends.map((backend) => (isWeighted ? backend : { ...backend, weight: 1 })),
+      ...added.map((backend) => ({ ...backend, weight: 0 })),
+    ],
   };
-  return { ...spec, [fields.rules]: rules.map((rule, index) => (index === first ? widened(rule) : rule)) };
-}
-
-/** Without any weight each gets the same share, which has to be said beside one that gets none. */
-function weighted(backends: readonly Backend[], { unweighted }: BackendFields): Backend[] {
-  const isWeighted = unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
-  return backends.map((backend) => (isWeighted ? backend : { ...backend, weight: 1 }));
+  return { ...spec, [fields.rules]: rules.with(first, widened) };
 }
 
 function foreign(context: RouteContext, object: KubernetesObject, fields: BackendFields): Backend[] {

@@ -9,25 +9,27 @@ import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute } from './gateway-read.ts';
-import {
-  assertWeights,
-  findRoute,
-  isAbTest,
-  type RouteReading,
-  type RoutingProvider,
-  routeMetadata,
-} from './router.ts';
+import { applicationMetrics } from './request-metrics.ts';
+import { assertWeights, findRoute, isAbTest, type RoutingProvider, routeMetadata } from './router.ts';
 
 const httpRoute = { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute' };
 
 /** The router of provider `gatewayapi:v1`. */
 export const gatewayApi: RoutingProvider = {
   name: 'gatewayapi:v1',
+  variants: 'gatewayapi:v1:',
   kinds: [httpRoute],
+  resources: ['httproutes.gateway.networking.k8s.io'],
+  requests: applicationMetrics,
+  // Requests are mirrored while there are iterations at weight 0.
+  ignores: ({ spec }) => (spec.analysis?.iterations ? [] : ['spec.analysis.mirror']),
   apexFollowsTraffic: false,
   check,
   objects: (context, target, live) => [route(context, target, findRoute(context, httpRoute, live))],
-  read,
+  read(context, live) {
+    const found = findRoute(context, httpRoute, live);
+    return found && readHttpRoute(found as HttpRoute, context);
+  },
   isSucceededBy: (context, object) => hasOnlyForeignBackends(context, object, httpRouteBackends),
 };
 
@@ -134,11 +136,6 @@ function reference({ canary }: RouteContext, name: string): object {
   return { group: '', kind: 'Service', name, port: canary.spec.service?.port };
 }
 
-function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
-  const found = findRoute(context, httpRoute, live);
-  return found && readHttpRoute(found as HttpRoute, context);
-}
-
 // Filters of an HTTPRoute rule in Flagger's order: headers, rewrite, mirrors, CORS (flagger-behaviour.md 3.2).
 
 type Filter = Record<string, unknown> & { type: string };
@@ -163,17 +160,15 @@ function routeFilters(service: CanaryService | undefined): Filter[] {
 }
 
 function headerModifier({ add, set, remove }: HeaderOperations): Record<string, unknown> {
+  const list = (headers: Readonly<Record<string, string>>) =>
+    Object.entries(headers)
+      .map(([name, value]) => ({ name, value }))
+      .sort((a, b) => (a.name < b.name ? -1 : 1));
   return {
-    ...(add ? { add: headerList(add) } : {}),
-    ...(set ? { set: headerList(set) } : {}),
+    ...(add ? { add: list(add) } : {}),
+    ...(set ? { set: list(set) } : {}),
     ...(remove?.length ? { remove } : {}),
   };
-}
-
-function headerList(headers: Readonly<Record<string, string>>): Array<{ name: string; value: string }> {
-  return Object.entries(headers)
-    .map(([name, value]) => ({ name, value }))
-    .sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 function urlRewrite({
@@ -181,16 +176,11 @@ function urlRewrite({
   uri,
   type,
 }: NonNullable<CanaryService['rewrite']>): Record<string, unknown> {
-  return {
-    ...(authority ? { hostname: authority } : {}),
-    ...(uri ? { path: pathModifier(uri, type) } : {}),
-  };
-}
-
-function pathModifier(uri: string, type: string | undefined): Record<string, string> {
-  return type === 'ReplacePrefixMatch'
-    ? { type: 'ReplacePrefixMatch', replacePrefixMatch: uri }
-    : { type: 'ReplaceFullPath', replaceFullPath: uri };
+  const path =
+    type === 'ReplacePrefixMatch'
+      ? { type: 'ReplacePrefixMatch', replacePrefixMatch: uri }
+      : { type: 'ReplaceFullPath', replaceFullPath: uri };
+  return { ...(authority ? { hostname: authority } : {}), ...(uri ? { path } : {}) };
 }
 
 function cors(policy: CorsPolicy): Record<string, unknown> {

@@ -12,7 +12,7 @@ export interface RouteMatch {
   queryParams?: Array<{ type: string; name: string; value: string }>;
 }
 
-/** What a request has to look like, in Flagger's words; both kinds of match have this shape. */
+/** Conditions on a request as Flagger names them; both kinds of match have this shape. */
 interface Conditions {
   uri?: StringMatch | undefined;
   method?: StringMatch | undefined;

@@ -73,7 +73,7 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
 /**
  * Why some parent has not taken the route's current generation, undefined when all have. `named` are those that it ought to have.
  *
- * Programmed of a Gateway is not asked for: it counts the generations of the Gateway, and says nothing about a route.
+ * The Gateway's condition Programmed does not count: it is about the Gateway's generation, not about a route.
  */
 function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
   const { name, namespace } = route.metadata;
@@ -84,7 +84,7 @@ function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefi
   return parents.map((parent) => parentRefusal(route, parent)).find((reason) => reason !== undefined);
 }
 
-/** Where several controllers answer for one parent, each has to agree: who serves the requests is not known here. */
+/** Where several controllers answer for one parent, all have to accept: which one serves the requests is not known here. */
 function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): string | undefined {
   const { name, namespace, generation = 0 } = metadata;
   const title = titleOf(parent, namespace);
@@ -99,7 +99,7 @@ function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): stri
   return undefined;
 }
 
-/** An answer about an older generation says nothing of this one, whatever it says. ResolvedRefs counts where it is told: Flagger does not ask for it. */
+/** An answer about an older generation does not count. ResolvedRefs counts where it is reported: Flagger does not check it. */
 function answerRefusal(
   conditions: readonly RouteCondition[],
   route: string,

@@ -3,6 +3,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
+import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
@@ -13,20 +14,43 @@ import {
 } from './router.ts';
 
 const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' };
+/** A Knative Service has no generated route in front of it. */
+const ignored: readonly string[] = [
+  'spec.analysis.mirror',
+  'spec.service.hosts',
+  'spec.service.gatewayRefs',
+  'spec.service.timeout',
+  'spec.service.backendTimeout',
+  'spec.service.retries',
+  'spec.service.match',
+  'spec.service.headers',
+  'spec.service.rewrite',
+  'spec.service.mirror',
+  'spec.service.corsPolicy',
+  'spec.service.apex',
+  'spec.service.primary',
+  'spec.service.canary',
+];
 const primaryRevisionAnnotation = 'flagger.app/primary-revision';
 
 /** The router of provider `knative`. */
 export const knative: RoutingProvider = {
   name: 'knative',
   kinds: [service],
+  resources: [],
+  requests: {
+    ...envoyMetrics,
+    selector: ({ namespace, route }) => `envoy_cluster_name=~"${literal(namespace)}/${literal(route)}"`,
+  },
   apexFollowsTraffic: false,
   isTarget: true,
+  ignores: () => ignored,
   check,
   objects,
   read,
 };
 
-/** Where requests cannot be told apart, an A/B test would send all of them to the canary. */
+/** Requests cannot be distinguished, so an A/B test would send all of them to the canary. */
 function check({ spec }: Canary): RouteProblem[] {
   const { match, mirror, sessionAffinity } = spec.analysis ?? {};
   const path = 'spec.analysis';
@@ -83,22 +107,19 @@ function objects(
   return [{ ...service, metadata: { name, ...(namespace ? { namespace } : {}) }, spec: { traffic } }];
 }
 
-/** Read from the status: what Knative has done, not what it was asked. */
+/** Read from the status: what Knative has done, not what was asked for. */
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
   const found = findRoute(context, service, live);
   const primary = found?.metadata.annotations?.[primaryRevisionAnnotation];
   if (!found || primary === undefined) return undefined;
   const { status } = found as KnativeService;
-  const ofPrimary = (entry: TrafficEntry) => entry.latestRevision !== true && entry.revisionName === primary;
-  const shares = (status?.traffic ?? []).map((entry) => ({
-    isPrimary: ofPrimary(entry),
-    percent: entry.percent ?? 0,
-  }));
-  const sum = (isPrimary: boolean): number =>
-    shares
-      .filter((share) => share.isPrimary === isPrimary)
-      .reduce((total, { percent }) => total + percent, 0);
-  const split = percentOf(sum(true), sum(false));
+  const shareOf = (isWanted: (entry: TrafficEntry) => boolean): number =>
+    (status?.traffic ?? []).filter(isWanted).reduce((total, { percent = 0 }) => total + percent, 0);
+  const isPrimary = (entry: TrafficEntry) => entry.latestRevision !== true && entry.revisionName === primary;
+  const split = percentOf(
+    shareOf(isPrimary),
+    shareOf((entry) => !isPrimary(entry)),
+  );
   if (!split)
     return unreadable(`Knative Service ${found.metadata.name}: its status does not report traffic yet`);
   const problem = refusal(found);

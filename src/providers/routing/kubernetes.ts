@@ -3,6 +3,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
+import { applicationMetrics } from './request-metrics.ts';
 import { assertWeights, findRoute, type RouteReading, type RoutingProvider, unreadable } from './router.ts';
 
 const service = { apiVersion: 'v1', kind: 'Service' };
@@ -11,7 +12,10 @@ const service = { apiVersion: 'v1', kind: 'Service' };
 export const kubernetes: RoutingProvider = {
   name: 'kubernetes',
   kinds: [service],
+  resources: [],
+  requests: applicationMetrics,
   apexFollowsTraffic: true,
+  ignores: () => ['spec.analysis.mirror'],
   check,
   objects,
   read,
@@ -20,24 +24,13 @@ export const kubernetes: RoutingProvider = {
 /** As Flagger: A/B conditions are left out, and steps become iterations (flagger-behaviour.md 2.2 step 27). */
 function check({ spec }: Canary): RouteProblem[] {
   const problems: RouteProblem[] = [];
-  if (spec.analysis?.match?.length)
-    problems.push({
-      severity: 'warning',
-      path: 'spec.analysis.match',
-      message: 'is ignored: provider kubernetes cannot route by request',
-    });
-  if (spec.analysis?.sessionAffinity)
-    problems.push({
-      severity: 'warning',
-      path: 'spec.analysis.sessionAffinity',
-      message: 'has no effect with provider kubernetes',
-    });
+  const warn = (field: string, message: string): void => {
+    problems.push({ severity: 'warning', path: `spec.analysis.${field}`, message });
+  };
+  if (spec.analysis?.match?.length) warn('match', 'is ignored: provider kubernetes cannot route by request');
+  if (spec.analysis?.sessionAffinity) warn('sessionAffinity', 'has no effect with provider kubernetes');
   if (!spec.analysis?.iterations && !spec.skipAnalysis)
-    problems.push({
-      severity: 'warning',
-      path: 'spec.analysis.iterations',
-      message: 'defaults to 10: provider kubernetes cannot split traffic by weight',
-    });
+    warn('iterations', 'defaults to 10: provider kubernetes cannot split traffic by weight');
   return problems;
 }
 

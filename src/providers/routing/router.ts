@@ -9,15 +9,23 @@ import {
 } from '../../api/metadata.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
 import type { RouteContext, RouteKind, Router } from '../../contracts/routing.ts';
+import type { RequestMetrics } from './request-metrics.ts';
 
 /** Traffic as read back; `matched`: unmatched requests stay with the primary whatever the weights are (A/B). */
 export interface RouteReading extends RouteView {
   matched: boolean;
 }
 
-/** The contract's router, with its name in the table and with what tests read back. */
+/** One line of the table: the contract's router, and everything else in which providers differ. */
 export interface RoutingProvider extends Router {
+  /** As `spec.provider` names it. */
   readonly name: string;
+  /** Other names of it begin like this, as in Flagger (flagger-behaviour.md 3). */
+  readonly variants?: string;
+  /** Resources that only this provider writes, as `kubectl` names them: `httproutes.gateway.networking.k8s.io`. */
+  readonly resources: readonly string[];
+  /** How requests are counted, for the built-in metrics. */
+  readonly requests: RequestMetrics;
   read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined;
 }
 
@@ -69,7 +77,7 @@ export function assertWeights({ primaryWeight, canaryWeight }: RouteTarget): voi
     throw new RangeError(`weights ${primaryWeight}/${canaryWeight} are not integers that add up to 100`);
 }
 
-/** Weights as found, brought to percent: 1/1 reads as 50/50. Undefined when they say nothing: missing, negative or both 0. */
+/** Weights as found, in percent: 1/1 reads as 50/50. Undefined when they are missing, negative or both 0. */
 export function percentOf(
   primary: number | undefined,
   canary: number | undefined,
@@ -81,7 +89,7 @@ export function percentOf(
   return { primaryWeight: 100 - canaryWeight, canaryWeight };
 }
 
-/** A route that exists but whose traffic cannot be told; nothing may be decided on its weights. */
+/** A route that exists but whose weights cannot be read; nothing may be decided on them. */
 export function unreadable(problem: string): RouteReading {
   return { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: false, problem };
 }

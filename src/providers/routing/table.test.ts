@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { routerFor } from './table.ts';
+import { supportedProviders as inApi, unsupportedFields } from '../../api/unsupported-fields.ts';
+import { aCanary } from './fixtures.test-support.ts';
+import { routerFor, supportedProviders } from './table.ts';
 
 describe('the table of providers', () => {
   it.each([
@@ -15,5 +17,42 @@ describe('the table of providers', () => {
     ['', undefined],
   ])('gives %s the router %s', (provider, name) => {
     expect(routerFor(provider)?.name).toBe(name);
+  });
+});
+
+describe('every routing provider', () => {
+  it('is one that a Canary may name, beside native, which has no routes', () => {
+    expect([...supportedProviders(), 'native'].sort()).toEqual([...inApi].sort());
+  });
+
+  const ignoredBy = (provider: string, spec: Parameters<typeof aCanary>[0]) => {
+    const canary = aCanary({ provider: provider as 'contour', ...spec });
+    return unsupportedFields(canary, routerFor(provider)?.ignores(canary));
+  };
+
+  it('names the fields that it does not act on', () => {
+    const service = {
+      port: 80,
+      hosts: ['shop.example.com'],
+      gatewayRefs: [{ name: 'public' }],
+      timeout: '5s',
+    };
+    expect(ignoredBy('gatewayapi:v1', { service })).toEqual([]);
+    expect(ignoredBy('contour', { service })).toEqual(['spec.service.hosts', 'spec.service.gatewayRefs']);
+    expect(ignoredBy('knative', { service })).toEqual([
+      'spec.service.hosts',
+      'spec.service.gatewayRefs',
+      'spec.service.timeout',
+    ]);
+  });
+
+  it('names a mirror unless the provider and the strategy mirror requests', () => {
+    const base = { interval: '10s', threshold: 2, mirror: true };
+    expect(ignoredBy('gatewayapi:v1', { analysis: { ...base, iterations: 5 } })).toEqual([]);
+    for (const provider of ['kubernetes', 'contour', 'knative', 'native'])
+      expect(ignoredBy(provider, { analysis: { ...base, iterations: 5 } })).toContain('spec.analysis.mirror');
+    expect(ignoredBy('gatewayapi:v1', { analysis: { ...base, stepWeight: 10 } })).toEqual([
+      'spec.analysis.mirror',
+    ]);
   });
 });

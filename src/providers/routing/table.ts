@@ -5,31 +5,14 @@ import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
 import type { RoutingProvider } from './router.ts';
 
-/** How a provider's name is compared with the Canary's, which is Flagger's way (flagger-behaviour.md 3). */
-interface Entry {
-  name: string;
-  match: 'exact' | 'prefix';
-  /** Undefined: known, but this version does not route with it. */
-  router: RoutingProvider | undefined;
-}
-
-/** In this order: `gatewayapi:v1beta1` begins with `gatewayapi:v1` too. */
-const providers: readonly Entry[] = [
-  { name: 'kubernetes', match: 'exact', router: kubernetes },
-  { name: 'contour', match: 'exact', router: contour },
-  { name: 'knative', match: 'exact', router: knative },
-  { name: 'gatewayapi:v1beta1', match: 'prefix', router: undefined },
-  { name: 'gatewayapi:v1', match: 'prefix', router: gatewayApi },
-];
-
-/** Every router once, for watches and for tests that hold for all of them. */
-export const routers: readonly RoutingProvider[] = providers.flatMap(({ router }) => router ?? []);
+/** Every routing provider of this version. */
+export const routers: readonly RoutingProvider[] = [kubernetes, gatewayApi, contour, knative];
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */
 export function routerFor(provider: string): RoutingProvider | undefined {
-  return providers.find(({ name, match }) =>
-    match === 'exact' ? provider === name : provider.startsWith(name),
-  )?.router;
+  return routers.find(
+    ({ name, variants }) => provider === name || (variants && provider.startsWith(variants)),
+  );
 }
 
 /** Providers that route to workloads; the other ones belong to a kind of target that its Canary names with its provider. */

@@ -1,31 +1,22 @@
-/** What a Source keeps applied, read as the controller reads it: from Git, with what its Canaries live by from their records. */
-import { randomBytes } from 'node:crypto';
+/** What a Source keeps applied, read as the controller reads it: from Git, and for its Canaries from their records. */
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { systemClock } from '../../api/clock.ts';
-import { sourceTimeoutMs } from '../../api/defaults.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type NamespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import type { Source } from '../../api/source/source.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
-import { createApplied } from '../../engine/applied.ts';
-import { createClaims } from '../../engine/apply-set.ts';
-import { createHeads } from '../../engine/canary/context/heads.ts';
-import { createRecords } from '../../engine/records/records.ts';
 import { readInForce } from '../../engine/sync/apply/in-force.ts';
 import type { Snapshot, SourceParts, SourceState } from '../../engine/sync/context/context.ts';
-import { createPresence } from '../../engine/sync/context/presence.ts';
 import { secretsOf } from '../../engine/sync/poll/source-object.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { createDriftMemory } from '../../engine/sync/scope/drift.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { canaryKey } from '../../release/candidates.ts';
-import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { createRenderCache } from '../../render/render.ts';
 import type { FileProblem, RenderedObject } from '../../render/rendered-object.ts';
@@ -33,13 +24,12 @@ import { createClusterPort } from '../../server/cluster.ts';
 import type { Connection } from '../../server/connection.ts';
 import { createGitAccess, createRepositories } from '../../server/git.ts';
 import { rememberFileSources } from '../../server/source-files.ts';
+import { sourceParts } from '../read-only-parts.ts';
 
-/** Which Source, and how Git is asked. */
-export interface SourceQuery {
-  readonly namespace: string;
-  readonly name: string;
+/** How Git is asked, and what renders. */
+export interface SourceReading {
   readonly http: HttpClient;
-  /** Where kustomize and helm are, as far as it was said. */
+  /** Paths of kustomize and helm, where flags or the environment name them. */
   readonly programs: ProgramPaths;
 }
 
@@ -54,35 +44,30 @@ export interface EffectiveSet {
 }
 
 /**
- * Reads the commit that the controller saw last into a folder that is deleted again. Throws InputError, ApiError and Git's errors, all of
- * which say what to do.
+ * Reads the commit that the controller saw last into a folder that is deleted again; head, where it has seen none. The Source need not be in
+ * the cluster. Throws InputError, ApiError and Git's errors, all of which say what to do.
  */
-export async function readEffectiveSet(connection: Connection, query: SourceQuery): Promise<EffectiveSet> {
-  return readSetOf(connection, await sourceOf(connection, query), query);
-}
-
-/** The same of a Source that need not be in the cluster: head, where it has seen none. */
-export async function readSetOf(
+export async function readEffectiveSet(
   connection: Connection,
   source: Source,
-  query: Pick<SourceQuery, 'http' | 'programs'>,
+  query: SourceReading,
 ): Promise<EffectiveSet> {
   const namespace = source.metadata.namespace ?? '';
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-diff-'));
   try {
     const repository = openRepository(connection, source, { folder, http: query.http });
     const builders = findBuilders(query.programs, workFolderIn(folder));
-    return await readWith(
-      await partsOf({ client: connection.client, namespace }, builders),
-      source,
-      repository,
-    );
+    return await readWith(await sourceParts(connection, namespace, builders), source, repository);
   } finally {
     await rm(folder, { recursive: true, force: true, maxRetries: 3 });
   }
 }
 
-async function sourceOf({ client }: Connection, { namespace, name }: SourceQuery): Promise<Source> {
+/** A Source of the cluster that applies objects. Throws InputError and ApiError. */
+export async function readSource(
+  { client }: Connection,
+  { namespace, name }: NamespacedName,
+): Promise<Source> {
   const reference = { apiVersion: apiVersionOf('Source'), kind: 'Source', namespace, name };
   const object = await client.get(reference);
   if (!object)
@@ -103,9 +88,13 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
     ...{ key: '', repository, rendered: createRenderCache() },
     ...{ left: new WeakMap(), drift: createDriftMemory(), previous: new Map(), dirty: false },
   };
-  const seen = commitSeen(source);
+  const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
+  // The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23).
+  const waits = conditions?.some(({ reason }) => reason === 'HistoryRewritten');
+  const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
+  const subject = (head?.commit === seen && head?.subject) || '';
   const commit = seen
-    ? { commit: seen, subject: commitSubject(source, seen), author: '', time: '' }
+    ? { commit: seen, subject, author: '', time: '' }
     : (await repository.poll(signal)).head;
   const snapshot = await readSnapshot(parts, source, state, { commit, signal });
   const digests = digestsSeen(parts.canaries(), snapshot);
@@ -113,18 +102,8 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   return { source, commit, objects: effective.rest, all: snapshot.all, problems: snapshot.problems };
 }
 
-/** The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23). */
-function commitSeen({ status }: Source): string | undefined {
-  const waits = status?.conditions?.some(({ reason }) => reason === 'HistoryRewritten');
-  return waits ? status?.appliedCommit : (status?.head?.commit ?? status?.appliedCommit);
-}
-
-function commitSubject({ status }: Source, commit: string): string {
-  return status?.head?.commit === commit ? (status.head.subject ?? '') : '';
-}
-
 /**
- * Head's digests as the statuses of the Canaries tell them, since Secrets are part of a digest by a key of the cluster. A release under way
+ * Head's digests from the statuses of the Canaries, since Secrets are part of a digest by a key of the cluster. A release under way
  * of another commit counts as one that head has left: where head holds the same release, its config is the same, too.
  */
 function digestsSeen(
@@ -153,54 +132,13 @@ function openRepository(
   source: Source,
   { folder, http }: { folder: string; http: HttpClient },
 ): Repository {
-  const nobodys = { env: {}, fileSources: rememberFileSources([]) };
+  const noCredentials = { env: {}, fileSources: rememberFileSources([]) };
   const { open } = createRepositories({
     ...{ client: http, clock: systemClock, dataDir: folder },
-    access: createGitAccess({ client: http, clock: systemClock, ...nobodys }),
+    access: createGitAccess({ client: http, clock: systemClock, ...noCredentials }),
     identity: { name: 'holdfast', email: 'holdfast@localhost' },
   });
   // What is read is the commit that the controller took, which looked at its signature; who compares need not read the signers.
   const { verify: _, ...spec } = source.spec;
   return open({ ...source, spec }, secretsOf({ cluster: createClusterPort(client) }, source));
-}
-
-/** As the controller's, without a way to write. */
-async function partsOf({ client, namespace }: Access, builders: Builders): Promise<SourceParts> {
-  const nothing = () => undefined;
-  const cluster = createClusterPort(client);
-  const items = await canariesOf({ client, namespace });
-  return {
-    clock: systemClock,
-    log: { debug: nothing, info: nothing, warn: nothing, error: nothing },
-    cluster,
-    openWatch: () => {
-      throw new Error('nothing is watched here');
-    },
-    events: { emit: nothing },
-    heads: createHeads(),
-    ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
-    presence: createPresence({ cluster, clock: systemClock }),
-    ...{ builders, builds: createBuildCache() },
-    clusterName: '',
-    records: createRecords(cluster, undefined),
-    // No digest is compared that a Secret is part of.
-    secretKey: randomBytes(32),
-    canaries: () => items,
-    wakeCanary: nothing,
-  };
-}
-
-interface Access {
-  readonly client: Connection['client'];
-  readonly namespace: string;
-}
-
-/** Who may read one namespace alone is told by the Canaries of that one. */
-async function canariesOf({ client, namespace }: Access): Promise<readonly KubernetesObject[]> {
-  const list = (where: { namespace?: string }) => client.list(apiVersionOf('Canary'), 'Canary', where);
-  const { items } = await list({}).catch((error: unknown) => {
-    if (isApiError(error, 'forbidden')) return list({ namespace });
-    throw error;
-  });
-  return items;
 }

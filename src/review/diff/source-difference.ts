@@ -1,22 +1,20 @@
-import { type KubernetesObject, referenceOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { type DryApplied, dryApply } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { refuseNotAllowed } from '../../engine/sync/scope/permissions.ts';
-import type { FieldDifference } from '../../health/workload-view.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
 import { createDryCluster } from '../../server/cluster.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { managerOfChange } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
-import { mostCharacters, mostFields, type ObjectDifference } from './canary-difference.ts';
 import type { EffectiveSet } from './effective-set.ts';
+import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
 
-/** An object of a Source beside the cluster's. `refused`: it would not be applied, and `message` says why. */
+/** An object of a Source compared with the cluster's. `refused`: it would not be applied, and `message` says why. */
 export interface SourceObjectDifference extends Omit<ObjectDifference, 'state'> {
   readonly namespace?: string;
   readonly state: ObjectDifference['state'] | 'refused';
@@ -79,7 +77,7 @@ async function compareObject(
   }
 }
 
-/** What would be found when it is applied, and is no fault of this look at it. */
+/** Whether applying the object would fail in the same way; other errors concern this request only. */
 export function isObjectRefusal(error: unknown): error is Error {
   return error instanceof EngineError || isApiError(error, 'invalid') || isApiError(error, 'unknownKind');
 }
@@ -94,21 +92,17 @@ export function compareApplied(
   // What apply would take away is in none of the fields that it wants.
   const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);
   if (changed.length + removed.length === 0) return { state: 'same', fields: [] };
-  const culprit = managerOfChange(live, declaredPart(wanted), manager);
+  const changedBy = managerOfChange(live, declaredPart(wanted), manager);
   const isSecret = live.kind === 'Secret';
-  const words = { isSecret, mostCharacters };
+  const shown = { isSecret, mostCharacters };
   const fields = [
-    ...describeDifferences(changed.slice(0, mostFields), words),
-    ...describeDifferences(removed.slice(0, mostFields - Math.min(mostFields, changed.length)), words).map(
-      asRemoved,
+    ...describeDifferences(changed.slice(0, mostFields), shown),
+    // Compared the other way round: what is there is not wanted.
+    ...describeDifferences(removed.slice(0, mostFields - Math.min(mostFields, changed.length)), shown).map(
+      ({ path, expected }) => ({ path, expected: '(absent)', actual: expected }),
     ),
   ];
-  return { state: 'differs', fields, ...(culprit === undefined ? {} : { changedBy: culprit }) };
-}
-
-/** Compared the other way round: what is there is not wanted. */
-function asRemoved({ path, expected }: FieldDifference): FieldDifference {
-  return { path, expected: '(absent)', actual: expected };
+  return { state: 'differs', fields, ...(changedBy === undefined ? {} : { changedBy }) };
 }
 
 /** Everything that Git may say of an object. */

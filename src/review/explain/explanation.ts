@@ -1,22 +1,22 @@
 import type { OnFailure } from '../../api/canary/analysis.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import type { PostPromotionStatus } from '../../api/canary/status.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { causes } from '../../health/causes.ts';
 import { finding } from '../../health/check-results.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { diagnose } from '../../health/diagnosis.ts';
 import { compare } from '../../health/expectation.ts';
+import { expectedState } from '../../rollout/checks.ts';
 import {
   canaryState,
   decidePromotion,
   decideVerification,
-  expectedState,
   type FailureDecision,
   sharedCause,
 } from '../../rollout/post-promotion.ts';
-import { revertTarget } from '../../rollout/records.ts';
-import { lastKnownGood, type Run, runOf } from '../../rollout/run.ts';
+import { lastKnownGood, revertTarget } from '../../rollout/records.ts';
+import { type Run, runOf } from '../../rollout/run.ts';
 import type { World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
 import { type Forecast, forecast } from './forecast.ts';
@@ -30,7 +30,7 @@ export interface Explanation {
   readonly state: string;
   /** The release that must be on the primary, by digest and commit. */
   readonly release: ExpectedRelease;
-  /** What must be true of the primary beside what is. */
+  /** What must be true of the primary, and what is. */
   readonly primary: readonly Comparison[];
   /** Present while a release is on the primary and differs, or its checks fail. */
   readonly judgement?: Judgement;
@@ -41,6 +41,7 @@ export interface Explanation {
 export function explain(world: World, assumed: readonly string[]): Explanation {
   const { status, canary } = world;
   const release = expectedRelease(world);
+  const { digest = '', commit = '', subject = '' } = release ?? {};
   const plan = planOf(canary, world.options);
   const primary = compare(world.primary, expectedState(world, plan, release?.digest));
   const judgement = judge(world, primary);
@@ -49,15 +50,11 @@ export function explain(world: World, assumed: readonly string[]): Explanation {
     assumed,
     phase: status.phase ?? '',
     state: status.postPromotion?.state ?? '',
-    release: release ? named(release) : { digest: '', commit: '', subject: '' },
+    release: { digest, commit, subject },
     primary,
     ...(judgement ? { judgement } : {}),
     forecast: forecast(world),
   };
-}
-
-function named({ digest, commit, subject }: ExpectedRelease): ExpectedRelease {
-  return { digest, commit, subject };
 }
 
 /** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
@@ -81,8 +78,12 @@ function judge(world: World, primary: readonly Comparison[]): Judgement | undefi
   if (!run || run.revert || !postPromotion) return undefined;
   if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
     return ofDifferences(world, run, postPromotion);
-  const findings = failedChecks(world, postPromotion);
-  return findings.length > 0 ? ofChecks(world, run, findings) : undefined;
+  const { state, reason, failedChecks = 0 } = postPromotion;
+  // Older results in the status are those of the analysis.
+  const isAboutChecks =
+    state === 'Verifying' ? failedChecks > 0 : reason === 'SharedCause' || reason === 'ChecksFailed';
+  const failed = (world.status.checks ?? []).filter(({ verdict }) => isAboutChecks && verdict === 'fail');
+  return failed.length > 0 ? ofChecks(world, run, failed.map(finding)) : undefined;
 }
 
 /** The primary is not what it must be: the cause, by its pods. */
@@ -91,9 +92,9 @@ function ofDifferences(world: World, run: Run, postPromotion: PostPromotionStatu
   const { onFailure } = plan.postPromotion;
   const diagnosis = diagnose(world.primary, world.target);
   const canary = canaryState(world, run.digest, plan.canaryReadyPercent, diagnosis);
-  const decision = hasAllTraffic(postPromotion)
-    ? decideVerification(onFailure)
-    : decidePromotion(onFailure, canary);
+  const { state, reason } = postPromotion;
+  const hasAllTraffic = state === 'Verifying' || reason === 'SharedCause';
+  const decision = hasAllTraffic ? decideVerification(onFailure) : decidePromotion(onFailure, canary);
   const { title, endedBy, fix } = causes[diagnosis.cause];
   return { ...diagnosis, title, endedBy, fix, onFailure, ...whereTo(world, run, decision) };
 }
@@ -114,20 +115,8 @@ function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgemen
   };
 }
 
-/** Where there is nothing to go back to, it is held (phases/failure.ts). */
+/** Where there is nothing to go back to, it is held. */
 function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
   if (decision.action === 'hold' || revertTarget(lastKnownGood(world), run)) return decision;
   return { action: 'hold', why: `${decision.why}; but there is no last-known-good release to go back to` };
-}
-
-function hasAllTraffic({ state, reason }: PostPromotionStatus): boolean {
-  return state === 'Verifying' || reason === 'SharedCause';
-}
-
-/** What the last check after promotion found; older results in the status are those of the analysis. */
-function failedChecks({ status }: World, { state, reason, failedChecks = 0 }: PostPromotionStatus): string[] {
-  const isAbout =
-    state === 'Verifying' ? failedChecks > 0 : reason === 'SharedCause' || reason === 'ChecksFailed';
-  if (!isAbout) return [];
-  return (status.checks ?? []).filter(({ verdict }) => verdict === 'fail').map(finding);
 }

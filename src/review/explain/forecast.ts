@@ -1,8 +1,7 @@
 import { sharesWorkload } from '../../api/defaults.ts';
-import type { RouteTarget } from '../../api/observed.ts';
-import { describeAction } from '../../engine/canary/perform/action-words.ts';
+import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/action.ts';
-import { nextSequence } from '../../rollout/run.ts';
+import { nextSequence } from '../../rollout/records.ts';
 import { step } from '../../rollout/step.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -20,7 +19,7 @@ export interface Moment {
 /** How the forecast ends. */
 export interface Forecast {
   readonly moments: readonly Moment[];
-  /** Why nothing is said about the time after the last moment. */
+  /** Why the forecast ends after the last moment. */
   readonly end: string;
 }
 
@@ -28,16 +27,18 @@ const mostSteps = 40;
 const mostMoments = 8;
 
 /**
- * Plays the real decisions forward on a world that does not change but for our own traffic, records and rejections: what pods do after a
- * write, and what metrics say, nobody can foretell. Pure.
+ * Runs the rollout's decisions on a world in which only routes, records and rejections change: what pods do after a write, and what metrics
+ * say, cannot be predicted. Pure.
  */
 export function forecast(world: World): Forecast {
   const moments: Moment[] = [];
   let now = world;
   for (let count = 0; count < mostSteps && moments.length < mostMoments; count += 1) {
-    const decision = withoutKept(step(now), now);
+    const decision = withChangesOnly(step(now), now);
     const moment = momentOf(decision, now.nowMs);
-    if (isNews(moments.at(-1), moment)) moments.push(moment);
+    const last = moments.at(-1);
+    const isNew = last?.phase !== moment.phase || last.state !== moment.state;
+    if (isNew || moment.actions.length > 0) moments.push(moment);
     const end = endOf(decision, now);
     if (end !== undefined) return { moments, end };
     now = worldAfter(decision, now);
@@ -45,18 +46,16 @@ export function forecast(world: World): Forecast {
   return { moments, end: 'and so on' };
 }
 
-/** Without what only keeps things as they are, and costs no request where they are: Services are taken to be there. */
-function withoutKept(decision: Decision, { route }: World): Decision {
-  const isKept = (action: Action) =>
-    action.type === 'EnsureServices' || (action.type === 'SetTraffic' && leavesRoute(action.route, route));
-  return { ...decision, actions: decision.actions.filter((action) => !isKept(action)) };
-}
-
-function leavesRoute(to: RouteTarget, now: World['route']): boolean {
-  return now !== undefined && routeParts.every((part) => to[part] === now[part]);
-}
-
 const routeParts = ['primaryWeight', 'canaryWeight', 'mirrored', 'matched'] as const;
+
+/** Without actions that keep things as they are, and cost no request where they are: Services are taken to be there. */
+function withChangesOnly(decision: Decision, { route }: World): Decision {
+  const changes = (action: Action) =>
+    action.type === 'SetTraffic'
+      ? route === undefined || routeParts.some((part) => action.route[part] !== route[part])
+      : action.type !== 'EnsureServices';
+  return { ...decision, actions: decision.actions.filter(changes) };
+}
 
 function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   return {
@@ -68,7 +67,7 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   };
 }
 
-/** Why nothing can be said about the time after this decision; undefined when something can. */
+/** Why the forecast ends after this decision; undefined where it goes on. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
   if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
   if (actions.some(({ type }) => !foreseeable.has(type)))
@@ -78,7 +77,7 @@ function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): s
 }
 
 /**
- * The world once a decision was carried out, as far as that can be told beforehand. A change is looked at again at once, as the controller
+ * The world once a decision was carried out, as far as it can be predicted. A change is reconciled again at once, as the controller
  * does; else time passes. Pure.
  */
 export function worldAfter({ status, actions, wakeAfterMs }: Decision, now: World): World {
@@ -89,11 +88,6 @@ export function worldAfter({ status, actions, wakeAfterMs }: Decision, now: Worl
 
 function hasChanged(status: Decision['status'], now: World): boolean {
   return JSON.stringify(status) !== JSON.stringify(now.status);
-}
-
-function isNews(before: Moment | undefined, { phase, state, actions }: Moment): boolean {
-  if (!before || actions.length > 0) return true;
-  return before.phase !== phase || before.state !== state;
 }
 
 /** Writes whose effect on the world is known beforehand. */

@@ -9,12 +9,18 @@ import type { World } from '../../rollout/world.ts';
 
 /** The world as it would be. A cause without a release under way is that of one whose primary was just written. */
 export function applyHypothesis(world: World, hypothesis: Hypothesis): World {
-  const withPolicy = hypothesis.onFailure ? policy(world, hypothesis.onFailure) : world;
-  if (hypothesis.checks || hypothesis.others !== undefined)
-    return failingChecks(isPastPromotion(withPolicy) ? withPolicy : promoted(withPolicy), hypothesis);
-  if (!hypothesis.cause && !hypothesis.canary) return withPolicy;
-  const past = isPastPromotion(withPolicy) ? withPolicy : promoted(withPolicy);
-  return failing(past, hypothesis);
+  const { onFailure, cause, checks, others } = hypothesis;
+  const { canary } = world;
+  const postPromotion = { ...canary.spec.postPromotion, onFailure };
+  const asked = onFailure
+    ? { ...world, canary: { ...canary, spec: { ...canary.spec, postPromotion } } }
+    : world;
+  const isAboutChecks = checks !== undefined || others !== undefined;
+  if (!isAboutChecks && !cause && !hypothesis.canary) return asked;
+  const isPastPromotion =
+    runOf(asked.status) !== undefined && asked.status.postPromotion?.state !== undefined;
+  const past = isPastPromotion ? asked : promoted(asked);
+  return isAboutChecks ? failingChecks(past, hypothesis) : failing(past, hypothesis);
 }
 
 /** All traffic is on a primary that is well, and the last check after promotion failed; others fail as well. */
@@ -36,16 +42,6 @@ function failingChecks(world: World, { others = 0 }: Hypothesis): World {
     primary: healthy(primary, Math.max(1, primary.desiredReplicas)),
     peers: { ...world.peers, failingNow: Math.max(world.peers.failingNow, others) },
   };
-}
-
-function policy(world: World, onFailure: OnFailure): World {
-  const { canary } = world;
-  const postPromotion = { ...canary.spec.postPromotion, onFailure };
-  return { ...world, canary: { ...canary, spec: { ...canary.spec, postPromotion } } };
-}
-
-function isPastPromotion({ status }: World): boolean {
-  return runOf(status) !== undefined && status.postPromotion?.state !== undefined;
 }
 
 const imagined = 'v1:what-if';
@@ -157,7 +153,8 @@ function parseOne(text: string): Hypothesis {
     case 'checks':
       return { checks: oneOf(['fail'] as const, value, text) };
     case 'others':
-      return { others: countOf(value, text) };
+      if (/^[0-9]{1,4}$/.test(value)) return { others: Number(value) };
+      throw new InputError(`--what-if ${text}: must be a number of Canaries`);
     default:
       throw new InputError(
         `--what-if ${text}: must be onFailure=..., cause=..., canary=..., checks=fail or others=..., for example --what-if cause=CrashLoop`,
@@ -169,11 +166,6 @@ function oneOf<T extends string>(values: readonly T[], value: string, text: stri
   const found = values.find((candidate) => candidate.toLowerCase() === value.toLowerCase());
   if (found) return found;
   throw new InputError(`--what-if ${text}: must be one of ${values.join(', ')}`);
-}
-
-function countOf(value: string, text: string): number {
-  if (/^[0-9]{1,4}$/.test(value)) return Number(value);
-  throw new InputError(`--what-if ${text}: must be a number of Canaries`);
 }
 
 /** A fault as each cause shows it, to ask what would be done about it. */

@@ -11,7 +11,7 @@ import { commitWords, compareWithBase, type PromotedState } from './promoted-sta
 import type { Removal } from './removals.ts';
 import type { CanaryPlanned, Revertible } from './report.ts';
 
-/** One side's word on a Canary: its plan with the release that was built of it. */
+/** A Canary on one side: its plan with the release that was built of it. */
 export interface CanarySide {
   readonly plan: CanaryPlan;
   readonly release: Release | undefined;
@@ -45,22 +45,22 @@ export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   const { key, before, after } = input;
   if (!after) return { canary: key, change: 'removed', summary: removalWords(input.removal) };
   const standing = standingFor(input);
-  const told = { canary: key, ...(standing ? { standing } : {}) };
+  const common = { canary: key, ...(standing ? { standing } : {}) };
   const { plan, release, problem } = after;
-  if (plan.state === 'missing') return { ...told, change: 'missing', summary: plan.message };
-  if (plan.state === 'frozen') return { ...told, change: 'frozen', summary: plan.message };
+  if (plan.state === 'missing') return { ...common, change: 'missing', summary: plan.message };
+  if (plan.state === 'frozen') return { ...common, change: 'frozen', summary: plan.message };
   if (!release) {
     const why = problem ?? 'the Canary is in none of the files';
-    return { ...told, change: 'frozen', summary: `the current release stays until this is fixed: ${why}` };
+    return { ...common, change: 'frozen', summary: `the current release stays until this is fixed: ${why}` };
   }
   const change = changeOf(input, release);
   if (change === undefined)
     return standing?.deviation === undefined
       ? undefined
-      : { ...told, change: 'none', summary: 'it does not change' };
+      : { ...common, change: 'none', summary: 'it does not change' };
   const canary = plan.object;
   if (!canary || change === 'settings' || change === 'spec' || change === 'rejected')
-    return { ...told, change, summary: summaryOf(input, change, before?.release, release) };
+    return { ...common, change, summary: summaryOf(input, change, before?.release, release) };
   const isFirst = change === 'first';
   const flight = flightPlanOf(canary, {
     ...input.options,
@@ -68,7 +68,7 @@ export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
     skipsAnalysis: isFirst || change === 'again',
   });
   const summary = summaryOf(input, change, before?.release, release);
-  return { ...told, change, summary, flight, revert: revertOf(input, canary, isFirst) };
+  return { ...common, change, summary, flight, revert: revertOf(input, canary, isFirst) };
 }
 
 function removalWords(removal: Removal | undefined): string {
@@ -93,14 +93,9 @@ function changeOf({ before, after, promoted }: CanaryInput, release: Release): C
   }
   const settings = (target: Release['target']) => settingsKey(settingsOf(target));
   if (settings(old.target) !== settings(release.target)) return 'settings';
-  return sameCanary(before?.plan, after?.plan) ? undefined : 'spec';
-}
-
-function sameCanary(before: CanaryPlan | undefined, after: CanaryPlan | undefined): boolean {
-  const object = (plan: CanaryPlan | undefined) => (plan?.state === 'release' ? plan.object : undefined);
-  const [old, now] = [object(before), object(after)];
-  if (!old || !now) return old === now;
-  return canonicalJson(old) === canonicalJson(now);
+  const canary = (side: CanarySide | undefined) =>
+    side?.plan.state === 'release' ? (side.plan.object ?? null) : null;
+  return canonicalJson(canary(before)) === canonicalJson(canary(after)) ? undefined : 'spec';
 }
 
 /** Digests of a cluster have another key than ours for Secrets: without one in the release they can be compared, else the commits are. */

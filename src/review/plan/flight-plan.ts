@@ -1,4 +1,4 @@
-/** How a release of a Canary will be rolled out, by the rules that the rollout itself goes by. Pure. */
+/** How a release of a Canary will be rolled out, by the rules of the rollout itself. Pure. */
 import type { Canary } from '../../api/canary/canary.ts';
 import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
 import { type Plan, planOf } from '../../api/canary/plan.ts';
@@ -56,7 +56,7 @@ export interface FlightPlan {
   readonly holds: readonly FlightHold[];
 }
 
-/** What a flight depends on beside the Canary. */
+/** What a flight plan depends on besides the Canary. */
 export interface FlightOptions {
   readonly minIntervalMs: number;
   readonly defaultProvider: string;
@@ -71,17 +71,20 @@ export interface FlightOptions {
 /** More steps than this are cut off; the core takes weights one percent at a time at the least. */
 const mostSteps = 1_000;
 
-/** The flight plan. */
+const strategyNames = { canary: 'canary', ab: 'A/B', blueGreen: 'blue/green' } as const;
+
+/** The flight plan of a release. */
 export function flightPlanOf(canary: Canary, options: FlightOptions): FlightPlan {
   const plan = planOf(canary, options);
   const provider = canary.spec.provider ?? options.defaultProvider;
   const isAnalysed = !plan.skipAnalysis && !options.skipsAnalysis;
+  const strategy = sharesWorkload(provider) ? 'in place' : strategyNames[plan.strategy.kind];
   const { steps, isStuck } = isAnalysed ? stepsOf(plan) : { steps: [], isStuck: false };
   const analysisMs = steps.length * Math.max(plan.intervalMs, plan.lookBackMs);
   const promotionMs = options.isFirst ? 0 : promotionOf(plan, steps);
   const verificationMs = options.isFirst ? 0 : verificationOf(plan);
   return {
-    strategy: strategyName(plan, provider, isAnalysed),
+    strategy: isAnalysed ? strategy : 'none',
     isAnalysed,
     provider,
     intervalMs: plan.intervalMs,
@@ -92,7 +95,10 @@ export function flightPlanOf(canary: Canary, options: FlightOptions): FlightPlan
     promotionMs,
     verificationMs,
     shortestMs: analysisMs + promotionMs + verificationMs,
-    metrics: metricsOf(plan, { isAnalysed, isFirst: options.isFirst }),
+    metrics: [
+      ...(isAnalysed ? flightMetrics(plan.metrics, 'analysis') : []),
+      ...(options.isFirst ? [] : flightMetrics(plan.postPromotion.metrics, 'afterPromotion')),
+    ],
     holds: options.isFirst ? [] : holdsOf(canary, plan, { window: options.window, isAnalysed }),
   };
 }
@@ -133,32 +139,14 @@ function verificationOf({ postPromotion }: Plan): number {
   return Math.max(intervalMs, settleMs) + (successThreshold - 1) * intervalMs;
 }
 
-function strategyName({ strategy }: Plan, provider: string, isAnalysed: boolean): FlightPlan['strategy'] {
-  if (!isAnalysed) return 'none';
-  if (sharesWorkload(provider)) return 'in place';
-  return { canary: 'canary', ab: 'A/B', blueGreen: 'blue/green' }[strategy.kind] as FlightPlan['strategy'];
-}
-
-function metricsOf(plan: Plan, { isAnalysed, isFirst }: { isAnalysed: boolean; isFirst: boolean }) {
-  return [
-    ...(isAnalysed ? asMetrics(plan.metrics, 'analysis') : []),
-    ...(isFirst ? [] : asMetrics(plan.postPromotion.metrics, 'afterPromotion')),
-  ];
-}
-
-function asMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
-  return [...metricsById(metrics)].map(([id, metric]) => asMetric(id, metric, when));
-}
-
-function asMetric(id: string, metric: CanaryMetric, when: FlightMetric['when']): FlightMetric {
-  const { maxRelativeIncrease } = metric;
-  return {
+function flightMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['when']): FlightMetric[] {
+  return [...metricsById(metrics)].map(([id, metric]) => ({
     name: id,
     when,
     ...boundsOf(metric),
-    ...(maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease }),
+    ...(metric.maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease: metric.maxRelativeIncrease }),
     window: metric.interval ?? '1m',
-  };
+  }));
 }
 
 /** What each type of webhook can do to a release that is under way, in the order in which they are asked. */
@@ -190,19 +178,14 @@ function holdsOf(
         return { kind, name: `${hook.name} (${type})`, effect: `${effect}${deadline}` };
       }),
     );
-  const checked = plan.postPromotion.successThreshold === 0 ? hooks.filter(isBefore) : hooks;
-  return [...(window ? [windowHold(window)] : []), ...checked];
-}
-
-function isBefore({ name }: FlightHold): boolean {
-  return !name.endsWith('(post-promotion)');
-}
-
-function windowHold({ open, nextOpeningMs }: NonNullable<FlightOptions['window']>): FlightHold {
+  const isVerified = plan.postPromotion.successThreshold > 0;
+  const checked = hooks.filter(({ name }) => isVerified || !name.endsWith('(post-promotion)'));
+  if (!window) return checked;
+  const { open, nextOpeningMs } = window;
   const next =
     nextOpeningMs === undefined ? '' : ` at ${new Date(nextOpeningMs).toISOString().slice(0, 16)}Z`;
   const effect = open
     ? 'open now; a release that arrives while it is closed waits for the next opening'
     : `closed now; the release starts${next}`;
-  return { kind: 'window', name: 'windows of the Source', effect };
+  return [{ kind: 'window', name: 'windows of the Source', effect }, ...checked];
 }

@@ -1,5 +1,4 @@
 /** Fields that API servers do not let anybody change. Pure. */
-import { isRecord } from '../../api/json.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canonicalJson, recordOf } from '../../release/json.ts';
 
@@ -39,33 +38,28 @@ const defaulted: ReadonlySet<string> = new Set([
   'type',
 ]);
 
-/** Those that differ, as paths; an immutable ConfigMap or Secret whose content changes is told by `data`. */
+/** Those that differ, as paths; `data` stands for the content of an immutable ConfigMap or Secret. */
 export function immutableFields(before: KubernetesObject, after: KubernetesObject): string[] {
-  const paths = (immutable[after.kind] ?? []).filter((path) => isChanged(path, before, after));
-  return [...paths, ...clusterAddress(before, after), ...frozenContent(before, after)];
-}
-
-function isChanged(path: string, before: KubernetesObject, after: KubernetesObject): boolean {
-  const [old, now] = [valueAt(before, path), valueAt(after, path)];
-  if (defaulted.has(path) && (old === undefined || now === undefined)) return false;
-  return differ(old, now);
+  const paths = (immutable[after.kind] ?? []).filter((path) => {
+    const [old, now] = [valueAt(before, path), valueAt(after, path)];
+    const isLeftOut = old === undefined || now === undefined;
+    return !(isLeftOut && defaulted.has(path)) && differ(old, now);
+  });
+  const found = [...paths, ...clusterAddress(before, after)];
+  if (!['ConfigMap', 'Secret'].includes(after.kind) || before.immutable !== true) return found;
+  const content = ({ data, stringData, binaryData }: KubernetesObject) => ({ data, stringData, binaryData });
+  if (differ(content(before), content(after))) found.push('data');
+  return after.immutable === true ? found : [...found, 'immutable'];
 }
 
 /** A Service may get an address and may not change it, but by becoming one of type ExternalName and back. */
 function clusterAddress(before: KubernetesObject, after: KubernetesObject): string[] {
   if (after.kind !== 'Service') return [];
   const [old, now] = [valueAt(before, 'spec.clusterIP'), valueAt(after, 'spec.clusterIP')];
-  // Headless or not is told apart by this field; leaving it out is a Service with an address.
+  // This field says whether a Service is headless; without it the Service has an address.
   const headless = (value: unknown) => value === 'None';
   const isOther = old !== undefined && now !== undefined && old !== '' && now !== '' && old !== now;
   return isOther || headless(old) !== headless(now) ? ['spec.clusterIP'] : [];
-}
-
-function frozenContent(before: KubernetesObject, after: KubernetesObject): string[] {
-  if (!['ConfigMap', 'Secret'].includes(after.kind) || before.immutable !== true) return [];
-  const content = ({ data, stringData, binaryData }: KubernetesObject) => ({ data, stringData, binaryData });
-  const fields = differ(content(before), content(after)) ? ['data'] : [];
-  return after.immutable === true ? fields : [...fields, 'immutable'];
 }
 
 function valueAt(object: KubernetesObject, path: string): unknown {
@@ -74,11 +68,9 @@ function valueAt(object: KubernetesObject, path: string): unknown {
 
 /** Null, absent and empty mean the same to the API server. */
 function differ(old: unknown, now: unknown): boolean {
-  const text = (value: unknown) => (isEmpty(value) ? '' : canonicalJson(value));
+  const text = (value: unknown) => {
+    const isEmpty = typeof value === 'object' && Object.keys(value ?? {}).length === 0;
+    return value === undefined || isEmpty ? '' : canonicalJson(value);
+  };
   return text(old) !== text(now);
-}
-
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null) return true;
-  return isRecord(value) ? Object.keys(value).length === 0 : Array.isArray(value) && value.length === 0;
 }

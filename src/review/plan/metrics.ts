@@ -27,7 +27,7 @@ const planDeadlineMs = 10_000;
 
 /**
  * Each metric of the flight plan as it is now on the primary. Secrets are never read: a commit that nobody has approved could send them to any
- * address. What cannot be had is told. `templates`: MetricTemplates as head has them, then those of the cluster.
+ * address. A metric without a value says why. `templates`: MetricTemplates as head has them, then those of the cluster.
  */
 export async function measure(
   parts: MeasureParts,
@@ -46,7 +46,9 @@ export async function measure(
   const provider = canary.spec.provider ?? parts.defaultProvider;
   return Promise.all(
     flight.metrics.map(async (one): Promise<Measured> => {
-      const metric = metricOf(canary, one);
+      const { analysis, postPromotion } = canary.spec;
+      const list = one.when === 'analysis' ? analysis.metrics : postPromotion?.metrics;
+      const metric = metricsById(list).get(one.name);
       if (!metric) return unknown(one, 'it is not in the Canary');
       const secret = whySecret(canary, metric, templates);
       if (secret) return unknown(one, secret);
@@ -54,22 +56,13 @@ export async function measure(
       const reading = await metrics
         .read(question, AbortSignal.timeout(planDeadlineMs))
         .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-      return measuredFrom(one, metric, reading);
+      if (reading.kind !== 'value') return unknown(one, reading.detail);
+      const outcome = { key: '', atMs: 0, readings: [{ name: metric.name, reading }], hooks: [] };
+      const [result] = judge([metric], outcome, 'analysis');
+      const verdict = result?.verdict === 'pass' ? 'pass' : 'fail';
+      return { name: one.name, when: one.when, value: reading.value, verdict };
     }),
   );
-}
-
-function metricOf({ spec }: Canary, { name, when }: FlightMetric): CanaryMetric | undefined {
-  const metrics = when === 'analysis' ? spec.analysis.metrics : spec.postPromotion?.metrics;
-  return metricsById(metrics).get(name);
-}
-
-function measuredFrom(one: FlightMetric, metric: CanaryMetric, reading: MetricReading): Measured {
-  if (reading.kind !== 'value') return unknown(one, reading.detail);
-  const outcome = { key: '', atMs: 0, readings: [{ name: metric.name, reading }], hooks: [] };
-  const [result] = judge([metric], outcome, 'analysis');
-  const verdict = result?.verdict === 'pass' ? 'pass' : 'fail';
-  return { name: one.name, when: one.when, value: reading.value, verdict };
 }
 
 function unknown({ name, when }: FlightMetric, detail: string): Measured {
@@ -116,15 +109,13 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
     templates: listed(checks.templates),
     cluster: checks.client,
   });
-  const lines = canaries.flatMap((canary) =>
-    [...metricsOf(canary)].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric })),
-  );
+  const lines = canaries.flatMap((canary) => {
+    const { analysis, postPromotion } = canary.spec;
+    // Each id once: before and after promotion the same metric is asked alike.
+    const byId = new Map([...metricsById(analysis.metrics), ...metricsById(postPromotion?.metrics)]);
+    return [...byId].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric }));
+  });
   return Promise.all(lines);
-}
-
-/** Each id once: before and after promotion the same metric is asked alike. */
-function metricsOf({ spec }: Canary): Map<string, CanaryMetric> {
-  return new Map([...metricsById(spec.analysis.metrics), ...metricsById(spec.postPromotion?.metrics)]);
 }
 
 async function checkOne(

@@ -1,6 +1,5 @@
 /** Which objects of a Source differ between two commits. Pure. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import type { CanaryPlan } from '../../release/select.ts';
@@ -26,8 +25,10 @@ export function objectChanges(
   const newer = new Set(after.entries.map(({ object }) => objectKey(object)));
   const [rolesBefore, rolesAfter] = [rolesIn(before), rolesIn(after)];
   const kept = after.entries.flatMap((entry) => {
-    const old = older.get(objectKey(entry.object));
-    return changeOf(old?.object, entry, rolesAfter);
+    const old = older.get(objectKey(entry.object))?.object;
+    const diff = objectDiff({ before: old, after: entry.object });
+    if (old && diff.length === 0) return [];
+    return [{ ...changedObject(entry, rolesAfter, old ? 'changed' : 'added'), diff }];
   });
   const gone = before.entries
     .filter(({ object }) => !newer.has(objectKey(object)))
@@ -41,12 +42,6 @@ export function objectChanges(
       };
     });
   return [...kept, ...gone];
-}
-
-function changeOf(before: KubernetesObject | undefined, entry: RenderedObject, roles: Roles): ObjectChange[] {
-  const diff = objectDiff({ before, after: entry.object });
-  if (before && diff.length === 0) return [];
-  return [{ ...changedObject(entry, roles, before ? 'changed' : 'added'), diff }];
 }
 
 function changedObject(

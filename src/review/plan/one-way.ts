@@ -1,5 +1,5 @@
 /** Changes that cannot be taken back by going back in Git, and those that the API server cannot make in place. Pure. */
-import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/recreate.ts';
 import { recordOf, recordsOf, textOf } from '../../release/json.ts';
@@ -10,19 +10,7 @@ import { formatOrigin, type RenderedObject } from '../../render/rendered-object.
 import { parseQuantity } from '../../workload/compare/quantity.ts';
 import { immutableFields } from './immutable-fields.ts';
 import type { Removal } from './removals.ts';
-
-/** One of them. */
-export interface OneWayChange {
-  readonly rule: OneWayRule;
-  /** `oneWay`: going back does not undo it. `refused`: the API server cannot change this in place. `note`: it matters, and comes back. */
-  readonly severity: 'oneWay' | 'refused' | 'note';
-  /** `Kind namespace/name`. */
-  readonly object: string;
-  /** `path:line`. */
-  readonly origin: string;
-  /** What happens, in one sentence. */
-  readonly message: string;
-}
+import type { OneWayChange } from './report.ts';
 
 /** Everything they depend on. */
 interface OneWayInput {
@@ -40,18 +28,20 @@ export function oneWayChanges({ source, before, after, removals }: OneWayInput):
     const old = older.get(objectKey(object))?.object;
     const refused = old ? refusedChanges(source, old, object) : [];
     const found = rulesByKind[object.kind]?.(old, object) ?? [];
-    return [...refused, ...found].map((one) => told(one, object, formatOrigin(origin)));
+    return [...refused, ...found].map((one) => ({ ...one, ...placeOf({ object, origin }) }));
   });
   const gone = before.flatMap(({ object, origin }) => {
     const removal = removals.get(objectKey(object));
-    const found = removal ? lossOf(object, removal) : undefined;
-    return found ? [told(found, object, formatOrigin(origin))] : [];
+    const loss = losses[object.kind];
+    if (!removal || loss === undefined || removal.fate === 'stays') return [];
+    const when = removal.fate === 'waitsForApproval' ? ', once a person approves the commit' : '';
+    return [{ ...oneWay('deletion', `${loss}${when}`), ...placeOf({ object, origin }) }];
   });
   return [...kept, ...gone];
 }
 
-function told(found: OneWayFinding, object: KubernetesObject, origin: string): OneWayChange {
-  return { ...found, object: describe(object), origin };
+function placeOf({ object, origin }: RenderedObject): Pick<OneWayChange, 'object' | 'origin'> {
+  return { object: describe(object), origin: formatOrigin(origin) };
 }
 
 function refusedChanges(source: Source, before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
@@ -74,33 +64,10 @@ const losses: Readonly<Record<string, string>> = {
   PersistentVolume: 'the data of the volume may be deleted with it',
 };
 
-function lossOf({ kind }: KubernetesObject, { fate }: Removal): OneWayFinding | undefined {
-  const loss = losses[kind];
-  if (loss === undefined || fate === 'stays') return undefined;
-  const when = fate === 'waitsForApproval' ? ', once a person approves the commit' : '';
-  return { rule: 'deletion', severity: 'oneWay', message: `${loss}${when}` };
-}
-
-// What of one object cannot be taken back, by kind: a further kind is one more line of the table. Pure.
-
-/** Names of the rules, for programs. */
-type OneWayRule =
-  | 'immutableField'
-  | 'recreated'
-  | 'deletion'
-  | 'crdVersion'
-  | 'volumeSize'
-  | 'jobRuns'
-  | 'serviceType'
-  | 'frozenConfig'
-  | 'configKeys';
+// What of one object cannot be taken back, by kind: another kind is another line of the table. Pure.
 
 /** One finding about an object. */
-interface OneWayFinding {
-  readonly rule: OneWayRule;
-  readonly severity: 'oneWay' | 'refused' | 'note';
-  readonly message: string;
-}
+type OneWayFinding = Omit<OneWayChange, 'object' | 'origin'>;
 
 type Rule = (before: KubernetesObject | undefined, after: KubernetesObject) => OneWayFinding[];
 
@@ -114,7 +81,7 @@ const rulesByKind: Readonly<Record<string, Rule | undefined>> = {
   Secret: frozenConfig,
 };
 
-function oneWay(rule: OneWayRule, message: string): OneWayFinding {
+function oneWay(rule: OneWayChange['rule'], message: string): OneWayFinding {
   return { rule, severity: 'oneWay', message };
 }
 
@@ -216,14 +183,6 @@ function frozenConfig(before: KubernetesObject | undefined, after: KubernetesObj
   ];
 }
 
-/** Keys that a ConfigMap or Secret loses. */
-function lostKeys(before: KubernetesObject, after: KubernetesObject | undefined): string[] {
-  const keys = (object: KubernetesObject | undefined) =>
-    ['data', 'stringData', 'binaryData'].flatMap((field) => Object.keys(recordOf(object?.[field])));
-  const left = new Set(keys(after));
-  return keys(before).filter((key) => !left.has(key));
-}
-
 // Keys of ConfigMaps and Secrets that a pod template reads and that a commit takes away. Pure.
 
 /** The keys that are read; `all`: whatever it holds, so that nobody can tell which of them are needed. */
@@ -243,20 +202,33 @@ export function lostConfigKeys(
 ): OneWayChange[] {
   const now = new Map(after.map((entry) => [objectKey(entry.object), entry.object]));
   const { namespace } = good.target.metadata;
+  const spec = recordOf(templateOf(good).spec);
+  const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
   return before.flatMap(({ object, origin }) => {
-    if (!isConfig(object) || object.metadata.namespace !== namespace) return [];
-    const read = keysRead(templateOf(good), object);
-    const lost = lostKeys(object, now.get(objectKey(object))).filter((key) => read.all || read.keys.has(key));
-    if (lost.length === 0) return [];
-    return [asChange(object, lost, formatOrigin(origin))];
+    const isConfig = object.apiVersion === 'v1' && ['ConfigMap', 'Secret'].includes(object.kind);
+    if (!isConfig || object.metadata.namespace !== namespace) return [];
+    const { kind, metadata } = object;
+    const read = [
+      ...fromVariables(containers, kind, metadata.name),
+      ...fromVolumes(spec, kind, metadata.name),
+    ];
+    const left = new Set(keysOf(now.get(objectKey(object))));
+    const lost = keysOf(object).filter(
+      (key) => !left.has(key) && read.some(({ all, keys }) => all || keys.has(key)),
+    );
+    return lost.length === 0 ? [] : [asChange({ object, origin }, lost)];
   });
 }
 
-function asChange(object: KubernetesObject, lost: readonly string[], origin: string): OneWayChange {
+function keysOf(config: KubernetesObject | undefined): string[] {
+  return ['data', 'stringData', 'binaryData'].flatMap((field) => Object.keys(recordOf(config?.[field])));
+}
+
+function asChange(entry: RenderedObject, lost: readonly string[]): OneWayChange {
   const shown = lost.slice(0, 5).join(', ') + (lost.length > 5 ? ` and ${lost.length - 5} more` : '');
   const what = `${lost.length === 1 ? 'key' : 'keys'} ${shown}, which the last known good release reads`;
-  const common = { rule: 'configKeys', object: describe(object), origin } as const;
-  if (isTracked(object))
+  const common = { rule: 'configKeys', ...placeOf(entry) } as const;
+  if (isTracked(entry.object))
     return {
       ...common,
       severity: 'note',
@@ -267,18 +239,6 @@ function asChange(object: KubernetesObject, lost: readonly string[], origin: str
     severity: 'oneWay',
     message: `it loses ${what}; it is not part of a release, so a revert does not restore them and its pods will not find them`,
   };
-}
-
-function isConfig({ apiVersion, kind }: KubernetesObject): boolean {
-  return apiVersion === 'v1' && (kind === 'ConfigMap' || kind === 'Secret');
-}
-
-function keysRead(template: PodTemplate, { kind, metadata: { name } }: KubernetesObject): KeysRead {
-  const spec = recordOf(template.spec);
-  const containers = [...recordsOf(spec.containers), ...recordsOf(spec.initContainers)];
-  const found = [...fromVariables(containers, kind, name), ...fromVolumes(spec, kind, name)];
-  const keys = found.flatMap(({ keys: some }) => [...some]);
-  return { all: found.some(({ all }) => all), keys: new Set(keys) };
 }
 
 const everything: KeysRead = { all: true, keys: new Set() };

@@ -7,7 +7,7 @@ import { createTestRepository, type TestRepository } from '../../git/testing/tes
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { makePlan } from './plan.ts';
 import type { PlanReport } from './report.ts';
-import type { PlanProbes, PlanRequest } from './source-plan.ts';
+import type { PlanProbes, PlanRequest } from './request.ts';
 
 /** A repository on this machine and plans of it. */
 export interface PlanBed {

@@ -1,7 +1,6 @@
-/** Puts a plan together: reads and renders the two sides, asks beside Git what was wished, and leaves every decision to the pure parts. */
+/** Puts a plan together: reads and renders the two sides, asks the cluster where flags say so, and leaves every decision to the pure parts. */
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
@@ -11,7 +10,8 @@ import { workingTree } from '../local-files.ts';
 import { sourceForPath } from '../offline.ts';
 import { emptySide, renderSide, type SideAt, type SideParts } from './rendered-source.ts';
 import { type PlanReport, type PlanSide, summaryOf } from './report.ts';
-import { type PlanProbes, type PlanRequest, planSource, type RenderedPair } from './source-plan.ts';
+import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
+import { planSource } from './source-plan.ts';
 import { chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
 
 /** The plan. Throws InputError and GitError for what cannot be compared at all. */
@@ -33,7 +33,9 @@ export async function makePlan(
   const holders = holdersOf(rendered);
   const templates = rendered
     .flatMap(({ afterSide }) => afterSide.entries.map(({ object }) => object))
-    .filter(isTemplate);
+    .filter(
+      ({ kind, apiVersion }) => kind === 'MetricTemplate' && apiVersion === apiVersionOf('MetricTemplate'),
+    );
   const context = {
     request,
     parts,
@@ -53,10 +55,6 @@ export async function makePlan(
     sources,
     notes: [...notes, ...(probes.notes ?? [])],
   };
-}
-
-function isTemplate({ kind, apiVersion }: KubernetesObject): boolean {
-  return kind === 'MetricTemplate' && apiVersion === apiVersionOf('MetricTemplate');
 }
 
 async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {

@@ -14,10 +14,10 @@ import { counted } from '../../terminal/output.ts';
 import { measure } from './metrics.ts';
 import { type PromotedStates, promotedInLedger } from './promoted-releases.ts';
 import { type PromotedState, promotedStateOf } from './promoted-state.ts';
+import type { LookQuestion, PlanProbes } from './request.ts';
 import { serverDryRun } from './server-dry-run.ts';
-import type { LookQuestion, PlanProbes } from './source-plan.ts';
 
-/** What was wished. */
+/** What the flags ask for. */
 interface ProbeOptions {
   readonly repository: LocalRepository;
   readonly clusterName: string | undefined;
@@ -27,7 +27,7 @@ interface ProbeOptions {
   readonly serverDryRun: boolean;
 }
 
-/** The probes. Only what was wished is asked. */
+/** The probes. Only what the flags ask for is read. */
 export async function openProbes(
   options: ProbeOptions,
   { connection, http }: { connection: Connection | undefined; http: HttpClient | undefined },
@@ -81,7 +81,7 @@ type Client = Pick<ClusterClient, 'get'>;
 /** How many Canaries are asked about. */
 const mostCanaries = 500;
 
-/** The standing of each Canary that is in the cluster, and whether the Source has base applied. What cannot be had is told in the notes. */
+/** The state of each Canary that is in the cluster, and whether the Source has base applied. The notes say what cannot be read. */
 export async function promotedInCluster(
   client: Client,
   { keys, source, baseCommit }: { keys: readonly string[]; source: Source; baseCommit: string },

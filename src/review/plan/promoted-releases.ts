@@ -4,7 +4,7 @@ import { GitError } from '../../git/errors.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../writeback/names.ts';
 import type { Promoted } from './canary-plan.ts';
-import { type PromotedState, promotedStateFromLedger } from './promoted-state.ts';
+import type { PromotedState } from './promoted-state.ts';
 import { type RenderedSource, renderSide, type SideParts } from './rendered-source.ts';
 
 /** What a look at the cluster or the ledger found. */
@@ -14,7 +14,7 @@ export interface PromotedStates {
   readonly notes: readonly string[];
 }
 
-/** Different commits that are rendered for one Source; more Canaries than that are told without a comparison. */
+/** Different commits that are rendered for one Source; further Canaries are reported without a comparison. */
 const mostCommits = 20;
 
 /** What is promoted of these Canaries, with the release at that commit as far as the clone holds it. */
@@ -33,7 +33,10 @@ export async function promotedOf(
     const found = commit ? byCommit.get(commit) : undefined;
     if (found) sides.set(key, found.side);
     const release = found?.side.canaries.get(key)?.release;
-    promoted.set(key, { standing: found ? withSubject(standing, found.subject) : standing, release });
+    // A status keeps the subjects of some releases only.
+    const lacksSubject = standing.promoted?.subject === '';
+    const named = { ...standing, promoted: { commit: commit ?? '', subject: found?.subject ?? '' } };
+    promoted.set(key, { standing: lacksSubject ? named : standing, release });
   }
   return { promoted, sides };
 }
@@ -61,12 +64,6 @@ async function atCommit(
   }
 }
 
-/** A status keeps the subjects of some releases only. */
-function withSubject(standing: PromotedState, subject: string): PromotedState {
-  const { promoted } = standing;
-  return promoted && promoted.subject === '' ? { ...standing, promoted: { ...promoted, subject } } : standing;
-}
-
 /** What the ledger refs in the clone say; undefined: there are none. */
 export async function promotedInLedger(
   repository: LocalRepository,
@@ -91,7 +88,7 @@ export async function promotedInLedger(
       ({ info }) => info.subject,
       () => '',
     );
-    standings.set(key, promotedStateFromLedger(commit, subject));
+    standings.set(key, { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] });
   }
   if (standings.size > 0) return { states: standings, notes: [] };
   return { states: standings, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { canaryText, deploymentText, type PlanBed, planBed, sourceText } from './plan.test-support.ts';
 import { promotedInLedger } from './promoted-releases.ts';
-import { type PromotedState, promotedStateFromLedger, promotedStateOf } from './promoted-state.ts';
+import { type PromotedState, promotedStateOf } from './promoted-state.ts';
 import type { CanaryPlanned } from './report.ts';
 
 let bed: PlanBed;
@@ -91,7 +91,8 @@ describe('a plan beside what is promoted', () => {
   });
 
   it('says so where the promoted commit is not in the clone', async () => {
-    const elsewhere = promotedStateFromLedger('c'.repeat(40), '');
+    const promoted = { commit: 'c'.repeat(40), subject: '' };
+    const elsewhere: PromotedState = { from: 'ledger', promoted, serving: [], rejected: [] };
     const found = await plan('fix', elsewhere);
     expect(found).toMatchObject({ change: 'release', revert: { possible: 'yes' } });
     expect(found?.standing?.deviation).toMatch(/it cannot be read here, so it was not compared with base$/);

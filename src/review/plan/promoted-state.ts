@@ -1,9 +1,9 @@
 /** What is really promoted of a Canary, and how that compares with base. Pure. */
 import type { CanaryStatus } from '../../api/canary/status.ts';
 
-/** What is known of one Canary beside the two commits. */
+/** The state of one Canary in the cluster or in the ledger. */
 export interface PromotedState {
-  /** Who says so: the status in the cluster, or a ledger ref in the repository. */
+  /** Where it was read: the status in the cluster, or a ledger ref in the repository. */
   readonly from: 'cluster' | 'ledger';
   /** The last known good release; undefined: there is none yet. */
   readonly promoted?: { readonly commit: string; readonly subject: string };
@@ -23,13 +23,13 @@ export interface PromotedState {
     readonly commit: string;
     readonly reason: string;
   }>;
-  /** Whether base is what is promoted; undefined where that cannot be told. */
+  /** Whether base is what is promoted; undefined where they cannot be compared. */
   readonly isBase?: boolean;
   /** One sentence where base is not what runs, or cannot be compared. */
   readonly deviation?: string;
 }
 
-/** The standing that a Canary's status tells. */
+/** From a Canary's status. */
 export function promotedStateOf(status: CanaryStatus): PromotedState {
   const { lastKnownGood, phase, postPromotion, message, serving = [], rejected = [], history = [] } = status;
   const subject = history.find(({ digest }) => digest === lastKnownGood?.digest)?.subject ?? '';
@@ -44,12 +44,7 @@ export function promotedStateOf(status: CanaryStatus): PromotedState {
   };
 }
 
-/** The standing that a ledger ref tells. */
-export function promotedStateFromLedger(commit: string, subject: string): PromotedState {
-  return { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] };
-}
-
-/** What was found when base's release was held against the promoted one. */
+/** Base's release and the promoted one. */
 interface Compared {
   /** Of the Canary's release at the promoted commit; undefined: that commit is not in this clone, or gives no release. */
   readonly promotedDigest: string | undefined;
@@ -58,7 +53,7 @@ interface Compared {
   readonly baseRejected?: { readonly reason: string } | undefined;
 }
 
-/** The standing with what it means for a comparison with base. */
+/** The state with the result of the comparison with base. */
 export function compareWithBase(
   standing: PromotedState,
   { promotedDigest, baseDigest, baseRejected }: Compared,

@@ -1,17 +1,20 @@
 /** One Source at one commit, rendered as the controller renders it. */
+import { randomBytes } from 'node:crypto';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { CommitReader, ReadingParts, Snapshot } from '../../engine/sync/context/context.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';
 import { GitError } from '../../git/errors.ts';
 import { releaseWarnings } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
-import type { Release } from '../../release/release.ts';
-import type { BuildCache, Builders } from '../../render/build/builder.ts';
+import { type BuildCache, type Builders, createBuildCache } from '../../render/build/builder.ts';
+import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
 import type { Decryption } from '../../render/sops/decrypt.ts';
+import { createClusterPort } from '../../server/cluster.ts';
 import { scopeOf, variablesIn } from '../offline.ts';
 import type { CanarySide } from './canary-plan.ts';
 
@@ -24,6 +27,21 @@ export interface SideParts {
   readonly signal: AbortSignal;
   /** Asks a cluster for the scope of kinds; undefined: nobody is asked. */
   readonly kindOf?: ReadingParts['cluster']['kindOf'] | undefined;
+}
+
+/** `folder`: where renderers work, deleted by the caller; `client`: the cluster that knows kinds, if one is asked. */
+export function openSideParts(
+  folder: string,
+  programs: ProgramPaths,
+  client: ClusterClient | undefined,
+): SideParts {
+  return {
+    builders: findBuilders(programs, workFolderIn(folder)),
+    builds: createBuildCache(),
+    secretKey: randomBytes(32),
+    signal: new AbortController().signal,
+    kindOf: client && createClusterPort(client).kindOf,
+  };
 }
 
 /** A commit or a working tree. */
@@ -62,9 +80,10 @@ export async function renderSide(
 ): Promise<RenderedSource> {
   const { commit, reader } = at;
   const reading = readingParts(parts, source);
-  const state = {
-    ...{ key: '', repository: reader, rendered: createRenderCache(), previous: releasesOf(before) },
-  };
+  const previous = new Map(
+    [...before.canaries].flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])),
+  );
+  const state = { key: '', repository: reader, rendered: createRenderCache(), previous };
   // Variables of ConfigMaps and Secrets stay as they are written, so that no value of a cluster gets into a plan.
   const inputs = { decryption: sealed, variables: variablesIn(source) };
   try {
@@ -74,7 +93,7 @@ export async function renderSide(
     const canaries = new Map(
       plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, snapshot)] as const),
     );
-    // A running Source tells these as its own problems, too.
+    // A running Source reports these as its own problems, too.
     const refused = [...canaries.values()].flatMap(({ problem }) => problem ?? []);
     const brokenFiles = new Set(snapshot.problems.map(({ file }) => file));
     return {
@@ -92,10 +111,6 @@ export async function renderSide(
     if (!isAbsent && error.code !== 'TooLarge') throw error;
     return { ...emptySide, isAbsent, problems: [error.message], brokenFiles: new Set(['']) };
   }
-}
-
-function releasesOf({ canaries }: RenderedSource): Map<string, Release> {
-  return new Map([...canaries].flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
 }
 
 function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapshot: Snapshot): CanarySide {

@@ -1,12 +1,19 @@
 /** A plan as a comment of a pull request. Pure. */
 import { counted, printable } from '../../terminal/output.ts';
 import type { ObjectChange, PlanReport, SourcePlanned } from './report.ts';
-import { canaryWords, dryRunWords, isEmpty, objectWords, sideWords, summaryWords } from './report-text.ts';
+import {
+  canaryWords,
+  dryRunWords,
+  isEmpty,
+  objectWords,
+  sideWords,
+  summaryWords,
+} from './report-sentences.ts';
 
 /** By this line a pipeline finds the comment that it made before. */
 export const commentMark = '<!-- holdfast-plan -->';
 
-/** Room for the line that tells what was left out. */
+/** Room for the line that says what was left out. */
 const reservedBytes = 400;
 
 /** One piece of the comment. Where `text` does not fit `brief` is tried, and what was left out is counted as `what`. */
@@ -18,7 +25,7 @@ interface Piece {
 
 /**
  * The comment, in at most so many bytes of UTF-8 (forges refuse longer ones): what a person must decide on comes first, differences of objects
- * last. What does not fit is told at the end.
+ * last. What does not fit is counted at the end.
  */
 export function planMarkdown(report: PlanReport, mostBytes: number): string {
   const { base, head, summary, notes, sources } = report;
@@ -28,13 +35,19 @@ export function planMarkdown(report: PlanReport, mostBytes: number): string {
   const pieces = [
     ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
     ...sources.flatMap(urgent),
-    ...sources.flatMap(objectPieces),
+    ...sources
+      .filter(({ objects }) => objects.length > 0)
+      .flatMap(({ source, objects }) => [
+        { text: `\n#### ${counted(objects.length, 'object')} of ${escaped(source)}\n\n`, what: 'heading' },
+        ...objects.map(objectPiece),
+      ]),
   ];
   return fitted(title, pieces, mostBytes);
 }
 
 function fitted(title: string, pieces: readonly Piece[], mostBytes: number): string {
-  let text = cutTo(title, mostBytes - reservedBytes);
+  let text = title;
+  while (bytesOf(text) > mostBytes - reservedBytes) text = text.slice(0, Math.max(0, text.length - 100));
   const left = new Map<string, number>();
   const fits = (more: string) => bytesOf(text) + bytesOf(more) <= mostBytes - reservedBytes;
   for (const { text: full, brief, what } of pieces) {
@@ -79,12 +92,6 @@ function urgent(source: SourcePlanned): Piece[] {
   return [{ text: heading, what: 'heading' }, ...found];
 }
 
-function objectPieces({ source, objects }: SourcePlanned): Piece[] {
-  if (objects.length === 0) return [];
-  const heading = `\n#### ${counted(objects.length, 'object')} of ${escaped(source)}\n\n`;
-  return [{ text: heading, what: 'heading' }, ...objects.map(objectPiece)];
-}
-
 function objectPiece(object: ObjectChange): Piece {
   const words = escaped(objectWords(object));
   const body = object.diff.map(printable).join('\n');
@@ -105,10 +112,4 @@ function escaped(text: string): string {
 
 function bytesOf(text: string): number {
   return Buffer.byteLength(text);
-}
-
-function cutTo(text: string, most: number): string {
-  let cut = text;
-  while (bytesOf(cut) > most) cut = cut.slice(0, Math.max(0, cut.length - 100));
-  return cut;
 }

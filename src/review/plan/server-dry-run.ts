@@ -5,7 +5,6 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError, isApiError } from '../../cluster/errors.ts';
 import { dryApply } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
-import type { FieldDifference } from '../../health/workload-view.ts';
 import { recordOf } from '../../release/json.ts';
 import { objectKey } from '../../render/render.ts';
 import { createDryCluster, createDryRun } from '../../server/cluster.ts';
@@ -37,8 +36,14 @@ export async function serverDryRun(
   const context: Context = { client, source, coming: comingWith(side), changed };
   const answers: Answer[] = new Array(side.entries.length);
   await inParallel([...side.entries.entries()], async ([index, { object }]) => {
-    const ask = own.has(objectKey(object)) ? askOwn : askRolloutsOwn;
-    answers[index] = await ask(context, object).catch((error: unknown) => failed(context, object, error));
+    // What rollouts write differs until its release is admitted, so that it is not compared.
+    const isOwn = own.has(objectKey(object));
+    const asked = isOwn
+      ? askOwn(context, object)
+      : createDryRun(client)
+          .apply(object)
+          .then((): Answer => ({}));
+    answers[index] = await asked.catch((error: unknown) => failed(context, object, error));
   });
   const notAsked = answers.flatMap((answer) => (answer?.notAsked ? [answer.notAsked] : []));
   return {
@@ -59,7 +64,7 @@ interface Answer {
   readonly notAsked?: string;
 }
 
-/** Values of the cluster are no part of a plan, and without them the objects are others. */
+/** A plan does not read values from the cluster, and without them the objects would differ. */
 function whyNotAsked({ spec }: Source): string | undefined {
   if (spec.apply === false) return 'no dry run: spec.apply is false, so another tool applies these objects';
   if (spec.decryption) return 'no dry run: the Source is encrypted, and a plan does not read the key';
@@ -77,19 +82,10 @@ async function askOwn({ client, source, changed }: Context, object: KubernetesOb
   if (!live) return isOurs ? {} : { finding: { object: name, state: 'missing', fields: [], ...elsewhere } };
   const { state, fields, changedBy } = compareApplied(live, applied);
   if (state === 'same') return {};
+  const lines = fields.map(({ path, expected, actual }) => `${path}: ${actual ?? '(absent)'} -> ${expected}`);
   const by =
     changedBy && !isOurs ? { message: `${elsewhere.message ?? ''}; last changed by ${changedBy}` } : {};
-  return { finding: { object: name, state, fields: fields.map(inOneLine), ...elsewhere, ...by } };
-}
-
-/** Rollouts write it when its release is admitted; what runs until then is not compared with it. */
-async function askRolloutsOwn({ client }: Context, object: KubernetesObject): Promise<Answer> {
-  await createDryRun(client).apply(object);
-  return {};
-}
-
-function inOneLine({ path, expected, actual }: FieldDifference): string {
-  return `${path}: ${actual ?? '(absent)'} -> ${expected}`;
+  return { finding: { object: name, state, fields: lines, ...elsewhere, ...by } };
 }
 
 /** Namespaces and kinds that head brings itself. */

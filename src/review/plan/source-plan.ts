@@ -1,23 +1,19 @@
 /** The plan of one Source, both sides of which are rendered. */
-import type { Canary } from '../../api/canary/canary.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
 import { windowAt } from '../../engine/windows.ts';
-import type { LocalRepository } from '../../git/store/local-repository.ts';
 import { canonicalJson } from '../../release/json.ts';
 import { objectKey } from '../../render/render.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
-import type { FlightPlan } from './flight-plan.ts';
 import { objectChanges } from './object-changes.ts';
-import { lostConfigKeys, type OneWayChange, oneWayChanges } from './one-way.ts';
-import { type PromotedStates, promotedOf } from './promoted-releases.ts';
+import { lostConfigKeys, oneWayChanges } from './one-way.ts';
+import { promotedOf } from './promoted-releases.ts';
 import { type Removal, removalsOf } from './removals.ts';
 import type { RenderedSource, SideParts } from './rendered-source.ts';
-import type { CanaryPlanned, Measured, ObjectChange, SourcePlanned } from './report.ts';
-import type { DryRunAnswer } from './server-dry-run.ts';
-import type { SourcePair } from './sources.ts';
+import type { CanaryPlanned, OneWayChange, SourcePlanned } from './report.ts';
+import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
 
 /** What planning one Source takes. */
 interface SourceContext {
@@ -38,7 +34,13 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
   const { key, afterSide } = pair;
   const source = pair.after ?? pair.before;
   if (!source) throw new Error(`Source ${key} is on neither side`);
-  const before = withoutBroken(pair.beforeSide, afterSide);
+  // Objects of files that head has broken stay as they are: they are neither changed nor removed.
+  const { brokenFiles } = afterSide;
+  const isRead = (file: string) => !brokenFiles.has('') && !brokenFiles.has(file);
+  const before = {
+    ...pair.beforeSide,
+    entries: pair.beforeSide.entries.filter(({ origin }) => isRead(origin.file)),
+  };
   const removals = removalsOf({
     source: pair.after,
     before: before.entries,
@@ -49,9 +51,15 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
   const known = await readPromoted(pair, source, context);
   const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
   const objects = objectChanges(before, afterSide, removals);
-  const changed = new Set(objects.map(changeKey));
+  const changed = new Set(
+    objects.map(({ apiVersion, kind, namespace, name }) =>
+      objectKey({ apiVersion, kind, metadata: namespace === undefined ? { name } : { name, namespace } }),
+    ),
+  );
   const dryRun =
     pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
+  // What is taken, and perhaps not as meant.
+  const doubts = [...afterSide.canaries.values()].flatMap((canary) => canary.doubts ?? []);
   const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
   return {
     source: key,
@@ -62,20 +70,8 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
     canaries,
     oneWay: [...changes, ...lostOf(before, afterSide, known)],
     ...(dryRun ? { dryRun: dryRun.findings } : {}),
-    notes: [...notesOf(pair, source), ...doubtsOf(afterSide), ...known.notes, ...(dryRun?.notes ?? [])],
+    notes: [...notesOf(pair, source), ...doubts, ...known.notes, ...(dryRun?.notes ?? [])],
   };
-}
-
-function changeKey({ apiVersion, kind, namespace, name }: ObjectChange): string {
-  const metadata = namespace === undefined ? { name } : { name, namespace };
-  return objectKey({ apiVersion, kind, metadata });
-}
-
-/** Objects of files that head has broken stay as they are: they are neither changed nor removed. */
-function withoutBroken(before: RenderedSource, { brokenFiles }: RenderedSource): RenderedSource {
-  if (brokenFiles.size === 0) return before;
-  const isKept = (file: string) => !brokenFiles.has('') && !brokenFiles.has(file);
-  return { ...before, entries: before.entries.filter(({ origin }) => isKept(origin.file)) };
 }
 
 interface Known {
@@ -109,7 +105,9 @@ async function canariesOf(
   if (afterSide.brokenFiles.has('')) return planned;
   for (const key of canaryKeys(afterSide.plans, beforeSide.plans)) {
     const [before, after] = [beforeSide.canaries.get(key), afterSide.canaries.get(key)];
-    const removal = after ? undefined : removals.get(canaryObjectKey(key));
+    const [namespace = '', name = ''] = key.split('/');
+    const kind = { apiVersion: apiVersionOf('Canary'), kind: 'Canary' };
+    const removal = after ? undefined : removals.get(objectKey({ ...kind, metadata: { namespace, name } }));
     const one = planCanary({ key, before, after, promoted: promoted.get(key), removal, options });
     if (!one) continue;
     const canary = after?.plan.state === 'release' ? after.plan.object : undefined;
@@ -119,11 +117,6 @@ async function canariesOf(
     planned.push(measured ? { ...one, measured } : one);
   }
   return planned;
-}
-
-function canaryObjectKey(key: string): string {
-  const [namespace = '', name = ''] = key.split('/');
-  return objectKey({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', metadata: { namespace, name } });
 }
 
 /** What a revert goes back to reads its config as it was then. */
@@ -142,11 +135,6 @@ function sourceChange({ before, after }: RenderedPair): SourcePlanned['change'] 
   return canonicalJson(before.spec) === canonicalJson(after.spec) ? 'same' : 'changed';
 }
 
-/** What is taken, and perhaps not as meant. */
-function doubtsOf({ canaries }: RenderedSource): string[] {
-  return [...canaries.values()].flatMap(({ doubts = [] }) => doubts);
-}
-
 function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source): string[] {
   const { decryption, substitute, suspend } = source.spec;
   const names = (substitute?.from ?? []).map(({ kind, name }) => `${kind} ${name}`).join(', ');
@@ -160,65 +148,4 @@ function notesOf({ beforeSide, afterSide, before }: RenderedPair, source: Source
     ...(decryption ? ['files encrypted with SOPS are compared in their encrypted form'] : []),
     ...(suspend ? ['the Source is suspended: none of this is applied'] : []),
   ];
-}
-
-// What a plan is asked for, and whom it may ask.
-
-/** What is compared. */
-export interface PlanRequest {
-  readonly repository: LocalRepository;
-  readonly base: string;
-  /** Undefined: the working tree. */
-  readonly head: string | undefined;
-  /** Sources that are not in the repository. */
-  readonly sources: readonly Source[];
-  /** Folders that stand for the paths of Sources. */
-  readonly paths: readonly string[];
-  /** Of objects in those folders that name none. */
-  readonly namespace: string;
-  /** Only Sources that follow it. */
-  readonly branch: string | undefined;
-  readonly minIntervalMs: number;
-  readonly defaultProvider: string;
-}
-
-/** Which Canaries are looked up. */
-export interface LookQuestion {
-  readonly keys: readonly string[];
-  readonly source: Source;
-  /** Empty for the working tree. */
-  readonly baseCommit: string;
-}
-
-/** Which metrics are asked. */
-interface MeasureQuestion {
-  readonly canary: Canary;
-  readonly flight: FlightPlan;
-  /** MetricTemplates of head. */
-  readonly templates: readonly KubernetesObject[];
-}
-
-/** Which objects the API server is asked about. */
-interface DryRunQuestion {
-  readonly source: Source;
-  readonly side: RenderedSource;
-  /** `objectKey` of what the commit changes. */
-  readonly changed: ReadonlySet<string>;
-}
-
-/** What is asked beside the repository; each part may be missing. None of them rejects: what cannot be had is told. */
-export interface PlanProbes {
-  /** What is promoted, by Canary key. */
-  readonly look?: ((question: LookQuestion) => Promise<PromotedStates>) | undefined;
-  /** Current values of what a flight plan measures. */
-  readonly measure?: ((question: MeasureQuestion) => Promise<readonly Measured[]>) | undefined;
-  readonly dryRun?: ((question: DryRunQuestion) => Promise<DryRunAnswer>) | undefined;
-  /** Why somebody could not be asked. */
-  readonly notes?: readonly string[];
-}
-
-/** One Source with both sides rendered. */
-export interface RenderedPair extends SourcePair {
-  readonly beforeSide: RenderedSource;
-  readonly afterSide: RenderedSource;
 }

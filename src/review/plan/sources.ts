@@ -1,10 +1,11 @@
 /** Which Sources a plan is about, and what each is at base and at head. */
+
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
 import type { CommitReader } from '../../engine/sync/context/context.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
@@ -84,17 +85,12 @@ export function chooseSources(
 /** Host and path: `https://x/a/b.git` and `git@x:a/b` are one place. */
 function hostAndPath(address: string): string {
   const scp = /^(?:[^@/:]+@)?([^/:]+):(?!\/\/)(.+)$/.exec(address);
-  const [host, path] = scp ? [scp[1], scp[2]] : fromUrl(address);
-  return `${host}/${path}`
+  const url = !scp && URL.canParse(address) ? new URL(address) : undefined;
+  const place = scp ? `${scp[1]}/${scp[2]}` : url ? `${url.host}/${url.pathname}` : `/${address}`;
+  return place
     .toLowerCase()
     .replace(/\/+/g, '/')
     .replace(/(\.git)?\/?$/, '');
-}
-
-function fromUrl(address: string): [string, string] {
-  if (!URL.canParse(address)) return ['', address];
-  const { hostname, port, pathname } = new URL(address);
-  return [port ? `${hostname}:${port}` : hostname, pathname];
 }
 
 /** Sources of both sides by name, head's order first. Pure. */

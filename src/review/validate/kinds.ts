@@ -20,14 +20,14 @@ interface Remark extends Problem {
   readonly severity: Severity;
 }
 
-/** What the remarks depend on beside the object. */
+/** What the remarks depend on besides the object. */
 export interface KindOptions {
   /** Unknown fields are problems. */
   readonly strict: boolean;
   /** Provider of Canaries that name none. */
   readonly defaultProvider: string;
   readonly minIntervalMs: number;
-  /** References to other namespaces are problems (`--no-cross-namespace-refs`). */
+  /** References to other namespaces are problems (unless `--cross-namespace-refs`). */
   readonly forbidsOtherNamespaces: boolean;
 }
 
@@ -66,7 +66,7 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
     ...as('problem', checked.problems),
     ...as('warning', checked.warnings),
     ...routeRemarks(canary, defaultProvider),
-    ...notes(canary),
+    ...notes(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)),
   ];
 }
 
@@ -78,14 +78,14 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
       return { severity: severity === 'error' ? 'problem' : 'warning', path, message };
     });
   }
-  // Named ones are told as fields that this version does not act on.
+  // Other named providers are reported as fields that this version does not act on.
   if (canary.spec.provider !== undefined) return [];
   const message = `is missing, and the default provider ${defaultProvider} is not supported; supported: ${supportedProviders().join(', ')}`;
   return [{ severity: 'problem', path: 'spec.provider', message }];
 }
 
-function sourceRemarks(source: Source): Remark[] {
-  const checked = checkSource(source);
+function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
+  const checked = checkSource(source, { forbidsOtherNamespaces });
   const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
   return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
 }
@@ -98,8 +98,8 @@ function templateRemarks({ spec }: MetricTemplate): Remark[] {
 }
 
 /** Those that stop the object are problems already. */
-function notes(object: Canary | Source): Remark[] {
-  return findUnsupported(object)
+function notes(object: Canary | Source, ignored?: readonly string[]): Remark[] {
+  return findUnsupported(object, ignored)
     .filter(({ stops }) => !stops)
     .map(({ path }) => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }));
 }

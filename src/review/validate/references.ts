@@ -7,7 +7,8 @@ import type { Finding } from './releases.ts';
 /** Objects that name no namespace: a Source refuses them unless it has a default one. */
 export function namespaceFindings({ objects }: RenderResult, complete: boolean): Finding[] {
   return objects
-    .filter(({ object }) => !object.metadata.namespace && isNamespaced(object))
+    .filter(({ object }) => !object.metadata.namespace)
+    .filter(({ object }) => scopeOf(object.kind) === 'namespaced' || kindOf(object) !== undefined)
     .map(({ object, origin }) => ({
       file: origin.file,
       line: origin.line,
@@ -15,10 +16,6 @@ export function namespaceFindings({ objects }: RenderResult, complete: boolean):
       message: `${object.kind} ${object.metadata.name} has no namespace; set it, or set spec.defaultNamespace of the Source`,
       severity: complete ? 'problem' : 'warning',
     }));
-}
-
-function isNamespaced(object: KubernetesObject): boolean {
-  return scopeOf(object.kind) === 'namespaced' || kindOf(object) !== undefined;
 }
 
 /** MetricTemplates and AlertProviders that Canaries name and that are in none of the files. */

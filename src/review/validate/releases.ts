@@ -35,17 +35,15 @@ export function releaseFindings(
   const selection = selectPlans({ objects, problems, liveCanaries: [], previous: new Map(), lineOf });
   const missing = new Set(selection.plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
   return [
-    ...selection.problems.map((problem) => found(problem, missing.has(problem) && !options.complete)),
+    ...selection.problems.map((problem): Finding => {
+      if (options.complete || !missing.has(problem)) return { ...problem, severity: 'problem' };
+      const message = `${problem.message.replace(/is in no file of this Source$/, 'is in none of these files')}; it must come from elsewhere`;
+      return { ...problem, message, severity: 'warning' };
+    }),
     ...selection.plans.flatMap((plan) =>
       plan.state === 'release' ? planFindings(plan, rendered, options) : [],
     ),
   ];
-}
-
-function found(problem: FileProblem, uncertain: boolean): Finding {
-  if (!uncertain) return { ...problem, severity: 'problem' };
-  const message = `${problem.message.replace(/is in no file of this Source$/, 'is in none of these files')}; it must come from elsewhere`;
-  return { ...problem, message, severity: 'warning' };
 }
 
 type ReleasePlan = Extract<CanaryPlan, { state: 'release' }>;

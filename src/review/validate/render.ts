@@ -1,6 +1,5 @@
 import { lstatSync } from 'node:fs';
 import { relative, sep } from 'node:path';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { isChart } from '../../render/helm.ts';
@@ -40,7 +39,7 @@ export async function renderLocal(
   const single = files.filter(({ path }) => !grouped.has(path));
   const sources = renderPlain(files)
     .objects.map(({ object }) => object)
-    .filter(isSource);
+    .filter((object): object is Source => kindOf(object) === 'Source');
   const renderings: SourceRendering[] = [];
   for (const group of groups) renderings.push(await renderGroup(group, sources, builders));
   const plain = renderPlain(single);
@@ -134,8 +133,4 @@ function withNamespaces(
   const [defaultNamespace] = namespaces.size === 1 ? namespaces : [];
   if (!defaultNamespace) return settle(parts, {});
   return settle(parts, { defaultNamespace, isNamespaced: (_, kind) => scopeOf(kind) !== 'cluster' });
-}
-
-function isSource(object: KubernetesObject): object is Source {
-  return kindOf(object) === 'Source';
 }

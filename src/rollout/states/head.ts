@@ -1,75 +1,151 @@
-/** What Git says while a release is under way (design section 5): the table of states names the rule of each. */
+/** What a commit in Git leads to: a release begins, or takes the place of another one, or ends it (design section 5). */
+import { gitPart } from '../../api/digest.ts';
+import { stamp } from '../../api/time.ts';
+import { hasHooks } from '../checks.ts';
 import type { Context } from '../context.ts';
-import type { Outcome } from '../outcome.ts';
-import { rejectionOf } from '../run.ts';
-import type { RunState } from '../state.ts';
-import { headForRun } from '../windows.ts';
+import { combine, type Effects, emit, enter, type Outcome } from '../outcome.ts';
+import { SETTLE_MS, withLastChanges } from '../progress.ts';
+import { rejectionOf, soundRecord } from '../records.ts';
+import type { Run, Side } from '../run.ts';
+import { type RunState, trialState } from '../state.ts';
+import { headForRun, windowWaitMs } from '../windows.ts';
 import { describeRelease, type ReleaseView } from '../world.ts';
-import { admit } from './admit.ts';
-import { end } from './ending.ts';
-import { startRevert } from './hold-or-revert.ts';
+import { end, startRevert } from './transitions.ts';
 
 /** How a state follows head. */
 export type HeadRule =
-  /** The last-known-good ends the release, a rejected one does, and a newer one takes its place. */
+  /** The last-known-good or a rejected release ends the release; a newer one takes its place. */
   | 'replaces'
-  /** The last-known-good takes it back at once; a newer one waits for the end of this one, or for the state's own rule. */
+  /** The last-known-good reverts it at once; a newer one waits for the end of this one, or for the state's own rule. */
   | 'takesBack'
-  /** Nothing but the state itself. */
+  /** Only the state itself looks at head. */
   | 'ownRule';
 
 /** What follows from head in a state with this rule; undefined: nothing. */
 export function followHead(context: Context, state: RunState, rule: HeadRule): Outcome | undefined {
-  const head = headForRun(context, state.run);
-  if (!head || head.digest === state.run.digest || rule === 'ownRule') return undefined;
-  if (rule === 'takesBack')
-    return head.digest === context.good?.digest ? revertedInGit(context, state, head) : undefined;
+  const { good } = context;
   const { run } = state;
-  const side = run.side ? { side: run.side } : {};
-  return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
+  const head = headForRun(context, run);
+  if (!head || head.digest === run.digest || rule === 'ownRule') return undefined;
+  if (rule === 'replaces') {
+    const side = run.side ? { side: run.side } : {};
+    return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
+  }
+  if (!good || head.digest !== good.digest) return undefined;
+  return startRevert(context, state, good, {
+    reason: 'RevertedInGit',
+    finding: `Git went back to ${describeRelease(head)}`,
+    reject: false,
+    control: false,
+    headCommit: head.commit.commit,
+  });
 }
 
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
-export function endedByGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
+export function endedByGit(context: Context, before: RunState, head: ReleaseView): Outcome | undefined {
+  const { run, failedChecks, iterations } = before;
+  const state: RunState =
+    before.kind === 'Analysing' ? before : { kind: 'Starting', run, failedChecks, iterations };
   if (head.digest === context.good?.digest) {
     const message = `${describeRelease(head)} is the last-known-good: the rollout is cancelled`;
     const { commit } = head.commit;
     const status = { lastAppliedCommit: commit, lastPromotedCommit: commit };
-    return end(
-      context,
-      asBeforeTheWrite(state),
-      { phase: 'Succeeded', reason: 'RevertedInGit', message },
-      { status },
-    );
+    return end(context, state, { phase: 'Succeeded', reason: 'RevertedInGit', message }, { status });
   }
   if (!rejectionOf(context, head.digest)) return undefined;
   const message = `Git moved on to ${describeRelease(head)}, which was rejected before`;
-  return end(context, asBeforeTheWrite(state), { phase: 'Failed', reason: 'Rejected', message });
+  return end(context, state, { phase: 'Failed', reason: 'Rejected', message });
 }
 
-function asBeforeTheWrite(state: RunState): RunState {
-  const { run, failedChecks, iterations } = state;
-  return state.kind === 'Analysing' ? state : { kind: 'Starting', run, failedChecks, iterations };
-}
-
-/** Git went back to the last-known-good after the first write: revert at once; the left digest is not rejected. */
-function revertedInGit(context: Context, state: RunState, head: ReleaseView): Outcome | undefined {
-  const { good } = context;
-  if (!good) return undefined;
-  const finding = `Git went back to ${describeRelease(head)}`;
-  const cause = {
-    reason: 'RevertedInGit',
-    finding,
-    reject: false,
-    control: false,
-    headCommit: head.commit.commit,
-  } as const;
-  return startRevert(context, state, good, cause);
-}
-
-/** A newer revision that may be rolled out, where head holds one. */
+/** A newer revision in Git that may be rolled out. */
 export function newerRevision(context: Context, { run }: RunState): ReleaseView | undefined {
   const head = headForRun(context, run);
   if (!head || head.digest === run.digest || head.digest === context.good?.digest) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
+}
+
+/** Bookkeeping of a release that begins now. */
+export function begin({ plan, now }: Context, release: ReleaseView): Run {
+  return {
+    digest: release.digest,
+    commit: release.commit.commit,
+    subject: release.commit.subject,
+    startTime: now,
+    restartKey: plan.restartKey,
+    mountsConfig: release.mountsConfig,
+    fastLane: false,
+    checkNumber: 0,
+  };
+}
+
+/** How a release begins, if it does not begin on the canary because of a commit. */
+interface Admission {
+  /** The release at head when a person asked for this older one. */
+  readonly rollback?: Run['rollback'];
+  readonly side?: Side;
+  /** Flagger left its pods running. */
+  readonly keepsPods?: boolean;
+  /** The release whose place it takes; absent: the Canary was at rest. */
+  readonly before?: Run;
+}
+
+/**
+ * Starts the rollout of a release on the canary, or on the primary if the canary has to serve. Only bookkeeping: the first write comes with
+ * the next state (design section 4, admit). With gates of type confirm-rollout, or a closed window, it waits first, in the phase before
+ * until they have answered, as in Flagger; a rollback that a person asked for does not wait.
+ */
+export function admit(context: Context, release: ReleaseView, how: Admission = {}): Outcome {
+  const { world, good } = context;
+  const { rollback, side, keepsPods, before } = how;
+  const isProven = soundRecord(world, release.digest)?.promotedTime !== undefined;
+  const begun: Run = {
+    ...begin(context, release),
+    standing: before?.standing ?? settledRoute(context),
+    fastLane: isProven && good?.digest !== release.digest,
+    ...(rollback ? { rollback } : {}),
+    ...(side === 'primary' ? { side } : {}),
+    ...(keepsPods ? { keepsPods } : {}),
+  };
+  const isWindowClosed = !rollback && !keepsPods && windowWaitMs(context, begun, begun) > 0;
+  const awaitsConfirmation = !rollback && !keepsPods && hasHooks(context, 'confirm-rollout');
+  // It starts when window and gates are open at the same time.
+  const awaitsWindow = isWindowClosed || (awaitsConfirmation && world.window !== undefined);
+  const run: Run = {
+    ...begun,
+    ...(awaitsConfirmation ? { awaitsConfirmation } : {}),
+    ...(awaitsWindow ? { awaitsWindow } : {}),
+  };
+  const base = { run, failedChecks: 0, iterations: 0 };
+  const next =
+    awaitsConfirmation || awaitsWindow
+      ? ({ ...base, kind: 'Waiting', phase: world.status.phase } as const)
+      : trialState(context, base);
+  const waitsFor = [
+    ...(isWindowClosed ? ['its window'] : []),
+    ...(awaitsConfirmation ? ['confirm-rollout'] : []),
+  ];
+  return enter(next, {
+    ...admissionEvents(context, run, waitsFor),
+    status: { lastAppliedSpec: release.digest, lastAppliedCommit: release.commit.commit, checks: [] },
+  });
+}
+
+function admissionEvents({ good }: Context, run: Run, waitsFor: readonly string[]): Effects {
+  const name = describeRelease(run);
+  const isSameInGit = good !== undefined && gitPart(good.digest) === gitPart(run.digest);
+  const what = isSameInGit ? 'New config outside Git for' : 'New revision';
+  const mode = run.fastLane ? 'a proven release, analysis is skipped' : 'starting its rollout';
+  const condition = waitsFor.length > 0 ? `, once ${waitsFor.join(' and ')} is open` : '';
+  const onPrimary = `${name} is tried on the primary while the canary serves: the last-known-good is not available`;
+  return combine(
+    emit('Normal', 'NewRevision', `${what} ${name}: ${mode}${condition}`),
+    run.side === 'primary' ? emit('Warning', 'ThroughThePrimary', onPrimary) : {},
+  );
+}
+
+/** At rest the route has not changed for a long time. */
+function settledRoute(context: Context): NonNullable<Run['standing']> {
+  const { standing = {} } = withLastChanges(context, { standing: {} } as Run);
+  const since = stamp(context.world.nowMs - SETTLE_MS);
+  return standing.route ? { route: { key: standing.route.key, since } } : {};
 }

@@ -1,54 +1,34 @@
 import { diagnose } from '../../health/diagnosis.ts';
-import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import type { WorkloadView } from '../../health/workload-view.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+
 import { type Context, later, remainingMs } from '../context.ts';
-import {
-  ALL,
-  act,
-  combine,
-  type Effects,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  STAY,
-  say,
-  stay,
-  wake,
-} from '../outcome.ts';
+import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay, wake } from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
 import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isDigestLost, reportLost, soundRecord } from '../records.ts';
+import { isDigestLost, soundRecord } from '../records.ts';
 import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
-import { canaryServes, podsNeeded, readyPods } from '../traffic/capacity.ts';
-import { raisePrimary } from '../traffic/scalers.ts';
-import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { podsNeeded, raisePrimary, readyPods } from '../traffic/capacity.ts';
+import { canaryMayServe, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
 import { describeRelease } from '../world.ts';
-import { end, routeNote } from './ending.ts';
-import { failDead, failPromotion } from './hold-or-revert.ts';
-import { applyPrimary, recreatedCanary, scalePrimaryBack } from './recreate.ts';
+import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
+import { end, failDead, failPromotion } from './transitions.ts';
 
-/** Traffic is to leave the primary before that is written, for a canary that can stand in for it, and has not arrived there (S2). */
-export function mustMoveTraffic(context: Context, run: Run): boolean {
-  const { primary, sharesWorkload, target } = context.world;
-  // What failed on the primary loses its share to the canary first.
-  if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
-  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canaryMayServe(context, run)) return false;
-  if (primary.keepsReadyPod && !run.mountsConfig) return false;
-  return !hasArrived(context, run, 'canary');
-}
-
-/** Where traffic goes before the primary is written. */
+/** Traffic before the primary is written. */
 export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {
   const isReady = !isPaused(context, run) && areRecorded(context, run);
   return isReady && mustMoveTraffic(context, run) ? ALL.canary : STAY;
 }
 
-/** The bytes of this release and of what the primary runs are kept, and were read back. */
+/**
+ * The records of this release and of what the primary runs were read back. A proven release may also replace what the primary runs if that
+ * is lost, so that a person has a way out (design section 5).
+ */
 function areRecorded(context: Context, run: Run): boolean {
-  return missingRecords(context, run).length === 0 || mayOverwriteLost(context, run);
+  const missing = missingRecords(context, run);
+  const isLost = missing.some((digest) => isDigestLost(context.world, digest));
+  return missing.length === 0 || (isLost && run.fastLane && !missing.includes(run.digest));
 }
 
 function missingRecords({ world }: Context, run: Run): string[] {
@@ -57,14 +37,7 @@ function missingRecords({ world }: Context, run: Run): string[] {
     .filter((digest) => !soundRecord(world, digest));
 }
 
-/** A proven release is a person's way out: with it, what the primary runs and cannot be had again is given up (design section 5). */
-function mayOverwriteLost(context: Context, run: Run): boolean {
-  const missing = missingRecords(context, run);
-  const isLost = missing.some((digest) => isDigestLost(context.world, digest));
-  return isLost && run.fastLane && !missing.includes(run.digest);
-}
-
-/** Before the first write: the records and the traffic must be in place (S2, S10). */
+/** Before the primary is written, records must be saved and traffic moved (S2, S10). */
 export function promoting(context: Context, state: StateOf<'Promoting'>): Outcome {
   const { world, good, plan } = context;
   const { run } = state;
@@ -82,47 +55,37 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
     );
   }
   if (!mustMoveTraffic(context, run)) {
-    const words = note('Promoting', `writing ${describeRelease(run)} to the primary`);
+    const statusNote = note('Promoting', `writing ${describeRelease(run)} to the primary`);
     return stay(
       withRun(state, withProgressReset(context, run)),
       act(applyPrimary(context, run.digest)),
-      words,
+      statusNote,
     );
   }
-  const words = note('Clearing', 'moving all traffic to the canary before the primary is written');
+  const statusNote = note('Clearing', 'moving all traffic to the canary before the primary is written');
   const back = act(...recreatedCanary(context, run.digest));
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
   if (leftMs > 0)
-    return stay(next, words, back, isAllOn(context, 'canary') ? routeNote(context, run) : {}, wake(leftMs));
-  if (isAllOn(context, 'canary')) return stay(next, words, routeNote(context, run));
+    return stay(
+      next,
+      statusNote,
+      back,
+      isAllOn(context, 'canary') ? routeNote(context, run) : {},
+      wake(leftMs),
+    );
+  if (isAllOn(context, 'canary')) return stay(next, statusNote, routeNote(context, run));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
-  return end(context, next, {
-    phase: 'Failed',
-    reason: 'CapacityNotReached',
-    message,
-    reject: 'CapacityNotReached',
-  });
+  const reason = 'CapacityNotReached';
+  return end(context, next, { phase: 'Failed', reason, message, reject: reason });
 }
 
-/** Somebody changed the template of the primary: it is written again, and judged only then (issue 11, 11). */
-export function restoreTemplate(context: Context, digest: string): Effects | undefined {
-  const { primary } = context.world;
-  const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
-  const manager = primary?.drift?.manager ?? 'somebody';
-  if (change && !context.world.sharesWorkload) {
-    const message = `${manager} changed ${change.path} of the primary; it is restored`;
-    return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
-  }
-  return undefined;
-}
-
-/** Who has traffic while the primary takes the release over: as it is, and then the primary. */
+/** Traffic while the primary rolls the release out: unchanged if the canary may serve it, else to the primary. */
 export function convergingPrefers(context: Context, state: StateOf<'Converging'>): Preference {
   return canaryMayServe(context, state.run) || state.run.side === 'primary' ? STAY : ALL.primary;
 }
 
-/** The primary was written: it converges, and then gets the traffic (design section 4). */
+/** The primary was written: it becomes ready, and then gets the traffic (design section 4). */
 export function converging(context: Context, before: StateOf<'Converging'>): Outcome {
   const { world, plan } = context;
   const { primary } = world;
@@ -130,17 +93,16 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const { run } = state;
   const again = restoreTemplate(context, run.digest);
   if (again) return stay(state, again);
-  // It served already: one that dies has failed verification, whichever of the loss and its fault was seen first.
+  // It passed checks before: if it fails now, verification has failed, in whichever order its pods and their fault were seen.
   const dead = state.post.passedChecks === undefined ? undefined : failDead(context, state);
   if (dead) return dead;
   const isScaled = scalePrimaryBack(context).length > 0;
   if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
-  const isLost = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
+  const isPointless = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
-  if (isLost || leftMs <= 0)
-    return failPromotion(context, state, { reason: 'PrimaryNotReady', control: false });
-  const words = note(
+  if (isPointless || leftMs <= 0) return failPromotion(context, state);
+  const statusNote = note(
     'Converging',
     `the primary is rolling out ${describeRelease(run)}: ${whyNotReady(primary)}`,
     {
@@ -148,63 +110,59 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
       timeMs: world.nowMs + leftMs,
     },
   );
-  return stay(state, words, wake(leftMs));
+  return stay(state, statusNote, wake(leftMs));
 }
 
-/** The primary is whole: traffic moves to it, by stepWeightPromotion per interval, and is read back (S8). */
+/** The primary is ready: traffic moves to it, by stepWeightPromotion per interval, and is read back (S8). */
 function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const { world, plan } = context;
   const { run } = state;
   const weight = world.route?.canaryWeight ?? 0;
   if (hasArrived(context, run, 'primary')) return startVerifying(context, state);
-  const words = note(
+  const statusNote = note(
     'Converging',
     `the primary is ready; moving traffic to it, ${weight} % left on the canary`,
   );
   if (isAllOn(context, 'primary'))
-    return stay(state, words, routeNote(context, run), wake(settlingMs(context, run, 'route')));
+    return stay(state, statusNote, routeNote(context, run), wake(settlingMs(context, run, 'route')));
   const settleMs = settlingMs(context, run, 'primary');
-  if (settleMs > 0) return stay(state, words, wake(settleMs));
+  if (settleMs > 0) return stay(state, statusNote, wake(settleMs));
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
   const waitMs =
     stepped && run.stepTime !== undefined && run.weight === weight
       ? remainingMs(context, run.stepTime, plan.intervalMs)
       : 0;
-  if (waitMs > 0) return stay(state, words, wake(waitMs));
+  if (waitMs > 0) return stay(state, statusNote, wake(waitMs));
   const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
   const grown = act(...raisePrimary(world));
-  if (!carries(context, world.primary, 100 - to)) {
+  const needed = podsNeeded(context, 'primary', 100 - to);
+  const { updatedReadyReplicas = 0, desiredReplicas = needed } = world.primary ?? {};
+  const isUpdated = updatedReadyReplicas >= Math.min(needed, desiredReplicas);
+  if (!world.sharesWorkload && !(isUpdated && readyPods(context, 'primary') >= needed)) {
     const short = note('WaitingForCapacity', `the primary needs more ready pods for ${100 - to} %`);
     return stay({ ...state, run: { ...run, weight, stepTime: context.now } }, grown, short);
   }
-  const told = say('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
+  const event = emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
   const next = { ...state, iterations: 0, run: { ...run, weight: to, stepTime: context.now } };
   const again = to > 0 ? wake(plan.intervalMs) : {};
   const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
-  return { ...stay(next, words, told, grown, again), prefers };
-}
-
-function carries(context: Context, primary: WorkloadView | undefined, sharePercent: number): boolean {
-  const needed = podsNeeded(context, 'primary', sharePercent);
-  const isUpdated =
-    (primary?.updatedReadyReplicas ?? 0) >= Math.min(needed, primary?.desiredReplicas ?? needed);
-  return context.world.sharesWorkload || (isUpdated && readyPods(context, 'primary') >= needed);
+  return { ...stay(next, statusNote, event, grown, again), prefers };
 }
 
 function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {
   const { now } = context;
-  // Checks count from when all traffic is on the primary, not from the end of the time that is left to the data plane.
-  const fullSince = (run.stepTime && later(run.stepTime, run.standing?.route?.since)) ?? now;
+  // Checks count from when all traffic was on the primary, without the time that the data plane had to follow.
+  const allTrafficSince = (run.stepTime && later(run.stepTime, run.standing?.route?.since)) ?? now;
   const { cause: _, ...rest } = post;
   const counted = { ...rest, reason: 'Verifying', startTime: now, failedChecks: 0, passedChecks: 0 };
   return enter(
     {
       kind: 'Verifying',
-      run: { ...without(run, 'unknownSince'), stepTime: fullSince },
+      run: { ...without(run, 'unknownSince'), stepTime: allTrafficSince },
       failedChecks: 0,
       iterations,
       post: counted,
     },
-    say('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; verifying it`),
+    emit('Normal', 'Verifying', `all traffic is on the primary with ${describeRelease(run)}; verifying it`),
   );
 }

@@ -6,101 +6,88 @@ import {
   act,
   combine,
   type Effects,
+  emit,
+  type Next,
   note,
   type Outcome,
   type Preference,
   STAY,
-  say,
   stall,
   stay,
   wake,
 } from '../outcome.ts';
-import { isLost, reportLost, soundRecord } from '../records.ts';
-import { rejectionOf } from '../run.ts';
+import { isLost, rejectionOf, soundRecord } from '../records.ts';
 import type { StateOf } from '../state.ts';
-import { isScaledToZero, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/scalers.ts';
+import { isScaledToZero, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/capacity.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
-import { admit, begin } from './admit.ts';
 import { postRollout } from './ending.ts';
-import { startRevert } from './hold-or-revert.ts';
+import { admit, begin } from './head.ts';
 import { finishSwitchToCopies } from './moving.ts';
-import { recreatedPrimary } from './recreate.ts';
+import { applySettings, recreatedPrimary, reportLost } from './restore.ts';
+import { startRevert } from './transitions.ts';
 
 type Resting = StateOf<'Resting'>;
 
-/** The primary serves, if it has what it takes; while traffic moves here from a target that served alone, that decides (see moving.ts). */
+/** Traffic at rest: to the primary, unless a switch of providers is moving it (see moving.ts). */
 export function restingPrefers({ world }: Context): Preference {
   return world.status.move || !world.primary?.digest ? STAY : { kind: 'all', side: 'primary', reapply: true };
 }
 
-/** No release is under way: keep what is good as it is, and look whether Git wants something new. */
+/** No release is under way: the last-known-good stays as it is, and a new release in Git is started. */
 export function resting(context: Context, state: Resting): Outcome {
   const { world, good, head } = context;
-  const { primary, target } = world;
+  const { primary, target, status } = world;
   if (!good) return stay(state);
   if (!primary && !target && world.head.kind === 'missing') return stay(state, withoutHead(context));
   const recreated = recreatedPrimary(context);
   if (recreated || !primary) return stay(state, recreated ?? {});
   const moved = finishSwitchToCopies(context);
-  if (!moved.isOver)
+  if (!moved.isDone)
     return { ...stay(state, moved.effects), ...(moved.prefers ? { prefers: moved.prefers } : {}) };
-  const steady = combine(moved.effects, scaleTargetDown(context));
-  if (steady.actions?.some((action) => action.type === 'ScaleCanary'))
-    return stay(state, steady, noteOf(context));
-  const kept = combine(steady, applySettings(context));
+  const scaled = combine(moved.effects, scaleTargetDown(context));
+  if (scaled.actions?.some((action) => action.type === 'ScaleCanary'))
+    return stay(state, scaled, keptNote(status));
+  const maintained = combine(scaled, applySettings(context));
   if (primary.digest !== good.digest && head?.digest !== primary.digest)
-    return isLost(good) ? stay(state, kept, reportLost(world, good)) : repairPrimary(context, state, good);
-  return decide(context, state, { good, kept });
+    return isLost(good)
+      ? stay(state, maintained, reportLost(world, good))
+      : repairPrimary(context, state, good);
+  return decide(context, state, { good, maintained });
 }
 
-/** What was said last, as long as the canary is being put to rest. */
-function noteOf({ world }: Context): Effects {
-  const before = world.status.conditions?.find((condition) => condition.type === 'Ready');
-  return before && world.status.message !== undefined
-    ? note(knownReason(before.reason, 'Unknown'), world.status.message)
-    : {};
-}
-
-/** Replicas, strategy and deadlines of head; and what somebody changed of the number of pods. */
-function applySettings(context: Context): Effects {
-  const { world, head } = context;
-  const isNew = head && world.primary && world.primary.settingsKey !== head.settingsKey;
-  if (isNew) return act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
-  return {};
-}
-
+/** The primary runs the last-known-good or what Git asks for: whether head is rolled out. */
 function decide(
   context: Context,
   state: Resting,
-  { good, kept }: { good: RecordView; kept: Effects },
+  { good, maintained }: { good: RecordView; maintained: Effects },
 ): Outcome {
   const { world, head } = context;
-  const told = postRollout(context);
-  const before = combine(kept, told.effects);
+  const hooks = postRollout(context);
+  const before = combine(maintained, hooks.effects);
   if (!head) return stay(state, before, resetScalers(world), withoutHead(context));
   if (head.digest === good.digest) return settle(context, state, { head, before });
   if (rejectionOf(context, head.digest) !== undefined)
     return keepRejected(context, state, { good, head, before });
-  // What could not be returned to is not given up for something new; a proven release is the way out.
+  // A last-known-good that cannot be restored is not replaced by something new, only by a proven release.
   if (isLost(good) && soundRecord(world, head.digest)?.promotedTime === undefined)
     return stay(state, before, reportLost(world, good));
-  if (!told.isDone)
+  if (!hooks.isDone)
     return stay(
       state,
       before,
       note('NewRevision', `${describeRelease(head)} starts once the post-rollout webhooks have answered`),
     );
-  const { status: settled, events = [] } = before;
+  const { status, events = [] } = before;
   const admitted = admit(context, head);
   return {
     ...admitted,
-    status: { ...settled, ...admitted.status },
+    status: { ...status, ...admitted.status },
     events: [...events, ...(admitted.events ?? [])],
   };
 }
 
-/** Git says what the last-known-good is: nothing is written, only named (design section 2.3). */
+/** Head is the last-known-good: nothing is written; the status names its commit (design section 2.3). */
 function settle(
   context: Context,
   state: Resting,
@@ -121,20 +108,20 @@ function settle(
             lastPromotedCommit: head.commit.commit,
           },
         },
-        say('Normal', 'Succeeded', `the primary already runs ${describeRelease(head)}: nothing to roll out`),
+        emit('Normal', 'Succeeded', `the primary already runs ${describeRelease(head)}: nothing to roll out`),
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
-  const isWhole = hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
-  const words = isWhole
+  const isReady = hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
+  const statusNote = isReady
     ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describeRelease(head)} is live`)
     : note(
         'PrimaryNotReady',
         `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
-  return stay(next, before, syncScalers(context), news, words);
+  return stay(next, before, syncScalers(context), news, statusNote);
 }
 
-/** Head is a release that failed before: stay with the last-known-good and write nothing (S14). */
+/** Head is a release that was rejected: the last-known-good stays and nothing is written (S14). */
 function keepRejected(
   context: Context,
   state: Resting,
@@ -147,11 +134,17 @@ function keepRejected(
     ? {}
     : combine(
         { status: { lastAppliedSpec: head.digest, lastAppliedCommit: head.commit.commit } },
-        say('Warning', 'Rejected', `${describeRelease(head)} failed before and is not rolled out again`),
+        emit('Warning', 'Rejected', `${describeRelease(head)} failed before and is not rolled out again`),
       );
   const next: Resting = isKnown ? state : { ...state, phase: 'Failed' };
-  const what = describeRelease(rejectedOf(context, head));
-  const line = `${what} was rejected (${rejection?.reason}); ${describeRelease(good)} serves. Revert or fix it in Git, or retry`;
+  // The release is named by the commit that was rejected: head may have moved on without changing it (issue 11, 15).
+  const commit = rejection?.commit || head.commit.commit;
+  const subject =
+    commit === head.commit.commit
+      ? head.commit.subject
+      : (world.status.history?.find((entry) => entry.commit === commit)?.subject ?? '');
+  const name = describeRelease({ digest: head.digest, commit, subject });
+  const line = `${name} was rejected (${rejection?.reason}); ${describeRelease(good)} serves. Revert or fix it in Git, or retry`;
   return stay(
     next,
     before,
@@ -161,60 +154,48 @@ function keepRejected(
   );
 }
 
-/** The release as it was when it was rejected: head may have moved on without changing it (issue 11, 15). */
-function rejectedOf(context: Context, head: ReleaseView): ReleaseView {
-  const commit = rejectionOf(context, head.digest)?.commit;
-  if (!commit || commit === head.commit.commit) return head;
-  const known = context.world.status.history?.find((entry) => entry.commit === commit);
-  return { ...head, commit: { ...head.commit, commit, subject: known?.subject ?? '' } };
-}
-
-/** Without a release the target has no pods. */
+/** Without a release under way the target has no pods. */
 function scaleTargetDown(context: Context): Effects {
-  const { world } = context;
+  const { world, good, head } = context;
   const { primary, target, foreignTarget } = world;
   if (!primary?.digest) return {};
   if (!target) return foreignTarget ? {} : act({ type: 'ApplyCanary', digest: primary.digest, replicas: 0 });
   if (target.desiredReplicas === 0) return act(...pauseCanary(world, true));
   if (!hasArrived(context, undefined, 'primary') || servingPods(primary) === 0) return {};
   if (!foreignTarget) return act(...stopCanary(world));
-  return isHeadNew(context) ? {} : restForeign(context, target.name);
+  // A target that runs the next release keeps its pods.
+  const isHeadNew = head && head.digest !== good?.digest && !rejectionOf(context, head.digest);
+  return isHeadNew ? {} : scaleForeignDown(context, target.name);
 }
 
-/** A target that Git may want to be rolled out next keeps its pods. */
-function isHeadNew(context: Context): boolean {
-  const { good, head } = context;
-  return head !== undefined && head.digest !== good?.digest && !rejectionOf(context, head.digest);
-}
-
-/** Waits between two times that a target is scaled down which another tool scales up: doubled each time, up to the longest. */
+/** Time before a target that another tool scales up is scaled down again: doubled each time, up to the longest. */
 const FIRST_WAIT_MS = 30_000;
 const LONGEST_WAIT_MS = 3_600_000;
-/** The count from which on the other tool is reported. */
-const TOLD_AT_COUNT = 2;
+/** The other tool is reported when the target was scaled down this often. */
+const REPORTED_AT_COUNT = 2;
 
-/** A target that another tool scales up each time it applies its manifest is scaled down less and less often, so that the two never fight (design section 2.5). */
-function restForeign(context: Context, name: string): Effects {
+/** A target that another tool scales up each time it applies its manifest is scaled down less and less often, so that the tools do not fight (design section 2.5). */
+function scaleForeignDown(context: Context, name: string): Effects {
   const { scaledDown: before } = context.world.status;
   const waitMs = before ? Math.min(FIRST_WAIT_MS * 2 ** (before.count - 1), LONGEST_WAIT_MS) : 0;
   const leftMs = before ? remainingMs(context, before.time, waitMs) : 0;
   if (leftMs > 0) return wake(leftMs);
-  // Quiet for much longer than the wait: somebody scaled it by hand once.
+  // Long after the last time it counts anew: a person may have scaled it by hand once.
   const isNew = before === undefined || elapsedMs(context, before.time) > LONGEST_WAIT_MS + 2 * waitMs;
   const count = isNew ? 1 : before.count + 1;
   const status: Partial<CanaryStatus> = { scaledDown: { time: context.now, count } };
   const message = `another tool scales ${name} up although no release is under way; leave replicas out of its manifest`;
-  const told = count === TOLD_AT_COUNT ? say('Warning', 'TargetScaledUp', message) : {};
-  return combine(act(...stopCanary(context.world)), { status }, told);
+  const event = count === REPORTED_AT_COUNT ? emit('Warning', 'TargetScaledUp', message) : {};
+  return combine(act(...stopCanary(context.world)), { status }, event);
 }
 
-/** The primary runs something that never proved itself and that Git does not want: back to the last-known-good, safely. */
+/** The primary runs a release that is not proven and that Git does not ask for: it is reverted to the last-known-good. */
 function repairPrimary(context: Context, state: Resting, good: RecordView): Outcome {
   const { primary, records, status } = context.world;
   const digest = primary?.digest ?? 'unknown';
-  const nobody = { commit: '', subject: '', author: '', time: '' };
-  const commit = records.find((record) => record.digest === digest)?.commit ?? nobody;
-  // Nobody knows what its pods mount: clearing the primary first is right either way.
+  const unknown = { commit: '', subject: '', author: '', time: '' };
+  const commit = records.find((record) => record.digest === digest)?.commit ?? unknown;
+  // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
   const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which was never verified'}`;
@@ -235,21 +216,21 @@ function repairPrimary(context: Context, state: Resting, good: RecordView): Outc
   });
 }
 
-/** Why head cannot be rolled out at all. */
+/** Reasons that only another commit ends. */
 const REFUSED: ReadonlySet<string> = new Set(['RecordTooLarge', 'InvalidManifests']);
 
-/** Git holds no such workload, or is silent: until it was read once after a start, what was said before still holds. */
+/** Git holds no such workload, or cannot be read. Until it was read once after a start, the status keeps its message. */
 export function withoutHead({ world: { head, status } }: Context): Effects {
   if (head.kind === 'release') return {};
   if (head.kind === 'missing') return stall('TargetMissing', head.message);
-  const before = status.conditions?.find((condition) => condition.type === 'Ready');
-  if (head.reason === 'SourceNotRead' && before && status.message !== undefined)
-    return note(
-      knownReason(before.reason, 'Unknown'),
-      status.message,
-      status.next && { action: status.next.action },
-    );
+  const kept = keptNote(status, status.next && { action: status.next.action });
+  if (head.reason === 'SourceNotRead' && kept.note) return kept;
   const reason = knownReason(head.reason, 'Unknown');
-  // Refused before anything was started: only another commit helps.
   return REFUSED.has(reason) ? stall(reason, head.message) : note(reason, head.message);
+}
+
+/** The status line from before, if there was one. */
+function keptNote({ conditions, message }: CanaryStatus, next?: Next): Effects {
+  const ready = conditions?.find(({ type }) => type === 'Ready');
+  return ready && message !== undefined ? note(knownReason(ready.reason, 'Unknown'), message, next) : {};
 }

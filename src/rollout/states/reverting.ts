@@ -1,6 +1,6 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
-import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
 import {
@@ -8,32 +8,29 @@ import {
   act,
   combine,
   type Effects,
+  emit,
   enter,
   note,
   type Outcome,
   type Preference,
   STAY,
-  say,
   stay,
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLost, reportLost } from '../records.ts';
-import type { RevertCause } from '../run.ts';
+import { isLost } from '../records.ts';
 import { type StateOf, withRun } from '../state.ts';
-import { canaryServes, fullSize } from '../traffic/capacity.ts';
-import { hasArrived, isAllOn } from '../traffic/traffic.ts';
-import { describeRelease, type RecordView } from '../world.ts';
-import { admit } from './admit.ts';
-import { end, rejectionFor, routeNote } from './ending.ts';
-import { endedByGit, newerRevision } from './head.ts';
-import { mustMoveTraffic } from './promoting.ts';
-import { applyPrimary, recreatedCanary, recreatedPrimary } from './recreate.ts';
+import { fullSize } from '../traffic/capacity.ts';
+import { hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
+import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
+import { admit, endedByGit, newerRevision } from './head.ts';
+import { applyPrimary, recreatedCanary, recreatedPrimary, reportLost } from './restore.ts';
+import { end, rejectionFor } from './transitions.ts';
 
 type Reverting = StateOf<'Reverting'>;
 type RevertFailed = StateOf<'RevertFailed'>;
 
-/** Whoever can stand in has the traffic until the primary is whole with the last-known-good. */
+/** Traffic during a revert: the canary serves in the primary's place if it can, until the primary is ready with the last-known-good. */
 export function revertingPrefers(context: Context, state: Reverting): Preference {
   const { world, good, plan } = context;
   if (!good) return STAY;
@@ -46,48 +43,52 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
   return mayClear ? { kind: 'all', side: 'canary', overdue } : STAY;
 }
 
-/** The primary gets the last-known-good, then the traffic, then the canary rests. Repeats after a crash. */
+/** The primary gets the last-known-good, then the traffic, then the canary is scaled down. A crash at any point continues from there. */
 export function reverting(context: Context, before: Reverting): Outcome {
   const { world, plan, good } = context;
   const { cause } = before;
   if (!good)
     return stay(before, note('RecordMissing', 'there is no record of a last-known-good to revert to'));
-  const owed = { rejects: cause.reject ? rejectionFor(before.run, cause.reason) : [] };
-  const words = combine(owed, note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`));
+  const rejection = { rejects: cause.reject ? rejectionFor(before.run, cause.reason) : [] };
+  const known = combine(
+    rejection,
+    note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`),
+  );
   if (world.primary?.digest !== good.digest)
     return isLost(good)
-      ? stay(before, words, reportLost(world, good))
-      : applyGood(context, before, { good, words });
+      ? stay(before, known, reportLost(world, good))
+      : applyGood(context, before, { good, known });
   const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
-    return waitForGood(context, state, { good, owed });
+    return waitForGood(context, state, { good, rejection });
   if (!hasArrived(context, state.run, 'primary'))
-    return stay(state, words, isAllOn(context, 'primary') ? routeNote(context, state.run) : {});
+    return stay(state, known, isAllOn(context, 'primary') ? routeNote(context, state.run) : {});
   const next = withRun(state, { stepTime: state.run.stepTime ?? context.now });
   return cause.control ? control(context, next, good) : conclude(context, next, good);
 }
 
-/** The primary is cleared first where the write would take its last ready pod, if somebody else can serve (S2). */
+/** Moves traffic off the primary first if the write would take its last ready pod and the canary can serve (S2). */
 function applyGood(
   context: Context,
   state: Reverting,
-  { good, words }: { good: RecordView; words: Effects },
+  { good, known }: { good: RecordView; known: Effects },
 ): Outcome {
   const { world, plan } = context;
-  const { run } = state;
+  const { run, cause } = state;
+  // The primary has no fault, only the wrong release: it keeps serving until the canary runs the last-known-good.
+  const isHealthy = cause.isWell === true || cause.reason === 'NotLastKnownGood';
   const leftMs = plan.postPromotion.progressDeadlineMs - elapsedMs(context, state.post.startTime);
-  const clears = mustMoveTraffic(context, run) && (canaryServes(world.target) || canBringUp(context, state));
+  const serves = canaryServes(world.target);
+  const clears = mustMoveTraffic(context, run) && (serves || (isHealthy && !world.foreignTarget));
   if (clears && leftMs > 0) {
-    const isHere =
-      canaryServes(world.target) ||
-      (world.target?.digest === good.digest && world.target.desiredReplicas > 0);
-    const up = isHere ? {} : act({ type: 'ApplyCanary', digest: good.digest, replicas: fullSize(world) });
-    return stay(state, words, up, wake(leftMs));
+    const isStarted = world.target?.digest === good.digest && world.target.desiredReplicas > 0;
+    const write =
+      serves || isStarted ? {} : act({ type: 'ApplyCanary', digest: good.digest, replicas: fullSize(world) });
+    return stay(state, known, write, wake(leftMs));
   }
-  // Overdue, all of it goes to whatever is ready there; a gateway that does not take that over is told.
-  if (clears && !isWell(state) && canaryServes(world.target))
-    return stay(state, words, routeNote(context, run));
-  if (clears && isWell(state) && !isAllOn(context, 'canary')) {
+  // After the deadline all traffic goes to the ready pods there; a route that the gateway does not accept is reported.
+  if (clears && !isHealthy && serves) return stay(state, known, routeNote(context, run));
+  if (clears && isHealthy && !isAllOn(context, 'canary')) {
     const why = whyNotReady(world.target);
     return failRevert(
       context,
@@ -98,26 +99,16 @@ function applyGood(
   }
   return stay(
     withRun(state, withProgressReset(context, run)),
-    words,
+    known,
     act(applyPrimary(context, good.digest)),
   );
 }
 
-/** Where the primary is well and nothing presses, the canary is brought up with the last-known-good to stand in. */
-function canBringUp({ world }: Context, state: Reverting): boolean {
-  return isWell(state) && !world.foreignTarget;
-}
-
-/** The primary goes back for what it is, and not for a fault of it: what serves well is not given up for what does not come up. */
-function isWell({ cause }: Reverting): boolean {
-  return cause.isWell === true || cause.reason === 'NotLastKnownGood';
-}
-
-/** The last-known-good is written but not up: whoever is ready serves; without progress it is a matter for people (S15). */
+/** The primary was written but is not ready: a ready side serves; without progress a person must act (S15). */
 function waitForGood(
   context: Context,
   state: Reverting,
-  { good, owed }: { good: RecordView; owed: Effects },
+  { good, rejection }: { good: RecordView; rejection: Effects },
 ): Outcome {
   const { world, plan } = context;
   const why = whyNotReady(world.primary);
@@ -133,23 +124,23 @@ function waitForGood(
   const replaced = stuckPods.length > 0 ? act({ type: 'ReplacePods', pods: stuckPods }) : {};
   return stay(
     state,
-    owed,
+    rejection,
     replaced,
     note('Reverting', `reverting to ${describeRelease(good)}: ${why}`),
     wake(leftMs),
   );
 }
 
-/** The first time window may hold the last requests of the release that was left: its pods serve on while they end. */
+/** The first failed check may still count the last requests of the reverted release, whose pods serve until they have ended. */
 const CONTROL_FAILURES_NEEDED = 2;
 
-/** The failed check is asked again of the last-known-good: where that fails it, too, the cause is elsewhere (design section 5, control). */
+/** The failed check is repeated on the last-known-good: if that fails it too, the release is not the cause (design section 5, control). */
 function control(context: Context, state: Reverting, good: RecordView): Outcome {
   const { postPromotion } = context.plan;
   const { run, cause } = state;
   const { controlFailures = 0 } = cause;
   const again = controlFailures > 0 ? ' once more' : '';
-  const line = note(
+  const statusNote = note(
     'Control',
     `${describeRelease(good)} serves again; the failed check is repeated on it${again}`,
   );
@@ -163,32 +154,29 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
     afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs),
   });
   const next = withRun(state, asked.run);
-  if (asked.waits) return stay(next, line, asked.waits);
-  const known = { status: { checks: [...asked.results] } };
-  if (verdictOf(asked.results) !== 'fail') return withKnown(conclude(context, next, good), known);
+  if (asked.waits) return stay(next, statusNote, asked.waits);
+  const checked = { status: { checks: [...asked.results] } };
   const failures = controlFailures + 1;
-  const counted = withCause(next, { ...cause, controlFailures: failures });
-  if (failures < CONTROL_FAILURES_NEEDED) return stay(counted, known, line, wake(postPromotion.intervalMs));
+  const counted = { ...cause, controlFailures: failures };
+  const failed = { ...withRun(next, { revert: counted }), cause: counted };
+  const hasFailed = verdictOf(asked.results) === 'fail';
+  if (hasFailed && failures < CONTROL_FAILURES_NEEDED)
+    return stay(failed, checked, statusNote, wake(postPromotion.intervalMs));
   const message = `the last-known-good fails the same check: ${findings(asked.results)}; the release is not the cause`;
-  return withKnown(failRevert(context, counted, 'LKGFailsToo', message), known);
+  const outcome = hasFailed
+    ? failRevert(context, failed, 'LKGFailsToo', message)
+    : conclude(context, next, good);
+  return { ...outcome, ...combine(checked, outcome) };
 }
 
-function withCause(state: Reverting, cause: RevertCause): Reverting {
-  return { ...state, cause, run: { ...state.run, revert: cause } };
-}
-
-function withKnown(outcome: Outcome, known: Effects): Outcome {
-  return { ...outcome, ...combine(known, outcome) };
-}
-
-/** Failed and Held: no further template write without a person or a newer revision. */
+/** Failed and Held: no template is written any more without a person or a newer revision. */
 function failRevert(context: Context, state: Reverting, reason: RolloutReason, message: string): Outcome {
   const { failedChecks, iterations, cause } = state;
   const post = { ...state.post, reason, cause: message, startTime: context.now };
   const run = { ...withProgressReset(context, state.run), revert: cause };
   return enter(
     { kind: 'RevertFailed', run, failedChecks, iterations, reason, post },
-    say('Warning', reason, message),
+    emit('Warning', reason, message),
   );
 }
 
@@ -208,56 +196,55 @@ function conclude(context: Context, state: Reverting, good: RecordView): Outcome
   return end(context, reverted, { phase: 'Succeeded', reason: 'RevertedInGit', message }, { status });
 }
 
-/** Whoever is ready; the canary, once a newer revision is to be tried on the primary. */
+/** Traffic after a failed revert: unchanged, or to the canary if a newer revision is to be tried on the primary. */
 export function revertFailedPrefers(context: Context, state: RevertFailed): Preference {
-  const { target } = context.world;
+  const { target, foreignTarget } = context.world;
   if (state.reason === 'LKGFailsToo') return ALL.primary;
-  const goesThrough =
-    newerRevision(context, state) !== undefined && canaryServes(target) && !context.world.foreignTarget;
-  return goesThrough ? ALL.canary : STAY;
+  const isNewerTried = newerRevision(context, state) !== undefined && canaryServes(target) && !foreignTarget;
+  return isNewerTried ? ALL.canary : STAY;
 }
 
 /**
- * The last-known-good itself does not come up, or fails the same check. Nothing is written again by itself (S15); whoever is ready serves;
- * it heals when the primary comes up or Git goes back to the last-known-good, and a newer revision gets through (S5 g).
+ * The last-known-good itself does not become ready, or fails the same check. Nothing is written again automatically (S15); a ready side
+ * serves. It ends when the primary becomes ready or Git goes back to the last-known-good; a newer revision is still tried (S5 g).
  */
 export function revertFailed(context: Context, state: RevertFailed): Outcome {
   const { world, plan, good, head } = context;
   const { reason, post } = state;
-  const words = note(reason, post.cause ?? 'the last-known-good does not become ready');
-  const isFine = reason === 'LKGFailsToo';
+  const statusNote = note(reason, post.cause ?? 'the last-known-good does not become ready');
+  const isReady = reason === 'LKGFailsToo';
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
-  if (isFine && head && head.digest === good?.digest)
-    return endedByGit(context, state, head) ?? stay(state, words);
+  if (isReady && head && head.digest === good?.digest)
+    return endedByGit(context, state, head) ?? stay(state, statusNote);
   const newer = newerRevision(context, state);
-  if (newer && isFine) return admit(context, newer, { before: state.run });
-  if (newer) return forNewer(context, state, words);
+  if (newer && isReady) return admit(context, newer, { before: state.run });
+  if (newer) return tryNewer(context, state, { newer, statusNote });
   const recreated = recreatedPrimary(context);
-  if (recreated) return stay(state, words, recreated);
-  // Deleted by somebody: what it ran was rejected, so that the last-known-good is all that may take its place (S14).
-  const back = good && !isLost(good) && !isFine ? act(...recreatedCanary(context, good.digest)) : {};
+  if (recreated) return stay(state, statusNote, recreated);
+  // Somebody deleted the canary: the release it ran was rejected, so that only the last-known-good may replace it (S14).
+  const canary = good && !isLost(good) && !isReady ? act(...recreatedCanary(context, good.digest)) : {};
   const isBack = good !== undefined && world.primary?.digest === good.digest;
-  if (!isFine && isBack && hasConverged(world.primary, plan.primaryReadyPercent))
-    return healed(context, state);
-  return stay(state, words, back);
+  if (!isReady && isBack && hasConverged(world.primary, plan.primaryReadyPercent))
+    return recovered(context, state);
+  return stay(state, statusNote, canary);
 }
 
-/** On the primary while the canary serves alone; else on the canary, while the primary serves as well as it can. */
-function forNewer(context: Context, state: RevertFailed, words: Effects): Outcome {
+/** On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can. */
+function tryNewer(
+  context: Context,
+  state: RevertFailed,
+  { newer, statusNote }: { newer: ReleaseView; statusNote: Effects },
+): Outcome {
   const { world } = context;
-  const newer = newerRevision(context, state);
-  if (!newer) return stay(state, words);
-  const standsIn = canaryServes(world.target) && !world.foreignTarget;
-  if (!standsIn && servingPods(world.primary) > 0 && !world.foreignTarget)
-    return admit(context, newer, { before: state.run });
-  if (!standsIn) return admit(context, newer, { side: 'primary', before: state.run });
-  if (hasArrived(context, state.run, 'canary'))
-    return admit(context, newer, { side: 'primary', before: state.run });
-  return stay(state, words, routeNote(context, state.run));
+  const isCanaryServing = canaryServes(world.target) && !world.foreignTarget;
+  if (isCanaryServing && !hasArrived(context, state.run, 'canary'))
+    return stay(state, statusNote, routeNote(context, state.run));
+  const onCanary = !isCanaryServing && servingPods(world.primary) > 0 && !world.foreignTarget;
+  return admit(context, newer, { ...(onCanary ? {} : { side: 'primary' }), before: state.run });
 }
 
-/** The last-known-good is up after all: the release ends as was decided. */
-function healed(context: Context, state: RevertFailed): Outcome {
+/** The last-known-good became ready: the release ends as was decided. */
+function recovered(context: Context, state: RevertFailed): Outcome {
   const { run, failedChecks, iterations, post } = state;
   const { deferred } = run;
   if (deferred) return end(context, { kind: 'Starting', run, failedChecks, iterations }, deferred);

@@ -2,19 +2,18 @@ import { isGateOpen } from '../../api/annotations.ts';
 import { stamp } from '../../api/time.ts';
 import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../action.ts';
+import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
 import { type Context, elapsedMs } from '../context.ts';
-import { hasHooks, request, requestKeyPrefix } from '../hooks.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
 import { isLost } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
 import { describeRelease } from '../world.ts';
-import { withdraw } from './ending.ts';
-import { failOnPrimary, startRevert } from './hold-or-revert.ts';
+import { failOnPrimary, startRevert, withdraw } from './transitions.ts';
 
 /**
- * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary goes back. In every
- * state of a release, gates included, where Flagger leaves out Waiting and Promoting (flagger-behaviour 2.19, 9).
+ * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary is reverted. In every
+ * state of a release, gates included; Flagger leaves out Waiting and Promoting (flagger-behaviour 2.19, 9).
  */
 export function rolledBack(context: Context, state: RunState): Outcome | undefined {
   const answer = lastAnswers(context, state.run)?.hooks.find(
@@ -33,7 +32,7 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
   return withdraw(context, state, reason, `${describeRelease(state.run)} was cancelled: ${finding}`);
 }
 
-/** Asks the webhooks of type rollback once per interval: together with what is asked anyway, else by themselves. */
+/** Asks the webhooks of type rollback once per interval: together with a check that is due, else alone. */
 export function askRollback(
   context: Context,
   state: State,
@@ -46,7 +45,7 @@ export function askRollback(
   const { run } = state;
   const last = lastAnswers(context, run);
   const stem = `${requestKeyPrefix(run)}/rollback${isGateOpen(world.canary, 'rollback-gate') ? '+open' : ''}`;
-  // A gate of our own that opens is asked at once, and then as often as before.
+  // Our own gate is asked at once when it opens, and then once per interval.
   const isAsked = last && (!stem.endsWith('+open') || last.key.startsWith(`${stem}/`));
   const ageMs = last ? elapsedMs(context, stamp(last.atMs)) : Number.POSITIVE_INFINITY;
   if (isAsked && ageMs < plan.intervalMs) return wake(plan.intervalMs - ageMs);
@@ -54,7 +53,7 @@ export function askRollback(
   return { check: request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['rollback'] }) };
 }
 
-/** There is something to go back to, and the release is not on its way there. */
+/** There is a release to go back to, and the revert has not begun. */
 function mayRollBack({ good }: Context, { kind, run }: RunState): boolean {
   if (kind === 'Ending' || kind === 'Reverting' || kind === 'RevertFailed' || run.revert) return false;
   return !run.rollback && good !== undefined && good.digest !== run.digest;

@@ -1,38 +1,45 @@
 import { servingPods, whyNotReady } from '../../health/readiness.ts';
-import type { WorkloadView } from '../../health/workload-view.ts';
+
 import { type Context, elapsedMs } from '../context.ts';
-import { askGates, noteClosed } from '../hooks.ts';
+import { askGates, noteClosed } from '../gates.ts';
 import {
   ALL,
   act,
   combine,
   type Effects,
+  emit,
   enter,
   note,
   type Outcome,
   type Preference,
-  say,
   stay,
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { soundRecord } from '../records.ts';
 import { type StateOf, trialState, without, withRun } from '../state.ts';
-import { fullSize, scalerOf } from '../traffic/capacity.ts';
-import { mustWake, pauseCanary, raiseMinReplicas, resumeReplicas, stopCanary } from '../traffic/scalers.ts';
-import { hasArrived, isAllOn } from '../traffic/traffic.ts';
+import {
+  fullSize,
+  mustWake,
+  pauseCanary,
+  raiseMinReplicas,
+  resumeReplicas,
+  scalerOf,
+  stopCanary,
+} from '../traffic/capacity.ts';
+import { hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease } from '../world.ts';
-import { end, failAtGate, routeNote } from './ending.ts';
-import { applyPrimary, recreatedPrimary } from './recreate.ts';
+import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
+import { end, failAtGate } from './transitions.ts';
 
 /**
- * Before anything of a release is written: a window of the Source must be open, and webhooks of type confirm-rollout must approve. Until
- * then the primary serves and the canary rests; the phase becomes Waiting with the first answer that is no.
+ * Before anything of a release is written, a window of the Source must be open and webhooks of type confirm-rollout must approve. Until
+ * then the primary serves and the canary has no pods; the phase becomes Waiting with the first refusal.
  */
 export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const { run } = state;
-  // Nothing of it is written yet: a window that closed while its gate was asked keeps it out, too.
+  // Nothing of it is written yet: a window that closed while the gate was asked counts, too.
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
     const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
@@ -42,42 +49,41 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const next = withRun(state, gate.run);
   if (gate.kind === 'open') return opened(context, { ...next, run: gate.run }, gate.effects);
   if (gate.kind === 'asking') {
-    const asks = run.closedGate
+    const statusNote = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
       : note('Waiting', `asking confirm-rollout whether ${describeRelease(run)} may start`);
-    return stay(next, keepServing(context), asks, gate.effects);
+    return stay(next, keepServing(context), statusNote, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
-  const words = noteClosed(gate.gate, describeRelease(run));
-  return stay({ ...next, phase: 'Waiting' }, keepServing(context), words, gate.effects);
+  const statusNote = noteClosed(gate.gate, describeRelease(run));
+  return stay({ ...next, phase: 'Waiting' }, keepServing(context), statusNote, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
-  const told =
+  const event =
     run.awaitsWindow && !run.awaitsConfirmation
-      ? say('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
+      ? emit('Normal', 'WindowOpened', `the rollout of ${describeRelease(run)} starts`)
       : {};
-  const { events = [] } = combine(effects, told);
-  const tried = without(run, 'awaitsConfirmation', 'awaitsWindow');
-  return enter(trialState(context, { ...base, run: tried }), { events });
+  const { events = [] } = combine(effects, event);
+  const begun = without(run, 'awaitsConfirmation', 'awaitsWindow');
+  return enter(trialState(context, { ...base, run: begun }), { events });
 }
 
-/** What served goes on serving, with the settings Git says; the canary of whatever was tried before rests. */
+/** The primary keeps serving, with the settings of head; the canary of a release that was tried before is scaled to zero. */
 function keepServing(context: Context): Effects {
-  const { world, head } = context;
+  const { world } = context;
   const { primary, target } = world;
   const recreated = recreatedPrimary(context);
   if (recreated) return recreated;
-  const settings =
-    head && primary && primary.settingsKey !== head.settingsKey
-      ? act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey })
-      : {};
-  // What another tool started without being asked to runs without traffic; stopping it would only start a fight.
-  const rests = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
-  return combine(settings, rests && target && target.desiredReplicas > 0 ? act(...stopCanary(world)) : {});
+  // A target that another tool scales runs without traffic: scaling it down would only make the two tools fight.
+  const stops = !world.foreignTarget && hasArrived(context, undefined, 'primary') && servingPods(primary) > 0;
+  return combine(
+    applySettings(context),
+    stops && target && target.desiredReplicas > 0 ? act(...stopCanary(world)) : {},
+  );
 }
 
-/** Where traffic is while a release is brought up: away from the side that is to be written. */
+/** Traffic while a release is started: away from the side that is to be written. */
 export function startingPrefers(context: Context, { run }: StateOf<'Starting'>): Preference {
   if (run.side === 'primary') return ALL.canary;
   const overdue =
@@ -85,36 +91,32 @@ export function startingPrefers(context: Context, { run }: StateOf<'Starting'>):
   return { kind: 'all', side: 'primary', evacuate: true, overdue };
 }
 
-/** Writes the release to its side, with the traffic of that at zero, arrived, and its bytes kept first. */
-export function starting(context: Context, state: StateOf<'Starting'>): Outcome {
-  return state.run.side === 'primary' ? startOnPrimary(context, state) : startOnCanary(context, state);
-}
-
-function startOnCanary(context: Context, before: StateOf<'Starting'>): Outcome {
+/** Saves the record of the release, waits until its side has no traffic, and writes it to that side. */
+export function starting(context: Context, before: StateOf<'Starting'>): Outcome {
+  if (before.run.side === 'primary') return startOnPrimary(context, before);
   const { world, plan, head } = context;
   const recreated = recreatedPrimary(context);
   const state = withRun(before, withProgress(context, before.run, world.primary));
   const { run } = state;
-  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
-  if (recreated) return stay(state, words, recreated);
+  const statusNote = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
+  if (recreated) return stay(state, statusNote, recreated);
   if (!soundRecord(world, run.digest))
-    return stay(state, words, act({ type: 'SaveRecord', digest: run.digest }));
+    return stay(state, statusNote, act({ type: 'SaveRecord', digest: run.digest }));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
-  const isWaiting = mustWake(world) && sinceProgressMs(context, run) < plan.progressDeadlineMs;
-  if (isWaiting) {
-    const asleep = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
-    const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
-    return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), asleep, wake(leftMs));
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
+  if (mustWake(world) && leftMs > 0) {
+    const wakes = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
+    return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), wakes, wake(leftMs));
   }
   if (world.foreignTarget) return startForeign(context, state);
   const scaler = scalerOf(world, 'canary');
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
-  return stay(withRun(state, withProgressReset(context, run)), words, write);
+  return stay(withRun(state, withProgressReset(context, run)), statusNote, write);
 }
 
-/** The traffic is on its way back; where the primary never takes it, the release is tried there instead (issue 11, 2). */
+/** Traffic is moving to the primary; if the primary never becomes ready for it, the release is tried there instead (issue 11, 2). */
 function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world, plan } = context;
   const { run } = state;
@@ -126,17 +128,17 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
       ...state,
       run: { ...withProgressReset(context, run), side: 'primary' },
     });
-    return enter(next, say('Warning', 'ThroughThePrimary', message));
+    return enter(next, emit('Warning', 'ThroughThePrimary', message));
   }
-  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
-  return stay(state, words, isAllOn(context, 'primary') ? routeNote(context, run) : {}, wake(leftMs));
+  const statusNote = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
+  return stay(state, statusNote, isAllOn(context, 'primary') ? routeNote(context, run) : {}, wake(leftMs));
 }
 
-/** The canary serves what it serves; what the primary ran is kept, or known to be lost (S10). */
+/** The canary keeps serving; the record of what the primary runs is saved first, or known to be lost (S10). */
 function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world } = context;
   const { run } = state;
-  const words = note(
+  const statusNote = note(
     'ThroughThePrimary',
     `writing ${describeRelease(run)} to the primary while the canary serves`,
   );
@@ -148,48 +150,45 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
       ),
   );
   const saves = missing.map((digest) => ({ type: 'SaveRecord', digest: digest ?? '' }) as const);
-  if (saves.length > 0) return stay(state, words, act(...saves));
-  const mayWrite = hasArrived(context, run, 'canary') || servingPods(world.primary) === 0;
-  if (mayWrite)
+  if (saves.length > 0) return stay(state, statusNote, act(...saves));
+  if (hasArrived(context, run, 'canary') || servingPods(world.primary) === 0)
     return stay(
       withRun(state, withProgressReset(context, run)),
-      words,
+      statusNote,
       act(applyPrimary(context, run.digest)),
     );
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = context.plan.progressDeadlineMs - sinceProgressMs(context, next.run);
   if (leftMs > 0 || isAllOn(context, 'canary'))
-    return stay(next, words, routeNote(context, run), wake(leftMs));
+    return stay(next, statusNote, routeNote(context, run), wake(leftMs));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
   return end(context, next, { phase: 'Failed', reason: 'CapacityNotReached', message });
 }
 
 /**
- * The target runs what another tool wrote to it; the pods that tool asks for are left as they are. Pods that were ready before may hold an
- * older config than the one that is to be tried: they go first, and new ones read the new one. Flagger analyses the old one then.
+ * Another tool writes the target; the number of pods it asks for stays. Pods that were ready before may have read an older config than the
+ * one to be tried: they are stopped first, and new ones read the new config. Flagger analyses the old config in that case.
  */
 function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world } = context;
   const { run } = state;
   const { target, primary } = world;
-  const words = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
+  const statusNote = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
   if (target?.digest !== run.digest)
     return stay(
       state,
       note('TargetMissing', `the target cannot be read or no longer runs ${describeRelease(run)}`),
     );
   const { digest } = run;
-  if (!run.keepsPods && mayHoldOldConfig(context, target) && servingPods(primary) > 0)
-    return stay(state, words, act({ type: 'ApplyCanary', digest, replicas: 0 }));
-  const isGoing = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
-  if (isGoing) return stay(state, words);
+  const mayHaveOldConfig =
+    context.head?.hasLiveConfig === true && target.desiredReplicas > 0 && target.updatedReadyReplicas > 0;
+  if (!run.keepsPods && mayHaveOldConfig && servingPods(primary) > 0)
+    return stay(state, statusNote, act({ type: 'ApplyCanary', digest, replicas: 0 }));
+  const isStopping = target.desiredReplicas === 0 && (!target.observed || target.replicas > 0);
+  if (isStopping) return stay(state, statusNote);
   const scaler = scalerOf(world, 'canary');
   const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
-  return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), words, write);
-}
-
-function mayHoldOldConfig({ head }: Context, target: WorkloadView): boolean {
-  return head?.hasLiveConfig === true && target.desiredReplicas > 0 && target.updatedReadyReplicas > 0;
+  return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), statusNote, write);
 }

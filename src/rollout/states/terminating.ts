@@ -1,116 +1,121 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import { sinceMs } from '../../api/time.ts';
-import { isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { canaryPods, canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
 import { type Context, remainingMs } from '../context.ts';
-import { ALL, act, combine, type Effects, note, say, wake } from '../outcome.ts';
+import { ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
 import { isLost } from '../records.ts';
-import { canaryPods, canaryServes, fullSize, scalerOf } from '../traffic/capacity.ts';
 import {
+  fullSize,
   growCanary,
   isMinReplicasReset,
   pauseCanary,
   resetMinReplicas,
   resumeReplicas,
-} from '../traffic/scalers.ts';
+  scalerOf,
+} from '../traffic/capacity.ts';
 import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
 import type { RecordView, World } from '../world.ts';
 
-/** Beyond the time that pods may take: routes, reads and the queue (L10). */
+/** Added to the time that pods may take, for routes, reads and the queue (L10). */
 const GRACE_MS = 30_000;
 
-/** What a deletion gives: things to do, and Flagger's phase. `intentFirst`: the status is written before them. */
-export interface DeletionEffects extends Effects {
+/** Effects of a deletion. `intentFirst`: the status is written before the actions. */
+interface DeletionEffects extends Effects {
   readonly intentFirst?: boolean;
 }
 
 /**
- * The Canary is deleted with `revertOnDeletion`: the target takes the traffic back with the last-known-good, read back, and only then may
- * everything that the Canary owns go (flagger-behaviour 2.12). Bounded: after the deadline it goes, what is needed to serve stays, and a
- * person is told (L10).
+ * The Canary is deleted with `revertOnDeletion`: the target takes the traffic with the last-known-good, read back, and only then everything
+ * that the Canary owns is deleted (flagger-behaviour 2.12). After the deadline it is deleted anyway, what serves stays, and this is
+ * reported (L10).
  */
 export function terminating(context: Context): DeletionEffects {
   const { world, plan } = context;
   const { status } = world;
   const leftMs =
     plan.progressDeadlineMs + GRACE_MS - sinceMs(world.nowMs, world.canary.metadata.deletionTimestamp);
-  if (world.sharesWorkload) return endInPlace(context, leftMs);
-  // Between two providers the traffic is on its way to the target anyway.
+  if (world.sharesWorkload) return terminateInPlace(context, leftMs);
+  // During a switch of providers the traffic is moving to the target anyway.
   if (world.canary.spec.revertOnDeletion !== true && world.movesTo === undefined) {
-    const words = note(
+    const statusNote = note(
       'Terminating',
       'spec.revertOnDeletion is off: the Canary is deleted with everything it created',
     );
-    return { ...combine(words, act({ type: 'RemoveFinalizer' })), intentFirst: true };
+    return { ...combine(statusNote, act({ type: 'RemoveFinalizer' })), intentFirst: true };
   }
-  const back = handBackTraffic(context);
-  if (back.isThere) {
-    const words = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
-    const gone = combine(back.effects, { status: { phase: 'Terminated' } }, words);
-    if (status.phase !== 'Terminated') return combine(gone, wake(SETTLE_MS));
+  const handBack = handBackTraffic(context);
+  if (handBack.isDone) {
+    const statusNote = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
+    const handedBack = combine(handBack.effects, { status: { phase: 'Terminated' } }, statusNote);
+    if (status.phase !== 'Terminated') return combine(handedBack, wake(SETTLE_MS));
     const settleMs = remainingMs(context, status.lastTransitionTime, SETTLE_MS);
-    if (settleMs > 0) return combine(gone, wake(settleMs));
-    const scaler = hasScalerBack(context, leftMs);
-    return scaler.isBack
-      ? combine(gone, finishHandBack(context), { intentFirst: true } as Effects)
-      : combine(gone, scaler.effects);
+    if (settleMs > 0) return combine(handedBack, wake(settleMs));
+    const scaler = handScalerBack(context, leftMs);
+    if (!scaler.isDone) return combine(handedBack, scaler.effects);
+    const message = 'the target carries all traffic; Services and routes stay without an owner';
+    return combine(handedBack, emit('Normal', 'HandedBack', message), releaseObjects(context, false));
   }
-  if (leftMs > 0) return combine(back.effects, { status: { phase: 'Terminating' } }, wake(leftMs));
+  if (leftMs > 0) return combine(handBack.effects, { status: { phase: 'Terminating' } }, wake(leftMs));
   return giveUp(context);
 }
 
-/** The target's scaler is as it was before the rollout; it first has time to see the load, as far as there is any left. */
-export function hasScalerBack(
-  context: Context,
-  leftMs: number,
-): { readonly isBack: boolean; readonly effects: Effects } {
-  const { scaler, status } = context.world;
-  if (!scaler || isMinReplicasReset(context.world, 'canary')) return { isBack: true, effects: {} };
-  const waitMs = remainingMs(context, status.lastTransitionTime, scaler.settleMs);
-  if (leftMs > 0 && waitMs > 0) return { isBack: false, effects: wake(leftMs, waitMs) };
-  return { isBack: false, effects: act(...resetMinReplicas(context.world, 'canary')) };
+/** One step of a hand-over; `isDone` once its result was read back. */
+interface HandOver {
+  readonly isDone: boolean;
+  readonly effects: Effects;
 }
 
-/** One step towards all traffic on a ready target; `isThere` once that was read back. */
-export function handBackTraffic(context: Context): { readonly isThere: boolean; readonly effects: Effects } {
+/** Restores minReplicas of the target's scaler, after it had time to see the load, if there is time left. */
+export function handScalerBack(context: Context, leftMs: number): HandOver {
+  const { scaler, status } = context.world;
+  if (!scaler || isMinReplicasReset(context.world, 'canary')) return { isDone: true, effects: {} };
+  const waitMs = remainingMs(context, status.lastTransitionTime, scaler.settleMs);
+  if (leftMs > 0 && waitMs > 0) return { isDone: false, effects: wake(leftMs, waitMs) };
+  return { isDone: false, effects: act(...resetMinReplicas(context.world, 'canary')) };
+}
+
+/** One step towards all traffic on a ready target. */
+export function handBackTraffic(context: Context): HandOver {
   const { world, good } = context;
   const { target, route } = world;
-  const words = note(
+  const statusNote = note(
     'Terminating',
     `handing the traffic back to the target before the Canary is deleted: ${whyNotReady(target)}`,
     {
       action: 'the Canary is deleted once the target carries all traffic',
     },
   );
-  const goesOn = (...effects: readonly Effects[]) => ({
-    isThere: false,
-    effects: combine(words, ...effects),
+  const continues = (...effects: readonly Effects[]) => ({
+    isDone: false,
+    effects: combine(statusNote, ...effects),
   });
   const rescue = rescueTraffic(context);
-  if (rescue) return goesOn(rescue);
+  if (rescue) return continues(rescue);
   if (good && needsLastKnownGood(context, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
-    // The target changes only without traffic.
-    if (route && !isAllOn(context, 'primary')) return goesOn(allocate(context, undefined, ALL.primary));
-    // Nothing unproven takes the place of a last-known-good that serves and cannot be written again.
-    if (isLost(good)) return goesOn();
-    return goesOn(
-      act(...pauseCanary(world, false), {
-        type: 'ApplyCanary',
-        digest: good.digest,
-        replicas: podsToStart(world),
-      }),
+    // The target is written only without traffic.
+    if (route && !isAllOn(context, 'primary')) return continues(allocate(context, undefined, ALL.primary));
+    // An unproven release does not replace a last-known-good that serves and cannot be written again.
+    if (isLost(good)) return continues();
+    // Under a scaler the target starts with what that allows, and keeps the pods it has.
+    const scaler = scalerOf(world, 'canary');
+    const replicas = scaler
+      ? Math.max(resumeReplicas(scaler), target?.desiredReplicas ?? 0)
+      : fullSize(world);
+    return continues(
+      act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: good.digest, replicas }),
     );
   }
-  if (!target) return { isThere: world.primary === undefined, effects: words };
+  if (!target) return { isDone: world.primary === undefined, effects: statusNote };
   const carried = carriesAll(context, target);
-  if (!carried.isReady) return goesOn(act(...carried.actions));
-  if (!isAllOn(context, 'canary')) return goesOn(act({ type: 'SetTraffic', route: ALL_TO_CANARY }));
-  return { isThere: route?.accepted === true, effects: combine(words, act(...apexFollows(world))) };
+  if (!carried.isReady) return continues(act(...carried.actions));
+  if (!isAllOn(context, 'canary')) return continues(act({ type: 'SetTraffic', route: ALL_TO_CANARY }));
+  return { isDone: route?.accepted === true, effects: combine(statusNote, act(...apexToTarget(world))) };
 }
 
-/** The target has the pods for all traffic, ready. With the traffic on it, its scaler alone decides how many it has. */
+/** Whether the target has ready pods for all traffic. With all traffic on it, its scaler alone decides how many it has. */
 function carriesAll(
   context: Context,
   target: WorkloadView,
@@ -123,19 +128,13 @@ function carriesAll(
   return { isReady: false, actions: growCanary(world, fullSize(world)) };
 }
 
-/** Who calls the apex Service past the route reaches the target as well, before the primary goes. */
-function apexFollows({ target }: World): Action[] {
+/** Requests to the apex Service that do not use the route reach the target, too, before the primary is deleted. */
+function apexToTarget({ target }: World): Action[] {
   const digest = target?.digest;
   return digest ? [{ type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest }] : [];
 }
 
-/** Under a scaler a target begins with what that allows, and keeps the pods it has. */
-function podsToStart(world: World): number {
-  const scaler = scalerOf(world, 'canary');
-  return scaler ? Math.max(resumeReplicas(scaler), world.target?.desiredReplicas ?? 0) : fullSize(world);
-}
-
-/** The target runs something else than the last-known-good, unless it is the only healthy copy: then what serves goes on serving. */
+/** The target runs another release than the last-known-good, unless it is the only copy that serves: then it keeps serving. */
 function needsLastKnownGood({ world }: Context, good: RecordView): boolean {
   const { target, primary, route } = world;
   if (target?.digest === good.digest || world.foreignTarget) return false;
@@ -143,11 +142,13 @@ function needsLastKnownGood({ world }: Context, good: RecordView): boolean {
   return !onlyTheTarget || servingPods(target) === 0;
 }
 
-/** The time is up: who can carry the traffic has it and stays, and this is reported (S2, L10). */
+/** The deadline has passed: a side that can carry the traffic gets it and stays, and this is reported (S2, L10). */
 function giveUp(context: Context): DeletionEffects {
-  const { primary, target } = context.world;
+  const { primary, target, route } = context.world;
   const moves = lastTrafficShift(context);
-  const keepsPrimary = moves.length > 0 || !carriesAlone(context);
+  // The primary may be deleted only if the target was read back to carry all traffic.
+  const targetCarriesAll = isAllOn(context, 'canary') && route?.accepted === true && servingPods(target) > 0;
+  const keepsPrimary = moves.length > 0 || !targetCarriesAll;
   const rest =
     keepsPrimary && primary
       ? `${primary.name} stays without an owner, and the Canary is deleted`
@@ -157,40 +158,29 @@ function giveUp(context: Context): DeletionEffects {
     ...combine(
       { status: { phase: 'Terminated' } },
       note('HandBackGivenUp', message),
-      say('Warning', 'HandBackGivenUp', message),
-      act(...moves, ...(keepsPrimary ? [] : apexFollows(context.world))),
+      emit('Warning', 'HandBackGivenUp', message),
+      act(...moves, ...(keepsPrimary ? [] : apexToTarget(context.world))),
       releaseObjects(context, keepsPrimary),
     ),
     intentFirst: true,
   };
 }
 
-/** Moves the traffic to whoever can carry it. Nobody is there afterwards to give back what these would raise (S18). */
+/** Moves the traffic to the side that can carry it. minReplicas are not raised: nobody would restore them afterwards (S18). */
 function lastTrafficShift(context: Context): Action[] {
   const { world, good } = context;
   const { primary, target, route } = world;
   if (!route) return [];
-  const isWhole = canaryPods(target) >= fullSize(world);
+  const isComplete = canaryPods(target) >= fullSize(world);
   const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
-  const isWrong = good !== undefined && needsLastKnownGood(context, good) && servingPods(primary) > 0;
-  if ((isWhole && !isWrong) || servesAlone)
+  const isWrongRelease = good !== undefined && needsLastKnownGood(context, good) && servingPods(primary) > 0;
+  if ((isComplete && !isWrongRelease) || servesAlone)
     return isAllOn(context, 'canary') ? [] : [{ type: 'SetTraffic', route: ALL_TO_CANARY }];
   const { actions = [] } = primary ? allocate(context, undefined, ALL.primary) : {};
   return actions.filter(({ type }) => type !== 'SetScalerFloor');
 }
 
-/** The primary may go only when the target was read back to carry all of it. */
-function carriesAlone(context: Context): boolean {
-  const { route, target } = context.world;
-  return isAllOn(context, 'canary') && route?.accepted === true && servingPods(target) > 0;
-}
-
-function finishHandBack(context: Context): Effects {
-  const message = 'the target carries all traffic; Services and routes stay without an owner';
-  return combine(say('Normal', 'HandedBack', message), releaseObjects(context, false));
-}
-
-/** The status is written first: after the finalizer there is nothing to write to. */
+/** Restores scalers and releases what the Canary owns. The finalizer is removed last: after that there is no status to write. */
 function releaseObjects({ world }: Context, keepsPrimary: boolean): Effects {
   return act(
     ...pauseCanary(world, false),
@@ -202,21 +192,21 @@ function releaseObjects({ world }: Context, keepsPrimary: boolean): Effects {
 }
 
 /**
- * The Canary of a workload that is rolled out in place is deleted: the workload stays, and first goes back to what it ran before a release that is being
- * tried, with its own settings. It goes on with that by itself; after the deadline nobody waits for its pods any more (L10).
+ * The Canary of a workload that is rolled out in place is deleted: the workload stays. A release that is being tried is reverted first, to what
+ * the workload ran before and with its own settings. Its controller finishes that alone; after the deadline its pods are not waited for (L10).
  */
-function endInPlace(context: Context, leftMs: number): DeletionEffects {
-  const back = allocate(context, undefined, ALL.primary);
-  if (leftMs > 0 && (back.actions ?? []).length > 0) {
-    const words = note(
+function terminateInPlace(context: Context, leftMs: number): DeletionEffects {
+  const traffic = allocate(context, undefined, ALL.primary);
+  if (leftMs > 0 && (traffic.actions ?? []).length > 0) {
+    const statusNote = note(
       'Terminating',
       'reverting the workload to the previous release before the Canary is deleted',
     );
-    return combine(back, { status: { phase: 'Terminating' } }, words, wake(leftMs));
+    return combine(traffic, { status: { phase: 'Terminating' } }, statusNote, wake(leftMs));
   }
-  const words = note('HandedBack', 'the workload is as Git says; the Canary is deleted');
+  const statusNote = note('HandedBack', 'the workload is as Git says; the Canary is deleted');
   return {
-    ...combine({ status: { phase: 'Terminated' } }, words, act({ type: 'RemoveFinalizer' })),
+    ...combine({ status: { phase: 'Terminated' } }, statusNote, act({ type: 'RemoveFinalizer' })),
     intentFirst: true,
   };
 }

@@ -1,86 +1,76 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { stamp } from '../../api/time.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { check, primaryCheck } from '../checks.ts';
+import { check, expectedState, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
-import { canRestoreCopies } from '../generated-objects.ts';
-import { act, combine, type Effects, enter, note, type Outcome, say, stay, wake } from '../outcome.ts';
-import { expectedState } from '../post-promotion.ts';
-import { rejectionOf } from '../run.ts';
+import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
+import { rejectionOf } from '../records.ts';
 import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease } from '../world.ts';
-import { admit } from './admit.ts';
-import { end } from './ending.ts';
-import { failDead, failVerification, hold } from './hold-or-revert.ts';
-import { restoreTemplate } from './promoting.ts';
-import { scalePrimaryBack } from './recreate.ts';
+import { admit } from './head.ts';
+import { canRestoreCopies, restoreTemplate, scalePrimaryBack } from './restore.ts';
+import { end, failDead, failVerification, hold } from './transitions.ts';
 
 type Verifying = StateOf<'Verifying'>;
 
-/** All traffic on the primary, the canary still there (design sections 2.3 and 4). */
+/** All traffic is on the primary; the canary keeps its pods (design sections 2.3 and 4). */
 export function verifying(context: Context, state: Verifying): Outcome {
   const { world, plan, good } = context;
   const { run } = state;
   const { postPromotion } = plan;
   if (good?.digest === run.digest) return proven(context, state);
-  const other = notAsPromoted(context, state);
-  if (other) return other;
+  const changed = notAsPromoted(context, state);
+  if (changed) return changed;
   const isGood = run.countsAsGood || postPromotion.successThreshold === 0;
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
   if (isGood && isWhole && hasArrived(context, run, 'primary'))
-    return stay(state, act({ type: 'MarkProven', digest: run.digest }), words(context, state));
+    return stay(state, act({ type: 'MarkProven', digest: run.digest }), progressNote(context, state));
   const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
-  if (world.primary?.observed === false || isRestored) return waitForObservation(context, state);
+  if (world.primary?.observed === false || isRestored) {
+    // Somebody changed it, mostly a scaler, and its status is of before: a check now would judge that.
+    const unknownSince = run.unknownSince ?? context.now;
+    const next = withRun(state, { unknownSince });
+    const leftMs = postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
+    if (leftMs > 0) return stay(next, progressNote(context, next), wake(leftMs));
+    const finding = whyNotReady(world.primary);
+    return hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
+  }
   const isFirst = later(run.lastCheckTime, run.stepTime) === run.stepTime;
   const first = isFirst ? { afterMs: Math.max(postPromotion.intervalMs, postPromotion.settleMs) } : {};
   const asked = check(context, run, { ...primaryCheck(context, run), ...first });
   const next = withRun(state, asked.run);
-  if (asked.waits) return stay(next, words(context, next), asked.waits);
-  const expected = checkResults(
-    compare(world.primary, expectedState(world, plan, run.digest)),
-    stamp(world.nowMs),
-  );
+  if (asked.waits) return stay(next, progressNote(context, next), asked.waits);
+  const expected = checkResults(compare(world.primary, expectedState(world, plan, run.digest)), context.now);
   return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
 }
 
-/** Route, primary or its template are not as they were when verification began: what follows, before any check. */
+/** What follows if route, primary or its template are not as they were when verification began. */
 function notAsPromoted(context: Context, state: Verifying): Outcome | undefined {
   const { world } = context;
   const { primary } = world;
-  const begunAnew = { ...state, run: { ...state.run, stepTime: context.now } };
+  const countedFromNow = withRun(state, { stepTime: context.now });
   // Somebody deleted the route: it is recreated, and checks count from then on.
-  if (!world.route) return stay(begunAnew, words(context, state));
+  if (!world.route) return stay(countedFromNow, progressNote(context, state));
   const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
   const isScaled = scalePrimaryBack(context).length > 0;
   if (primary?.digest !== state.run.digest || isEmpty || isScaled) return backToConverging(context, state);
   const dead = failDead(context, state);
   if (dead) return dead;
   const again = restoreTemplate(context, state.run.digest);
-  if (again) return stay(begunAnew, again);
+  if (again) return stay(countedFromNow, again);
   return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);
 }
 
-function words({ plan }: Context, { run, post }: Verifying): Effects {
+function progressNote({ plan }: Context, { run, post }: Verifying): Effects {
   const count = `${post.passedChecks ?? 0} of ${plan.postPromotion.successThreshold} checks passed`;
   return note('Verifying', `${describeRelease(run)} serves from the primary; ${count}`);
 }
 
-/** Somebody changed it, a scaler mostly, and its counts are of before: a check now would be of nothing. */
-function waitForObservation(context: Context, state: Verifying): Outcome {
-  const unknownSince = state.run.unknownSince ?? context.now;
-  const next = withRun(state, { unknownSince });
-  const leftMs = context.plan.postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);
-  if (leftMs > 0) return stay(next, words(context, next), wake(leftMs));
-  const cause = whyNotReady(context.world.primary);
-  return hold(context, next, { reason: 'ChecksUnavailable', finding: cause, control: false });
-}
-
-/** `shareable`: the state of the primary is as expected, so that a failure is one of metrics or webhooks. */
+/** `shareable`: the primary is in the expected state, so that only metrics or webhooks can have failed. */
 function conclude(
   context: Context,
   state: Verifying,
@@ -89,11 +79,11 @@ function conclude(
 ): Outcome {
   const { plan } = context;
   const { post } = state;
-  const known = { status: { checks: [...results] } };
+  const checked = { status: { checks: [...results] } };
   const verdict = verdictOf(results);
-  const found = findings(results);
-  if (verdict === 'unknown') return withoutAnswer(context, state, found, known);
-  const told: Verifying = {
+  const finding = findings(results);
+  if (verdict === 'unknown') return withoutAnswer(context, state, finding, checked);
+  const answered: Verifying = {
     ...state,
     run: without(state.run, 'unknownSince'),
     post: { ...post, reason: 'Verifying' },
@@ -101,74 +91,64 @@ function conclude(
   if (verdict === 'pass')
     return passed(
       context,
-      { ...told, post: { ...told.post, passedChecks: (post.passedChecks ?? 0) + 1 } },
-      known,
+      { ...answered, post: { ...answered.post, passedChecks: (post.passedChecks ?? 0) + 1 } },
+      checked,
     );
   const failedChecks = (post.failedChecks ?? 0) + 1;
-  const next: Verifying = { ...told, failedChecks, post: { ...told.post, passedChecks: 0, failedChecks } };
+  const failedPost = { ...answered.post, passedChecks: 0, failedChecks };
+  const next: Verifying = { ...answered, failedChecks, post: failedPost };
   const { threshold } = plan.postPromotion;
-  const line = `failed check ${failedChecks} of ${threshold} after promotion: ${found}`;
-  const heard = combine(known, say('Warning', 'CheckFailed', line));
+  const message = `failed check ${failedChecks} of ${threshold} after promotion: ${finding}`;
+  const reported = combine(checked, emit('Warning', 'CheckFailed', message));
   if (failedChecks < threshold)
-    return stay(next, heard, note('CheckFailed', line), wake(plan.postPromotion.intervalMs));
-  const failed = failVerification(context, next, {
-    reason: 'ChecksFailed',
-    finding: found,
-    control: true,
-    shareable,
-  });
-  return { ...failed, ...combine(heard, failed) };
+    return stay(next, reported, note('CheckFailed', message), wake(plan.postPromotion.intervalMs));
+  const failure = { reason: 'ChecksFailed', finding, control: true, shareable } as const;
+  const failed = failVerification(context, next, failure);
+  return { ...failed, ...combine(reported, failed) };
 }
 
-/** Enough passes make the release good; one is enough when a newer revision waits, unless that was rejected: it is then superseded. */
-function passed(context: Context, state: Verifying, known: Effects): Outcome {
+/** Enough passed checks make the release good. If a newer revision waits that was not rejected, one is enough, and this one is superseded. */
+function passed(context: Context, state: Verifying, checked: Effects): Outcome {
   const { plan, world, now } = context;
   const { run, post } = state;
-  const again = wake(plan.postPromotion.intervalMs);
+  const progress = combine(checked, progressNote(context, state));
   if ((post.passedChecks ?? 0) >= plan.postPromotion.successThreshold)
-    return stay(state, known, words(context, state), act({ type: 'MarkProven', digest: run.digest }));
+    return stay(state, progress, act({ type: 'MarkProven', digest: run.digest }));
   const head = headForRun(context, run);
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
-  if (!isSuperseded) return stay(state, known, words(context, state), again);
+  if (!isSuperseded) return stay(state, progress, wake(plan.postPromotion.intervalMs));
   const message = `${describeRelease(run)} was superseded before it was verified`;
-  const entry = {
-    ...{
-      digest: run.digest,
-      commit: run.commit,
-      result: 'Superseded' as const,
-      reason: 'Superseded',
-      message,
-    },
-    ...{ startTime: run.startTime, endTime: now },
-  };
+  const { digest, commit, startTime } = run;
+  const result = 'Superseded' as const;
+  const entry = { digest, commit, result, reason: result, message, startTime, endTime: now };
   const admitted = admit(context, head, { before: run });
   const history = { status: { history: [entry, ...(world.status.history ?? [])].slice(0, 10) } };
   const {
     actions: _,
     check: __,
-    ...told
-  } = combine(known, say('Normal', 'Superseded', message), admitted, history);
-  return enter(admitted.next, told);
+    ...effects
+  } = combine(checked, emit('Normal', 'Superseded', message), admitted, history);
+  return enter(admitted.next, effects);
 }
 
-/** Not knowing stops the clock; after the deadline it ends in Held, never in a revert (S29). */
-function withoutAnswer(context: Context, state: Verifying, findings: string, known: Effects): Outcome {
+/** An inconclusive check neither passes nor fails; after the deadline the release is held, never reverted (S29). */
+function withoutAnswer(context: Context, state: Verifying, finding: string, checked: Effects): Outcome {
   const { progressDeadlineMs, intervalMs } = context.plan.postPromotion;
   const unknownSince = state.run.unknownSince ?? context.now;
   const next: Verifying = {
     ...withRun(state, { unknownSince }),
-    post: { ...state.post, reason: 'ChecksUnavailable', cause: findings },
+    post: { ...state.post, reason: 'ChecksUnavailable', cause: finding },
   };
   if (elapsedMs(context, unknownSince) < progressDeadlineMs) {
-    const line = note('ChecksUnavailable', `checks after promotion have no answer: ${findings}`);
-    return stay(next, known, line, wake(intervalMs));
+    const statusNote = note('ChecksUnavailable', `checks after promotion have no answer: ${finding}`);
+    return stay(next, checked, statusNote, wake(intervalMs));
   }
-  const held = hold(context, next, { reason: 'ChecksUnavailable', finding: findings, control: false });
-  return { ...held, ...combine(known, held) };
+  const held = hold(context, next, { reason: 'ChecksUnavailable', finding, control: false });
+  return { ...held, ...combine(checked, held) };
 }
 
-/** The record was stamped and read back: the release is the last-known-good, the canary may go (S9, S28). */
+/** The record was marked as proven and read back: the release is the last-known-good, and the canary can be scaled down (S9, S28). */
 function proven(context: Context, state: Verifying): Outcome {
   const { run } = state;
   const { rollback: left } = run;
@@ -181,7 +161,7 @@ function proven(context: Context, state: Verifying): Outcome {
   return { ...ended, rejects };
 }
 
-/** The primary or its traffic is not as it was: it takes the release over once more. */
+/** The primary or its traffic changed: the primary has to become ready and get the traffic again. */
 function backToConverging(context: Context, { run, failedChecks, iterations, post }: Verifying): Outcome {
   const next = promotionState(context, {
     run: without(run, 'stepTime'),

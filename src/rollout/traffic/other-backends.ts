@@ -1,6 +1,6 @@
 /**
- * A route that names backends of somebody else, too: proxies hear of a route and of the backends that it names by separate ways, so that one
- * is named with weight 0 for a while before it gets requests, and after it had its last (S2).
+ * A route that also names backends of other Services. Proxies learn of a route and of its backends separately, so that a backend has
+ * weight 0 for a while before it gets requests and after it got the last one (S2).
  */
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
@@ -10,13 +10,13 @@ import { act, type Effects, wake } from '../outcome.ts';
 import { SETTLE_MS } from '../progress.ts';
 import type { World } from '../world.ts';
 
-/** Requests do not go to the two sides yet, but to backends that were there before. */
+/** Requests go to backends that were there before, and not to the two sides yet. */
 export function otherBackendsServe({ route, routeInGit }: World): boolean {
   const { others } = route ?? {};
   return others === 'alone' || (others === 'serving' && routeInGit !== true);
 }
 
-/** Every move of traffic takes these backends along, one settled state after the other. Gives the actions as they are to be done, and the stamp. */
+/** Moves these backends with every move of traffic, one state after the other, each after the data plane had time to follow. Returns the actions with them, and the status field. */
 export function keepOtherBackends(
   context: Context,
   actions: readonly Action[],
@@ -42,26 +42,26 @@ export function keepOtherBackends(
 }
 
 /**
- * Git's own route comes into force when the Canary lets go of it: its backends take the requests over before that. `isOver` once they have them,
- * for as long as the proxies take to hear of it; so it is where Git holds no such route.
+ * Git's own route takes effect when the Canary releases it: its backends get the requests before that. `isDone` when they have had them for as
+ * long as proxies need to follow, or if Git holds no such route.
  */
-export function handsOverToGit(context: Context): { readonly isOver: boolean; readonly effects: Effects } {
+export function handOverToGit(context: Context): { readonly isDone: boolean; readonly effects: Effects } {
   const { world } = context;
-  if (isUnread(world)) return { isOver: false, effects: {} };
-  if (!world.routeInGit) return { isOver: true, effects: {} };
+  if (isUnread(world)) return { isDone: false, effects: {} };
+  if (!world.routeInGit) return { isDone: true, effects: {} };
   const others = world.route?.others;
   const { otherBackends } = world.status;
   const leftMs =
     otherBackends?.state === others ? remainingMs(context, otherBackends?.since, SETTLE_MS) : SETTLE_MS;
-  if (others === 'serving') return { isOver: leftMs === 0, effects: wake(leftMs) };
+  if (others === 'serving') return { isDone: leftMs === 0, effects: wake(leftMs) };
   const next = others === 'idle' && leftMs === 0 ? ('serving' as const) : ('idle' as const);
   return {
-    isOver: false,
+    isDone: false,
     effects: { ...act({ type: 'SetTraffic', route: { ...ALL_TO_CANARY, others: next } }), ...wake(leftMs) },
   };
 }
 
-/** While Git cannot be read, nobody knows whose these backends are. */
+/** While Git cannot be read, it is unknown whether these backends are Git's. */
 export function awaitsGit(world: World): boolean {
   return world.route?.others !== undefined && isUnread(world);
 }

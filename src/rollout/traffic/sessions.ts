@@ -11,9 +11,9 @@ type Cookies = Pick<
 >;
 
 /**
- * Session affinity (flagger-behaviour 3.1): while the canary has a share, users stay on the side that answered them; once it has none, its
- * cookie is taken back. Gives what the status says of it, and every move of traffic with it. The cookies follow from the run, so that a crash
- * before the status was written gives the same ones again.
+ * Session affinity (flagger-behaviour 3.1): while the canary has a share, users stay on the side that answered them; then its cookie is
+ * withdrawn. Returns the cookies for the status, and the actions with the cookies in every move of traffic. The cookies are derived from the
+ * run, so that a crash before the status was written gives the same ones again.
  */
 export function keepSessions(
   world: World,
@@ -52,7 +52,12 @@ function sessionsOf(
   }
   const { previousSessionAffinityCookie } = status;
   const canaryCookie = cookie(settings.cookieName, status.sessionAffinityCookie, run);
-  if (canaryCookie === undefined) return { sessions: undefined, cookies: cookiesOf(status) };
+  const { sessionAffinityCookie, primarySessionAffinityCookie } = status;
+  if (canaryCookie === undefined)
+    return {
+      sessions: undefined,
+      cookies: { sessionAffinityCookie, primarySessionAffinityCookie, previousSessionAffinityCookie },
+    };
   const name = settings.primaryCookieName;
   const primary = name === undefined ? undefined : cookie(name, status.primarySessionAffinityCookie, run);
   const cookies = {
@@ -66,30 +71,18 @@ function sessionsOf(
   };
 }
 
-function cookiesOf({
-  sessionAffinityCookie,
-  primarySessionAffinityCookie,
-  previousSessionAffinityCookie,
-}: CanaryStatus): Cookies {
-  return { sessionAffinityCookie, primarySessionAffinityCookie, previousSessionAffinityCookie };
-}
-
-/** The cookie as it was given out before, or a new one of this run; undefined when there is no run that it could be of. */
+/** The cookie from before, or a new one for this run; undefined if there is neither. */
 function cookie(name: string, before: string | undefined, run: Run | undefined): string | undefined {
   if (before?.startsWith(`${name}=`)) return before;
   return run && `${name}=${letters(`${name} ${run.digest} ${run.startTime}`)}`;
 }
 
-/** Ten letters that differ for different texts, as Flagger's random ones do: no secret, only a name of this run. */
+/** Ten letters by FNV-1a (32 bits), in place of Flagger's random ones: they name the run and are no secret. */
 function letters(text: string): string {
-  return Array.from({ length: 10 }, (_, index) =>
-    String.fromCharCode(97 + (hash(`${index}${text}`) % 26)),
-  ).join('');
-}
-
-/** FNV-1a, 32 bits. */
-function hash(text: string): number {
-  let value = 0x811c9dc5;
-  for (const character of text) value = Math.imul(value ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
-  return value;
+  return Array.from({ length: 10 }, (_, index) => {
+    let hash = 0x811c9dc5;
+    for (const character of `${index}${text}`)
+      hash = Math.imul(hash ^ (character.codePointAt(0) ?? 0), 0x01000193) >>> 0;
+    return String.fromCharCode(97 + (hash % 26));
+  }).join('');
 }

@@ -1,29 +1,28 @@
 /**
- * The one allocator of traffic: from the ready pods of both sides, who should serve, and the route as read back, to the next route (issue
- * 11). A side that is left loses at once what the other one carries; nobody gets more than it carries while somebody else can; and nothing
- * goes to a side without ready pods while the other one has some. In place, both sides are pods of one workload, and the share brings them.
+ * The one allocator of traffic: from the ready pods of both sides, the preferred side, and the route as read back, to the next route (issue
+ * 11). A failed side loses at once what the other one can carry; no side gets more than it can carry while the other one can carry it; and
+ * no traffic goes to a side without ready pods while the other one has some. With both sides in one workload, the share creates the pods.
  */
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
-import type { RouteTarget, RouteView } from '../../api/observed.ts';
-import { servingPods } from '../../health/readiness.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
 import type { Action } from '../action.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { act, combine, type Effects, type Preference, wake } from '../outcome.ts';
 import { settlingMs } from '../progress.ts';
 import type { Run, Side } from '../run.ts';
 import {
-  canaryPods,
-  canaryServes,
   fullSize,
+  growCanary,
   podsNeeded,
+  raiseMinReplicas,
   readyPods,
   readySharePercent,
   scalerOf,
 } from './capacity.ts';
 import { otherBackendsServe } from './other-backends.ts';
-import { growCanary, raiseMinReplicas } from './scalers.ts';
 
-/** All traffic is on this side, read back, and it can answer if anybody can; an A/B match leaves some with the primary. */
+/** All traffic is on this side, read back, unless only the other side can serve; an A/B match leaves some with the primary. */
 export function isAllOn(context: Context, side: Side): boolean {
   const { world } = context;
   const { route } = world;
@@ -33,8 +32,8 @@ export function isAllOn(context: Context, side: Side): boolean {
 }
 
 /**
- * The move has arrived: read back, taken over by the gateway, and the data plane had time to follow. Only then may what it left be scaled
- * down, written or judged (issue 11, 17).
+ * A move of traffic is complete: read back, accepted by the gateway, and the data plane had time to follow. Only then may the other side be
+ * scaled down, written or judged (issue 11, 17).
  */
 export function hasArrived(context: Context, run: Run | undefined, side: Side): boolean {
   const { world } = context;
@@ -43,17 +42,27 @@ export function hasArrived(context: Context, run: Run | undefined, side: Side): 
   return settlingMs(context, run, 'route') === 0;
 }
 
-/** The one workload of both sides says another release than its old pods run, be it without a pod of it. */
+/** The shared workload has the template of another release than its old pods run, even if it has no pod yet. */
 function isTried({ world: { sharesWorkload, primary, target } }: Context): boolean {
   return sharesWorkload === true && primary !== undefined && target?.digest !== primary.digest;
 }
 
-/** The canary may stand in for this release: it runs it, unless another tool wrote something newer to the target meanwhile. */
+/** The canary may serve this release: it runs it, unless another tool has written something newer to the target. */
 export function canaryMayServe({ world }: Context, run: { readonly digest: string } | undefined): boolean {
   return !world.foreignTarget || world.target?.digest === run?.digest;
 }
 
-/** The next route towards what is preferred, and the pods it takes. Nothing where that is reached, or must wait. */
+/** Before the primary is written, its traffic must move to a canary that can serve in its place, and has not arrived there yet (S2). */
+export function mustMoveTraffic(context: Context, run: Run): boolean {
+  const { primary, sharesWorkload, target } = context.world;
+  // A release that failed on the primary loses its share to the canary first.
+  if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
+  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canaryMayServe(context, run)) return false;
+  if (primary.keepsReadyPod && !run.mountsConfig) return false;
+  return !hasArrived(context, run, 'canary');
+}
+
+/** The next route towards the preference, and the pods it needs. No action if that is reached, or has to wait. */
 export function allocate(context: Context, run: Run | undefined, preference: Preference): Effects {
   const { world } = context;
   const settling = wake(settlingMs(context, run, 'route'));
@@ -62,15 +71,17 @@ export function allocate(context: Context, run: Run | undefined, preference: Pre
   if (!world.route) return recreateRoute(context, run, preference);
   const rescue = rescued(context);
   if (rescue) return act({ type: 'SetTraffic', route: rescue });
-  const isThere =
+  const isReached =
     preference.kind === 'stay' || (preference.kind === 'all' && isAllOn(context, preference.side));
-  if (isThere) {
+  if (isReached) {
     if (preference.kind === 'all' && preference.reapply)
       return act({ type: 'SetTraffic', route: trafficAt(context.plan, 0) });
+    // A route that the gateway has not accepted for an interval is written again: the Canary's settings of the route may have changed.
     const isSlow = elapsedMs(context, run?.standing?.route?.since) >= context.plan.intervalMs;
-    return world.route.accepted || world.route.others || !isSlow
-      ? settling
-      : combine(settling, reapplyRoute(world.route));
+    const { primaryWeight, canaryWeight, mirrored, matched, accepted, others } = world.route;
+    if (accepted || others || !isSlow) return settling;
+    const route = { primaryWeight, canaryWeight, mirrored, matched };
+    return combine(settling, act({ type: 'SetTraffic', route }));
   }
   if (preference.kind === 'share') return toShare(context, preference);
   return preference.side === 'primary'
@@ -78,12 +89,7 @@ export function allocate(context: Context, run: Run | undefined, preference: Pre
     : toCanary(context, run, preference);
 }
 
-/** A route that the gateway has not taken over for an interval is written as it is: what the Canary says of it may have changed. It costs nothing where nothing differs. */
-function reapplyRoute({ primaryWeight, canaryWeight, mirrored, matched }: RouteView): Effects {
-  return act({ type: 'SetTraffic', route: { primaryWeight, canaryWeight, mirrored, matched } });
-}
-
-/** What the traffic needs at once, whoever should have it: a route that is gone, or one that leads to nobody while somebody is ready. */
+/** What traffic needs at once, whatever is preferred: a missing route, or one that leads to no ready pod while the other side has some. */
 export function rescueTraffic(context: Context, run?: Run): Effects | undefined {
   const { world } = context;
   if (world.sharesWorkload) return undefined;
@@ -93,7 +99,7 @@ export function rescueTraffic(context: Context, run?: Run): Effects | undefined 
   return route && act({ type: 'SetTraffic', route });
 }
 
-/** Whoever has traffic has no ready pod, and the other one has: it goes there, whatever is preferred (S1). */
+/** The side with traffic has no ready pod and the other one has: traffic goes there, whatever is preferred (S1). */
 function rescued({ world, plan }: Context): RouteTarget | undefined {
   const { route, primary, target } = world;
   if (!route) return undefined;
@@ -103,7 +109,7 @@ function rescued({ world, plan }: Context): RouteTarget | undefined {
   return isLeft ? trafficAt(plan, 0) : undefined;
 }
 
-/** The route is gone: whoever should have the traffic and is ready gets all of it; where nobody is, it waits for the primary. */
+/** The route is missing: the preferred side gets all traffic if it is ready; if no side is, the route leads to the primary. */
 function recreateRoute({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
   const { primary, target, status } = world;
   const hadAll = status.postPromotion !== undefined || run?.side === 'primary';
@@ -111,6 +117,15 @@ function recreateRoute({ world, plan }: Context, run: Run | undefined, preferenc
     (preference.kind === 'all' && preference.side === 'canary') || (hadAll && status.canaryWeight === 100);
   const toPrimary = !canaryServes(target) || (servingPods(primary) > 0 && !wantsCanary);
   return act({ type: 'SetTraffic', route: toPrimary ? trafficAt(plan, 0) : ALL_TO_CANARY });
+}
+
+/** Reports a route that the gateway does not accept; after the deadline it asks a person to look (issue 11, 17). */
+export function routeNote(context: Context, run: Run): Effects {
+  const { route } = context.world;
+  if (!route || route.accepted) return {};
+  const message = route.problem ?? 'the gateway has not accepted the route yet';
+  const isLong = elapsedMs(context, run.standing?.route?.since) >= context.plan.progressDeadlineMs;
+  return { note: { reason: 'RouteNotAccepted', message, stalled: isLong } };
 }
 
 type All = Extract<Preference, { kind: 'all' }>;
@@ -134,7 +149,7 @@ function toPrimary(context: Context, run: Run | undefined, { evacuate, overdue }
   return isPart ? combine(act({ type: 'SetTraffic', route: trafficAt(plan, canaryWeight) }), grown) : grown;
 }
 
-/** As much as its pods carry now, never less than it has: for clear and hold (design sections 4 and 5). */
+/** As much as the canary's pods carry now, never less than it has: for clear and hold (design sections 4 and 5). */
 function toCanary(context: Context, run: Run | undefined, { overdue }: All): Effects {
   const { world, plan } = context;
   if (!canaryMayServe(context, run)) return {};
@@ -150,7 +165,7 @@ function toCanary(context: Context, run: Run | undefined, { overdue }: All): Eff
   return combine(act({ type: 'SetTraffic', route }), grown);
 }
 
-/** Nothing rises before its pods are there (S4). */
+/** No share rises before its pods are ready (S4). */
 function toShare(
   context: Context,
   { side, percent, mirrored = false }: Extract<Preference, { kind: 'share' }>,
@@ -159,7 +174,7 @@ function toShare(
   // An A/B match takes an unknown share: one pod is asked for, as Flagger does.
   const needed = podsNeeded(context, side, plan.strategy.kind === 'ab' ? 1 : percent);
   const canaryWeight = side === 'canary' ? percent : 100 - percent;
-  // To the primary no match leads: what it does not have yet is the canary's.
+  // No match leads to the primary: the rest is the canary's.
   const route =
     side === 'canary'
       ? trafficAt(plan, canaryWeight, mirrored)
@@ -168,14 +183,14 @@ function toShare(
   const other = side === 'canary' ? 'primary' : 'canary';
   const before = world.route?.canaryWeight ?? 0;
   const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
-  // A side gets back no more than it carries (S1, S4).
+  // A side gets back no more than it can carry (S1, S4).
   if (givesBack && readySharePercent(context, other) < 100 - percent && readyPods(context, side) > 0)
     return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
   return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));
 }
 
-/** The share brings its pods; going back brings those that it needs, and takes none away before. */
+/** Both sides in one workload: the share creates the pods; a move back creates those that it needs, and removes none before. */
 function inOneWorkload(context: Context, preference: Preference): Effects {
   const { world, plan } = context;
   if (preference.kind === 'share')

@@ -1,26 +1,24 @@
-/** What people ask for by annotation: one function per verb, whose answer follows from the state (design section 2.3; the table is in docs). */
+/** Requests by annotation: one function per verb, whose answer depends on the state (design section 2.3; the table is in docs). */
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
-import { isLost, soundRecord } from '../records.ts';
+import { isLost, rejectionOf, soundRecord } from '../records.ts';
 import { namesRelease, type Request } from '../requests.ts';
-import { headRelease, rejectionOf } from '../run.ts';
 import type { RunState, State, StateKind } from '../state.ts';
-import { admit } from '../states/admit.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
-import { withdraw } from '../states/ending.ts';
-import { failOnPrimary, startRevert } from '../states/hold-or-revert.ts';
+import { admit } from '../states/head.ts';
+import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
-import { describeRelease, type RecordView } from '../world.ts';
+import { describeRelease, headRelease, type RecordView } from '../world.ts';
 
-/** What becomes of a request. */
+/** The answer to a request. */
 export type Answer =
   /** It was taken, and this follows; the cluster is observed again. */
   | { readonly result: 'Done'; readonly message: string; readonly outcome: Outcome }
-  /** Nothing follows, and the reason says why. */
+  /** Nothing is done, for this reason. */
   | { readonly result: 'Refused'; readonly reason: RolloutReason; readonly message: string }
   /** Something else must end first: the request stays. `outcome`: a step towards that. */
   | { readonly result: 'Later'; readonly outcome?: Outcome };
@@ -28,7 +26,7 @@ export type Answer =
 /** One verb: what it does in this state. */
 type Verb = (context: Context, state: State, request: Request) => Answer;
 
-/** Where a Canary stands, as far as requests are concerned; each state is one of these, by the table. */
+/** Groups of states with the same answers to requests. */
 export type Stage = 'first' | 'idle' | 'trying' | 'written' | 'ending' | 'revertFailed';
 
 /** The stage of each state. */
@@ -52,7 +50,7 @@ type Placed =
   | { readonly stage: 'idle' }
   | { readonly stage: 'trying' | 'written' | 'ending' | 'revertFailed'; readonly state: RunState };
 
-/** A release that has proven itself only winds down. */
+/** The stage of a state. A release that was written and is proven is ending. */
 function placeOf({ good }: Context, state: State): Placed {
   if (state.kind === 'Initializing') return { stage: 'first' };
   if (state.kind === 'Resting') return { stage: 'idle' };
@@ -84,7 +82,7 @@ function recordDamaged(record: RecordView): Answer {
   return { result: 'Refused', reason: 'RecordDamaged', message };
 }
 
-/** Ends the release under way and rejects it: before the first write to the primary it fails, after it the primary goes back. */
+/** Ends the release under way and rejects it: before the first write to the primary it fails, after it the primary is reverted. */
 const abort: Verb = (context, current, request) => {
   const { good } = context;
   const where = placeOf(context, current);
@@ -104,7 +102,7 @@ const abort: Verb = (context, current, request) => {
   return outcome ? done(message, outcome) : recordDamaged(good);
 };
 
-/** What a person leaves; undefined where the primary would have to go back to what cannot be had. */
+/** Ends a release on request; undefined if the primary would have to be reverted to a release that is lost. */
 function withdrawOrRevert(
   context: Context,
   state: RunState,
@@ -122,7 +120,7 @@ function withdrawOrRevert(
 
 /**
  * Progressing and Waiting promote as soon as the canary is ready, without further checks; Verifying counts as good; Held keeps waiting
- * for the primary and is not reverted by itself any more. Capacity and readiness are never left out (S1, S4).
+ * for the primary and is no longer reverted automatically. Capacity and readiness are never skipped (S1, S4).
  */
 const promote: Verb = (context, current, request) => {
   const where = placeOf(context, current);
@@ -149,7 +147,7 @@ const promote: Verb = (context, current, request) => {
   return noted(`${name} is promoted on request as soon as the canary is ready`, { ...state, run });
 };
 
-/** Opens the gate a release waits at: phase Waiting or WaitingPromotion, each by a request of its own. */
+/** Opens the gate that a release waits at in phase Waiting or WaitingPromotion; each phase needs its own request. */
 const approve: Verb = (_context, state, request) => {
   const isAtStart = state.kind === 'Waiting' && state.phase === 'Waiting';
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
@@ -163,7 +161,7 @@ const approve: Verb = (_context, state, request) => {
   return noted(`${describeRelease(run)} was approved`, { ...state, run: { ...run, approved } });
 };
 
-/** Leaves the check of the current step out, once: the next share follows as soon as its pods are ready (S4). */
+/** Skips the check of the current step once: the next share follows as soon as its pods are ready (S4). */
 const skipStep: Verb = (context, state, request) => {
   const isAtStep = (state.kind === 'Analysing' && !state.isGateClosed) || state.kind === 'Starting';
   if (!isAtStep) return notApplicable('no release is at a step');
@@ -187,8 +185,8 @@ const ignoreWindow: Verb = (context, state, request) => {
 };
 
 /**
- * Lifts the rejection of head, so that it is tried again (S14). Where the last-known-good fell too, nothing else would start it: the cause
- * was elsewhere, and no new commit is needed (design section 5, control).
+ * Lifts the rejection of head, so that it is tried again (S14). If the last-known-good failed too, the release was not the cause, and it is
+ * started without a new commit (design section 5, control).
  */
 const retry: Verb = (context, current, request) => {
   const { head, world } = context;
@@ -199,19 +197,19 @@ const retry: Verb = (context, current, request) => {
   if (!commits.some((commit = '') => namesRelease(request, { digest: head.digest, commit })))
     return stale(request, `${describeRelease(head)} is at head`);
   const where = placeOf(context, current);
-  const fell = where.stage === 'revertFailed' && where.state.run.digest === head.digest;
-  if (!rejection && !fell) return notApplicable(`${describeRelease(head)} was not rejected`);
+  const isRevertFailed = where.stage === 'revertFailed' && where.state.run.digest === head.digest;
+  if (!rejection && !isRevertFailed) return notApplicable(`${describeRelease(head)} was not rejected`);
   if (where.stage === 'ending') return { result: 'Later' };
   const unrejects = rejection ? [rejection.digest] : [];
   const message = `${describeRelease(head)} is tried again on request`;
-  const words = note('Retry', message);
-  if (!fell) return done(message, { ...stay(current, words), unrejects });
+  const statusNote = note('Retry', message);
+  if (!isRevertFailed) return done(message, { ...stay(current, statusNote), unrejects });
   const { state } = where;
   if (state.kind !== 'RevertFailed' || state.reason === 'LKGFailsToo') {
     const { next, events = [], status = {} } = admit(context, head, { before: state.run });
-    return done(message, { ...enter(next, { events, status, unrejects }), ...words });
+    return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
   }
-  // The canary serves on with what it has; the primary is where it is tried again.
+  // The canary keeps serving; the release is tried again on the primary.
   if (
     !hasArrived(context, state.run, 'canary') &&
     world.target !== undefined &&
@@ -220,15 +218,15 @@ const retry: Verb = (context, current, request) => {
   )
     return {
       result: 'Later',
-      outcome: { ...stay(state, words), unrejects, prefers: { kind: 'all', side: 'canary' } },
+      outcome: { ...stay(state, statusNote), unrejects, prefers: { kind: 'all', side: 'canary' } },
     };
   const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
-  return done(message, { ...enter(next, { events, status, unrejects }), ...words });
+  return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
 };
 
 /**
- * A kept, proven release becomes what the primary runs, by the fast lane, so that the canary shows first that it still comes up. Head's
- * digest is rejected: at once when it never proved itself, else once the other one has taken its place (the last-known-good is never lost).
+ * Rolls out an older proven release without analysis, on the canary first, so that it is known to still become ready. Head's digest is
+ * rejected: at once if it is not proven, else after the older one was promoted (there is always a last-known-good).
  */
 const rollbackTo: Verb = (context, state, request) => {
   const { good } = context;
@@ -240,7 +238,7 @@ const rollbackTo: Verb = (context, state, request) => {
   return rollbackToOlder(context, where, state, { wanted, good });
 };
 
-/** The proven record the request names; two commits may share a digest, so the newest one counts. */
+/** The proven record that the request names; of several the newest one. */
 function recordedRelease(context: Context, request: Request): RecordView | Answer {
   const record = context.world.records.find(({ digest, commit }) =>
     namesRelease(request, { digest, commit: commit.commit }),
@@ -258,7 +256,7 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
   };
 }
 
-/** The last-known-good is asked for: the release under way ends, or nothing is to be done. */
+/** A rollback to the last-known-good: the release under way ends, or nothing has to be done. */
 function rollbackToGood(context: Context, where: Placed, current: State, good: RecordView): Answer {
   if (where.stage === 'idle') {
     const { head } = context;
@@ -274,7 +272,7 @@ function rollbackToGood(context: Context, where: Placed, current: State, good: R
   return outcome ? done(`rolling back to ${describeRelease(good)}`, outcome) : recordDamaged(good);
 }
 
-/** An older release than the last-known-good: what is under way ends first, then the older one is rolled out. */
+/** A rollback to an older release than the last-known-good: the one under way ends first, then the older one is rolled out. */
 function rollbackToOlder(
   context: Context,
   where: Placed,
@@ -309,7 +307,7 @@ function startOlder(
     rollback.digest !== wanted.digest &&
     !rejectionOf(context, rollback.digest);
   const rejects = isOpen ? [{ ...rollback, reason: 'RolledBack' as const }] : [];
-  // A record does not say what its pods mount: clearing the primary first is right either way.
+  // A record does not tell what its pods mount: moving traffic off the primary first is right either way.
   const release = {
     digest: wanted.digest,
     commit: wanted.commit,
@@ -336,7 +334,7 @@ function startOlder(
   });
   const outcome = { ...admitted, rejects };
   const message = `rolling back to ${describeRelease(wanted)}`;
-  // Another tool writes the canary: the older release cannot be shown there first.
+  // Another tool writes the canary: the older release cannot be tried there first.
   if (!world.foreignTarget || isRevertFailed || !soundRecord(world, wanted.digest))
     return done(message, outcome);
   const { next } = admitted;

@@ -19,6 +19,7 @@ function canary(gate?: string): KubernetesObject {
 function keeper(
   world: {
     seen?: KubernetesObject;
+    isSynced?: boolean;
     stored?: KubernetesObject;
     token?: object;
     allowed?: boolean;
@@ -27,11 +28,13 @@ function keeper(
 ) {
   const asked: KubernetesObject[] = [];
   let reads = 0;
-  const client = {
+  const reader = {
     async get() {
       reads += 1;
       return world.stored;
     },
+  };
+  const client = {
     async create(question: KubernetesObject) {
       asked.push(question);
       if (world.refusal) throw world.refusal;
@@ -45,8 +48,9 @@ function keeper(
     },
   };
   const gates = createGateAnnotations({
+    reader,
     client,
-    watched: () => ({ get: () => world.seen }),
+    canaries: () => (world.isSynced === false ? undefined : { synced: () => true, get: () => world.seen }),
     events: { emit: () => undefined },
     log: pino({ level: 'silent' }),
   });
@@ -69,14 +73,32 @@ test('a gate that the watch still shows open is not, when the API server says cl
   expect(await gates.isOpen(shop, 'gate')).toBe(false);
 });
 
-test('a copy that does not lead asks the API server', async () => {
-  expect(await keeper({ stored: canary('open') }).gates.isOpen(shop, 'gate')).toBe(true);
-  expect(await keeper().gates.isOpen(shop, 'gate')).toBe(false);
+test('a Canary that is not there costs no request: its gates are closed, and no token is reviewed', async () => {
+  const { gates, reads, asked } = keeper({ stored: canary('open') });
+  expect(await gates.isOpen(shop, 'gate')).toBe(false);
+  expect(await gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
+  expect([reads(), asked]).toEqual([0, []]);
+});
+
+test('while the Canaries are not known, nobody says whether a gate is open', async () => {
+  const { gates, reads } = keeper({ isSynced: false, stored: canary('open') });
+  await expect(gates.isOpen(shop, 'gate')).rejects.toThrow('not known yet');
+  expect(await gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'unavailable' });
+  expect(reads()).toBe(0);
+});
+
+test('an open gate is read once for all who ask before the read begins, and again for who asks later', async () => {
+  const { gates, reads } = keeper({ seen: canary('open'), stored: canary('open') });
+  const first = Array.from({ length: 50 }, () => gates.isOpen(shop, 'gate'));
+  expect(new Set(await Promise.all(first))).toEqual(new Set([true]));
+  expect(reads()).toBe(1);
+  expect(await gates.isOpen(shop, 'gate')).toBe(true);
+  expect(reads()).toBe(2);
 });
 
 test('who may is known by the name the API server gives, for exactly this gate of this Canary', async () => {
   const token = { authenticated: true, audiences: ['holdfast.dev'], user };
-  const { gates, asked } = keeper({ token, allowed: true });
+  const { gates, asked } = keeper({ seen: canary(), token, allowed: true });
   expect(await gates.permission('t', shop, 'rollback-gate')).toEqual({
     kind: 'allowed',
     user: user.username,
@@ -108,21 +130,21 @@ test.each([
   ['a user without a name', { authenticated: true, audiences: ['holdfast.dev'], user: {} }],
   ['no answer', undefined],
 ])('%s is nobody, and no rights are asked for', async (_what, token) => {
-  const { gates, asked } = keeper({ ...(token ? { token } : {}), allowed: true });
+  const { gates, asked } = keeper({ seen: canary(), ...(token ? { token } : {}), allowed: true });
   expect(await gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
   expect(asked).toHaveLength(1);
 });
 
 test('who is known and may not is named', async () => {
   const token = { authenticated: true, audiences: ['holdfast.dev'], user };
-  expect(await keeper({ token }).gates.permission('t', shop, 'gate')).toEqual({
+  expect(await keeper({ seen: canary(), token }).gates.permission('t', shop, 'gate')).toEqual({
     kind: 'forbidden',
     user: user.username,
   });
 });
 
 test('without the right to review, the answer names the other way', async () => {
-  const { gates } = keeper({ refusal: localError('forbidden', 'no') });
+  const { gates } = keeper({ seen: canary(), refusal: localError('forbidden', 'no') });
   expect(await gates.permission('t', shop, 'gate')).toMatchObject({
     kind: 'unavailable',
     why: expect.stringContaining('holdfast gate'),

@@ -3,15 +3,16 @@ import { annotationPrefix, type BuiltInGate, isGateOpen, openGate } from '../../
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject, NamespacedName, ObjectReference } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
+import { isApiError, localError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
 
 /** What keeping gates needs. */
 interface GateAnnotationsOptions {
-  /** With a request budget of its own: anybody in the cluster can cause these requests. */
-  readonly client: Pick<ClusterClient, 'get' | 'create' | 'patch'>;
-  /** All Canaries of ours, while this copy leads. */
-  readonly watched: () => Pick<WatchedSet, 'get'> | undefined;
+  /** Reads open gates. It and `client` have request budgets of their own: anybody in the cluster can cause these requests. */
+  readonly reader: Pick<ClusterClient, 'get'>;
+  readonly client: Pick<ClusterClient, 'create' | 'patch'>;
+  /** All Canaries of ours, as watched; undefined before they are. */
+  readonly canaries: () => Pick<WatchedSet, 'get' | 'synced'> | undefined;
   readonly events: EventSink;
   readonly log: Pick<Logger, 'info' | 'warn'>;
 }
@@ -22,17 +23,28 @@ const manager = 'holdfast-gate';
 const audience = 'holdfast.dev';
 
 /** Gates as annotations of Canaries; who may switch one is for the API server's token and access reviews to say. */
-export function createGateAnnotations({ client, watched, events, log }: GateAnnotationsOptions): GateStore {
+export function createGateAnnotations(options: GateAnnotationsOptions): GateStore {
+  const { reader, client, canaries, events, log } = options;
+  const read = shareReads((canary: NamespacedName) => reader.get(referenceOf(canary)));
+
+  /** Undefined: there is none of that name. Throws while nobody knows. */
+  function seen({ namespace, name }: NamespacedName): KubernetesObject | undefined {
+    const watched = canaries();
+    if (!watched?.synced()) throw localError('transient', 'the Canaries are not known yet');
+    return watched.get(namespace, name);
+  }
+
   return {
     async isOpen(canary, gate) {
-      const seen = watched()?.get(canary.namespace, canary.name);
       // What keeps a release back costs nothing; what lets it go on is read back.
-      if (seen && !isGateOpen(seen, gate)) return false;
-      const object = await client.get(referenceOf(canary));
+      const watched = seen(canary);
+      if (!watched || !isGateOpen(watched, gate)) return false;
+      const object = await read(canary);
       return object !== undefined && isGateOpen(object, gate);
     },
     async permission(token, canary, gate) {
       try {
+        if (!seen(canary)) return { kind: 'unknown' };
         return await review(client, token, canary, gate);
       } catch (error) {
         log.warn({ err: error, canary }, 'could not review who wants to switch a gate');
@@ -57,6 +69,31 @@ export function createGateAnnotations({ client, watched, events, log }: GateAnno
         throw error;
       }
     },
+  };
+}
+
+/** At most one read of an object is under way, and one waits; the waiting one starts after everybody asked whom it answers. */
+function shareReads<T>(read: (canary: NamespacedName) => Promise<T>): (canary: NamespacedName) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  const waiting = new Map<string, Promise<T>>();
+
+  async function next(key: string, canary: NamespacedName): Promise<T> {
+    await running.get(key)?.catch(() => undefined);
+    waiting.delete(key);
+    const reading = read(canary);
+    running.set(key, reading);
+    try {
+      return await reading;
+    } finally {
+      if (running.get(key) === reading) running.delete(key);
+    }
+  }
+
+  return (canary) => {
+    const key = `${canary.namespace}/${canary.name}`;
+    const shared = waiting.get(key) ?? next(key, canary);
+    waiting.set(key, shared);
+    return shared;
   };
 }
 

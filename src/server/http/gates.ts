@@ -31,7 +31,11 @@ export function gateRoutes(keeper: GateStore): Route[] {
 
 const yes: Answer = { status: 200, body: 'Approved\n' };
 const no: Answer = { status: 403, body: 'Forbidden\n' };
-const notKnown: Answer = { status: 503, body: 'the state of the gate cannot be read now\n' };
+const notKnown: Answer = {
+  status: 503,
+  body: 'the state of the gate cannot be read now\n',
+  retryAfterSeconds: 1,
+};
 
 /** Webhooks post; people and probes get. */
 function both(path: string, handle: Route['handle']): Route[] {
@@ -64,13 +68,15 @@ async function change(
   if (permission.kind === 'unknown') return unknown(canary, gate, open);
   if (permission.kind === 'forbidden')
     return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${text(canary)}\n` };
-  if (permission.kind === 'unavailable') return { status: 503, body: `${permission.why}\n` };
+  if (permission.kind === 'unavailable')
+    return { status: 503, body: `${permission.why}\n`, retryAfterSeconds: 1 };
   try {
     const isThere = await keeper.set(canary, gate, { open, user: permission.user });
     if (!isThere) return { status: 404, body: `there is no Canary ${text(canary)}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
-    return { status: 503, body: 'the API server did not accept the change; the gate may be unchanged\n' };
+    const body = 'the API server did not accept the change; the gate may be unchanged\n';
+    return { status: 503, body, retryAfterSeconds: 1 };
   }
 }
 
@@ -82,7 +88,7 @@ function wrong(why: string): Answer {
 function unknown({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
   const option = gate === 'gate' ? '' : ' --rollback';
   const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
-  const body = `needs "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
+  const body = `needs a Canary ${namespace}/${name} and "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
   return { status: 401, body };
 }
 

@@ -1,5 +1,11 @@
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import {
+  createServer,
+  type IncomingMessage,
+  type OutgoingHttpHeaders,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
 
 /** What a handler answers. */
 export interface Answer {
@@ -7,6 +13,7 @@ export interface Answer {
   readonly body: string;
   /** Default text/plain. */
   readonly contentType?: string;
+  readonly retryAfterSeconds?: number;
 }
 
 /** One path (exact, or everything below it when it ends with `/`) and what it answers. */
@@ -14,6 +21,14 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly handle: (request: IncomingMessage, rest: string) => Answer | Promise<Answer>;
+  /** Default: any number at a time. */
+  readonly slots?: RequestSlots;
+}
+
+/** How many requests the routes that share it handle at a time; one more is refused before any work. */
+interface RequestSlots {
+  readonly maximum: number;
+  taken: number;
 }
 
 /** A server that listens. */
@@ -29,12 +44,18 @@ export interface ListenAddress {
   readonly port: number;
 }
 
-const limits = {
+const serverOptions = {
   requestTimeout: 10_000,
   headersTimeout: 5_000,
-  keepAliveTimeout: 30_000,
+  // Node looks at both only this often; its default is 30 s.
+  connectionsCheckingInterval: 1_000,
+  keepAliveTimeout: 10_000,
   maxHeaderSize: 16_384,
 };
+const requestsPerConnection = 1_000;
+/** Of one connection, sent before the first one is answered. */
+const pipelinedRequests = 4;
+const connections = { total: 512, perAddress: 64 };
 
 /** Starts to serve the routes. Rejects with the system's error when the address is taken. */
 export async function startHttpServer(
@@ -42,16 +63,17 @@ export async function startHttpServer(
   routes: readonly Route[],
   onError: (error: unknown) => void,
 ): Promise<HttpServer> {
-  const server = createServer(limits, (request, response) => {
+  const server = createServer(serverOptions, (request, response) => {
     void answer(routes, request).then(
-      (result) => send(response, result),
+      (result) => send(request, response, result),
       (error: unknown) => {
         onError(error);
-        send(response, { status: 500, body: 'internal error\n' });
+        send(request, response, { status: 500, body: 'internal error\n' });
       },
     );
   });
-  server.maxConnections = 256;
+  server.maxRequestsPerSocket = requestsPerConnection;
+  boundConnections(server);
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
   return {
@@ -65,29 +87,91 @@ export async function startHttpServer(
   };
 }
 
+/**
+ * Bounds the connections, in total and of one address. One too many takes the place of the one that has been without a request for longest,
+ * so that connections nobody uses keep out neither a probe nor a webhook; while all have a request to be answered, it is refused.
+ */
+function boundConnections(server: Server): void {
+  const open = new Set<Socket>();
+  /** Without a whole head of a request, the longest one first. */
+  const idle = new Set<Socket>();
+  const underWay = new WeakMap<Socket, number>();
+
+  function makeRoom(socket: Socket): boolean {
+    const isNeighbour = ({ remoteAddress }: Socket) => remoteAddress === socket.remoteAddress;
+    const share = [...open].filter(isNeighbour).length;
+    if (open.size < connections.total && share < connections.perAddress) return true;
+    const victim = [...idle].find((each) => share < connections.perAddress || isNeighbour(each));
+    if (victim) forget(victim);
+    victim?.destroy();
+    return victim !== undefined;
+  }
+
+  function forget(socket: Socket): void {
+    open.delete(socket);
+    idle.delete(socket);
+  }
+
+  server.on('connection', (socket: Socket) => {
+    if (!makeRoom(socket)) return socket.destroy();
+    open.add(socket);
+    idle.add(socket);
+    return socket.on('close', () => forget(socket));
+  });
+  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    idle.delete(socket);
+    const count = (underWay.get(socket) ?? 0) + 1;
+    underWay.set(socket, count);
+    if (count > pipelinedRequests) socket.destroy();
+    response.on('close', () => {
+      const left = (underWay.get(socket) ?? 1) - 1;
+      underWay.set(socket, left);
+      if (left === 0 && open.has(socket)) idle.add(socket);
+    });
+  });
+}
+
+/** There is no place for the request now. */
+export const busy: Answer = { status: 503, body: 'too many requests at a time\n', retryAfterSeconds: 1 };
+
 async function answer(routes: readonly Route[], request: IncomingMessage): Promise<Answer> {
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
   const fitting = routes.filter((route) => fits(route, path));
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = fitting.find((candidate) => candidate.method === method);
-  if (route) return route.handle(request, path.slice(route.path.length));
-  return fitting.length > 0
-    ? { status: 405, body: 'method not allowed\n' }
-    : { status: 404, body: 'not found\n' };
+  if (!route) {
+    return fitting.length > 0
+      ? { status: 405, body: 'method not allowed\n' }
+      : { status: 404, body: 'not found\n' };
+  }
+  const { slots } = route;
+  const rest = path.slice(route.path.length);
+  if (!slots) return route.handle(request, rest);
+  if (slots.taken >= slots.maximum) return busy;
+  slots.taken += 1;
+  try {
+    return await route.handle(request, rest);
+  } finally {
+    slots.taken -= 1;
+  }
 }
 
 function fits({ path: own }: Route, path: string): boolean {
   return own.length > 1 && own.endsWith('/') ? path.startsWith(own) : path === own;
 }
 
-function send(response: ServerResponse, { status, body, contentType }: Answer): void {
+function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   if (response.headersSent) return;
-  response.writeHead(status, {
+  const { status, body, contentType, retryAfterSeconds } = answer;
+  const headers: OutgoingHttpHeaders = {
     'content-type': contentType ?? 'text/plain; charset=utf-8',
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
-  });
-  response.end(body);
+    ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
+    // Nobody waits for the rest of a body that nobody reads.
+    ...(request.complete ? {} : { connection: 'close' }),
+  };
+  response.writeHead(status, headers).end(body);
 }
 
 function listen(server: Server, { host, port }: ListenAddress): Promise<void> {

@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { namespacedName } from '../../engine/checks/checks.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 
 /** Metrics that are counted as things happen. */
 export interface MetricsSink {

@@ -1,7 +1,14 @@
 import { createHmac } from 'node:crypto';
-import { expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { verifyPushWebhook } from './push-webhook.ts';
+import { startHttpServer } from './http-server.ts';
+import { type PushTarget, pushRoute, verifyPushWebhook } from './push-webhook.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0)) await cleanup();
+});
 
 const secret = Buffer.from('a-long-webhook-secret');
 const body = Buffer.from('{"ref":"refs/heads/main"}');
@@ -59,4 +66,88 @@ test('refuses a body beyond the cap, and never shows the secret in the reason', 
   );
   expect(verdict.accepted).toBe(false);
   expect(JSON.stringify(verdict)).not.toContain(secret.toString());
+});
+
+describe('deliveries', () => {
+  const source: KubernetesObject = {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { namespace: 'shop', name: 'web' },
+    spec: { secretRef: { name: 'hook' } },
+  };
+  const signed = (key: Uint8Array) => ({
+    'x-signature': createHmac('sha256', key).update(body).digest('hex'),
+  });
+
+  /** What push webhooks reach, with one Source and its Secret. */
+  async function serve(more: Partial<PushTarget> = {}) {
+    const world = { secret: secret as Uint8Array | undefined, nowMs: 0, reads: 0, woken: 0 };
+    const target: PushTarget = {
+      isFollowing: () => true,
+      sourceOf: (_namespace, name) => (name === 'web' ? source : undefined),
+      async readSecret() {
+        world.reads += 1;
+        return world.secret;
+      },
+      wake() {
+        world.woken += 1;
+        return true;
+      },
+      log: () => undefined,
+      nowMs: () => world.nowMs,
+      ...more,
+    };
+    const server = await startHttpServer(
+      { host: '127.0.0.1', port: 0 },
+      [pushRoute(target)],
+      () => undefined,
+    );
+    cleanups.push(() => server.close());
+    const post = (path: string, headers: Record<string, string> = signed(secret)) =>
+      fetch(`${server.url}/hooks/${path}`, { method: 'POST', body, headers });
+    return { world, post };
+  }
+
+  test('of any number of Sources cost one read of a Secret in a minute, and a wrong one at most every 5 s another', async () => {
+    const { world, post } = await serve();
+    const answers = await Promise.all(Array.from({ length: 20 }, () => post('shop/web')));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 202));
+    expect(world).toMatchObject({ reads: 1, woken: 20 });
+    for (const nowMs of [1_000, 2_000, 6_000, 7_000, 10_000, 12_000]) {
+      world.nowMs = nowMs;
+      expect((await post('shop/web', signed(Buffer.from('wrong')))).status).toBe(401);
+    }
+    expect(world.reads).toBe(3);
+  });
+
+  test('with a secret that was changed are taken, and with one that was taken away no longer after a minute', async () => {
+    const { world, post } = await serve();
+    expect((await post('shop/web')).status).toBe(202);
+    world.secret = Buffer.from('newer');
+    world.nowMs = 5_000;
+    expect((await post('shop/web', signed(world.secret))).status).toBe(202);
+    expect((await post('shop/web')).status).toBe(401);
+    world.secret = undefined;
+    world.nowMs = 66_000;
+    expect((await post('shop/web', signed(Buffer.from('newer')))).status).toBe(401);
+  });
+
+  test('of an unknown Source get the answer of a wrong signature, without a read', async () => {
+    const { world, post } = await serve();
+    const unknown = await post('shop/other');
+    expect(world.reads).toBe(0);
+    const wrong = await post('shop/web', signed(Buffer.from('wrong')));
+    const headersOf = ({ headers }: Response) => [...headers].filter(([name]) => name !== 'date');
+    expect([unknown.status, await unknown.text(), headersOf(unknown)]).toEqual([
+      wrong.status,
+      await wrong.text(),
+      headersOf(wrong),
+    ]);
+  });
+
+  test('that cannot be judged now are told to come again', async () => {
+    const { post } = await serve({ readSecret: () => Promise.reject(new Error('too many requests')) });
+    const answer = await post('shop/web');
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);
+  });
 });

@@ -1,42 +1,107 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { type Answer, type Route, readBody } from './http-server.ts';
+import { type Answer, busy, type Route, readBody } from './http-server.ts';
 
 /** What push webhooks may do. */
-interface PushTarget {
-  /** The `webhookSecret` of a Source; undefined when there is no such Source or no secret. */
-  secretOf(namespace: string, source: string): Promise<Uint8Array | undefined>;
+export interface PushTarget {
+  /** False in a copy that does not lead: it would poll nothing. */
+  isFollowing(): boolean;
+  /** As watched: anybody may ask, and that must cost no request. */
+  sourceOf(namespace: string, source: string): KubernetesObject | undefined;
+  /** The `webhookSecret` in a Secret; undefined: it has none. Throws when it cannot be read now, or too many wait to be read. */
+  readSecret(namespace: string, name: string): Promise<Uint8Array | undefined>;
   /** Polls the Source soon; false when it is not followed here. */
   wake(namespace: string, source: string): boolean;
   log(fields: Record<string, unknown>, message: string): void;
+  /** A clock that nobody sets. */
+  nowMs(): number;
 }
+
+/** More than one address may have connections, so that nobody can take all the slots from one place. */
+const maximumUnderWay = 96;
 
 /** `/hooks/<namespace>/<source>`. An unknown Source and a wrong signature get the same answer, so that nobody can ask what exists. */
 export function pushRoute(target: PushTarget): Route {
+  const secrets = rememberSecrets(target);
   return {
     method: 'POST',
     path: '/hooks/',
-    handle: (request, rest) => receive(target, request, rest),
+    slots: { maximum: maximumUnderWay, taken: 0 },
+    handle: (request, rest) => receive(target, secrets, request, rest),
   };
 }
 
 const notAccepted: Answer = { status: 401, body: 'not accepted\n' };
+const notFollowed: Answer = { status: 503, body: 'not followed here\n', retryAfterSeconds: 5 };
 
-async function receive(target: PushTarget, request: IncomingMessage, rest: string): Promise<Answer> {
+async function receive(
+  target: PushTarget,
+  secrets: WebhookSecrets,
+  request: IncomingMessage,
+  rest: string,
+): Promise<Answer> {
   const [namespace, source, ...more] = rest.split('/');
   if (!namespace || !source || more.length > 0) return { status: 404, body: 'not found\n' };
+  if (!target.isFollowing()) return notFollowed;
+  if (!schemeOf(request.headers)) return notAccepted;
   const body = await readBody(request, limits.httpRequestBytes);
   if (!body) return { status: 413, body: 'the body is too large\n' };
-  const secret = await target.secretOf(namespace, source);
-  if (!secret) return notAccepted;
-  const verdict = verifyPushWebhook({ headers: request.headers, body }, secret);
-  target.log({ namespace, source, provider: verdict.provider }, `push webhook: ${verdict.reason}`);
-  if (!verdict.accepted) return notAccepted;
-  return target.wake(namespace, source)
-    ? { status: 202, body: 'polling\n' }
-    : { status: 503, body: 'not followed here\n' };
+  const { secretRef } = (target.sourceOf(namespace, source)?.spec ?? {}) as { secretRef?: { name?: string } };
+  if (!secretRef?.name) return notAccepted;
+  try {
+    const delivery = { headers: request.headers, body };
+    const verdict = await secrets.verify(namespace, secretRef.name, delivery);
+    const { provider, reason } = verdict;
+    target.log({ namespace, source, provider }, `push webhook: ${reason}`);
+    if (!verdict.accepted) return notAccepted;
+  } catch {
+    return busy;
+  }
+  return target.wake(namespace, source) ? { status: 202, body: 'polling\n' } : notFollowed;
 }
+
+/** The secrets of webhooks, each kept for a while, so that deliveries cost few requests. */
+interface WebhookSecrets {
+  verify(namespace: string, name: string, delivery: WebhookDelivery): Promise<WebhookVerdict>;
+}
+
+/** A secret that was taken away counts for this long at most. */
+const freshMs = 60_000;
+/** A delivery that does not fit may be signed with a newer secret, which is looked for no more often than this. */
+const changedMs = 5_000;
+
+function rememberSecrets({ readSecret, nowMs }: Pick<PushTarget, 'readSecret' | 'nowMs'>): WebhookSecrets {
+  const known = new Map<
+    string,
+    { readonly readAtMs: number; readonly value: Promise<Uint8Array | undefined> }
+  >();
+
+  /** One read for all who ask meanwhile. */
+  function secretOf(namespace: string, name: string, maximumAgeMs: number): Promise<Uint8Array | undefined> {
+    const key = `${namespace}/${name}`;
+    const found = known.get(key);
+    if (found && nowMs() - found.readAtMs < maximumAgeMs) return found.value;
+    for (const [other, { readAtMs }] of known) if (nowMs() - readAtMs >= freshMs) known.delete(other);
+    const entry = { readAtMs: nowMs(), value: readSecret(namespace, name) };
+    known.set(key, entry);
+    entry.value.catch(() => known.delete(key));
+    return entry.value;
+  }
+
+  return {
+    async verify(namespace, name, delivery) {
+      const secret = (await secretOf(namespace, name, freshMs)) ?? noSecret;
+      const verdict = verifyPushWebhook(delivery, secret);
+      if (verdict.accepted) return verdict;
+      const newest = (await secretOf(namespace, name, changedMs)) ?? noSecret;
+      return newest === secret ? verdict : verifyPushWebhook(delivery, newest);
+    },
+  };
+}
+
+const noSecret = new Uint8Array();
 
 /** Whose webhook it is, by its headers. */
 type WebhookProvider = 'github' | 'gitlab' | 'gitea' | 'bitbucket' | 'generic';
@@ -85,7 +150,7 @@ export function verifyPushWebhook(delivery: WebhookDelivery, secret: Uint8Array)
   if (secret.length === 0) return refused('unknown', 'the Source has no webhookSecret');
   if (body.length > limits.httpRequestBytes)
     return refused('unknown', `the body is larger than ${limits.httpRequestBytes} bytes`);
-  const scheme = SCHEMES.find(({ header }) => headers[header] !== undefined);
+  const scheme = schemeOf(headers);
   if (!scheme) return refused('unknown', 'no signature header that Holdfast knows');
   const provider = providerOf(scheme, headers);
   const given = headers[scheme.header];
@@ -94,6 +159,10 @@ export function verifyPushWebhook(delivery: WebhookDelivery, secret: Uint8Array)
     return refused(provider, `${scheme.header} does not fit the Source's webhookSecret`);
   }
   return { accepted: true, provider, reason: 'the signature is valid' };
+}
+
+function schemeOf(headers: WebhookDelivery['headers']): Scheme | undefined {
+  return SCHEMES.find(({ header }) => headers[header] !== undefined);
 }
 
 /** GitHub's and Bitbucket's header names are widely copied; their event headers tell them apart from others. */

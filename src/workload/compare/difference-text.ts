@@ -1,14 +1,14 @@
-/** Differences in words that may stand in a status: short, on one line, and without anything secret. */
+/** Differences as text for a status: short, on one line, and without secrets. */
 import { shorten } from '../../api/text.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import type { Difference } from './semantic-compare.ts';
 
-/** Stands for a value that nobody should read. */
+/** Replaces a secret value. */
 export const redacted = '(hidden)';
-/** Names of variables and annotations whose values nobody should read in a message. */
+/** Names of variables and annotations whose values are secret. */
 const secretName = /pass|secret|token|credential|private|api[-_]?key|auth/i;
 
-/** Whether a variable or annotation of this name holds what nobody should read. */
+/** Whether a variable or annotation of this name holds a secret. */
 export function isSecretName(name: string): boolean {
   return secretName.test(name);
 }
@@ -16,31 +16,42 @@ export function isSecretName(name: string): boolean {
 /** Where a Secret holds values, or a copy of its manifest. */
 const secretPart = /^(data|stringData|metadata\.annotations)\b/;
 
-/** How differences are told. */
+/** How differences are written. */
 interface DifferenceTextOptions {
-  /** The object is a Secret, whose values are never told. */
+  /** The object is a Secret, whose values are never shown. */
   readonly isSecret: boolean;
   /** Of one value. */
   readonly mostCharacters: number;
 }
 
-/** Every difference in words. */
+/** Bounds of the differences of one object that are reported: how many, and the characters of a value. */
+export const reportedDifferences = { fields: 5, characters: 80 } as const;
+
+/** Every difference as text. */
 export function describeDifferences(
   differences: readonly Difference[],
-  wording: DifferenceTextOptions,
+  options: DifferenceTextOptions,
 ): FieldDifference[] {
   return differences.map((difference) => {
-    const isSecret = (wording.isSecret && secretPart.test(difference.path)) || namesSecret(difference.path);
-    return isSecret ? redactedDifference(difference) : describeDifference(difference, wording.mostCharacters);
+    const { path, live } = difference;
+    // A variable is named by the key of its element: `env[DB_PASSWORD].value`.
+    const name = /\benv\[([^\]]+)\]/.exec(path)?.[1] ?? /\bannotations\[([^\]]+)\]/.exec(path)?.[1] ?? '';
+    if (!(options.isSecret && secretPart.test(path)) && !isSecretName(name))
+      return describeDifference(difference, options.mostCharacters);
+    return { path, expected: redacted, actual: live === undefined ? undefined : redacted };
   });
 }
 
 function describeDifference({ path, wanted, live }: Difference, most: number): FieldDifference {
+  const textOf = (value: unknown): string => {
+    const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
+    return shorten(text.replace(/\s+/g, ' ').trim(), most);
+  };
   if (typeof wanted !== 'string' || typeof live !== 'string' || !/\n/.test(wanted + live))
     return {
       path,
-      expected: textOf(wanted, most),
-      actual: live === undefined ? undefined : textOf(live, most),
+      expected: textOf(wanted),
+      actual: live === undefined ? undefined : textOf(live),
     };
   const [wantedLines, liveLines] = [wanted.split('\n'), live.split('\n')];
   const at = wantedLines.findIndex((line, index) => line !== liveLines[index]);
@@ -48,28 +59,12 @@ function describeDifference({ path, wanted, live }: Difference, most: number): F
   const [expected, actual] = [wantedLines[line], liveLines[line]];
   return {
     path: `${path}:${line + 1}`,
-    expected: textOf(expected ?? '', most),
-    actual: actual === undefined ? undefined : textOf(actual, most),
+    expected: textOf(expected ?? ''),
+    actual: actual === undefined ? undefined : textOf(actual),
   };
 }
 
-function redactedDifference({ path, live }: Difference): FieldDifference {
-  return { path, expected: redacted, actual: live === undefined ? undefined : redacted };
-}
-
-/** A variable is named by the key of its element: `env[DB_PASSWORD].value`. */
-function namesSecret(path: string): boolean {
-  const name = /\benv\[([^\]]+)\]/.exec(path)?.[1] ?? /\bannotations\[([^\]]+)\]/.exec(path)?.[1];
-  return name !== undefined && isSecretName(name);
-}
-
-function textOf(value: unknown, most: number): string {
-  const text = (typeof value === 'string' ? value : JSON.stringify(withoutSecrets(value))) ?? 'null';
-  const line = text.replace(/\s+/g, ' ').trim();
-  return shorten(line, most);
-}
-
-/** A whole object may hold variables: those with a value of their own are told by name alone where the name says so. */
+/** A whole object may hold variables: the values of those with the name of a secret are left out. */
 function withoutSecrets(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutSecrets);
   if (typeof value !== 'object' || value === null) return value;

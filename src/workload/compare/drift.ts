@@ -9,11 +9,11 @@ type Drift =
   | { readonly kind: 'none' }
   /**
    * Only fields that we wrote ourselves: a setting on its way, or an admission webhook that rewrote what we applied. We never patch a
-   * template: a field of it that was updated under our name is somebody else's.
+   * template, so a field of it that was updated under our manager's name was changed by somebody else.
    */
   | { readonly kind: 'own' }
   | { readonly kind: 'foreign'; readonly manager: string }
-  /** A field is gone that nobody owns any more, or the object carries no managedFields. */
+  /** A field was removed and has no owner, or the object has no managedFields. */
   | { readonly kind: 'gone' };
 
 /** Compares a live object, which must carry its managedFields, with what our manager applied. Build `applied` without replicas. */
@@ -21,8 +21,12 @@ export function driftOf(live: KubernetesObject, applied: KubernetesObject, manag
   if (coversApplied(live, applied)) return { kind: 'none' };
   const wanted = contentOf(applied);
   const culprits = culpritsOf(live, wanted);
-  const [other] = culprits.filter((entry) => isOthers(entry, { live, wanted, manager }));
-  if (other) return { kind: 'foreign', manager: nameOf(other, manager) };
+  const other = culprits.find((entry) => isOthers(entry, { live, wanted, manager }));
+  if (other)
+    return {
+      kind: 'foreign',
+      manager: other.manager === manager ? `somebody as ${manager}` : (other.manager ?? 'unknown'),
+    };
   return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
 }
 
@@ -63,11 +67,7 @@ function isOthers(entry: ManagedFieldsEntry, { live, wanted, manager }: Comparis
   return template !== undefined && !covers(live, { spec: { template } });
 }
 
-function nameOf(entry: ManagedFieldsEntry, manager: string): string {
-  return entry.manager === manager ? `somebody as ${manager}` : (entry.manager ?? 'unknown');
-}
-
-/** The manager other than ours of a field that does not say what is wanted; undefined where nobody can be named. */
+/** The manager other than ours of a field that differs from what is wanted; undefined where no entry names one. */
 export function managerOfChange(
   live: KubernetesObject,
   wanted: unknown,
@@ -83,12 +83,12 @@ function culpritsOf(live: KubernetesObject, wanted: unknown): ManagedFieldsEntry
   );
 }
 
-/** Whether spec and data of the live object say all that was applied; managedFields are not needed for that. */
+/** Whether spec and data of the live object hold all that was applied; managedFields are not needed for that. */
 export function coversApplied(live: KubernetesObject, applied: KubernetesObject): boolean {
   return covers(live, contentOf(applied));
 }
 
-/** What an object is for, without its metadata. */
+/** Spec and data, without metadata. */
 export function contentOf({ spec, data, binaryData }: KubernetesObject): Record<string, unknown> {
   return { spec, data, binaryData };
 }

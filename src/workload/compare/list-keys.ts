@@ -1,4 +1,5 @@
 /** How Kubernetes pairs the elements of its lists: by key fields (associative), or by position (atomic). */
+import { isRecord } from '../../api/json.ts';
 
 /** Keys of associative lists by the field that holds the list; several candidates: the first whose fields elements carry. */
 const listKeys: Readonly<Record<string, ReadonlyArray<readonly string[]>>> = {
@@ -31,8 +32,8 @@ type ListPairing = { kind: 'position' } | { kind: 'set' } | { kind: 'key'; field
 /** The pairing of the list in `field`; a list whose elements lack their key fields, or repeat one, goes by position. */
 export function pairingOf(field: string, elements: readonly unknown[]): ListPairing {
   if (setLists.has(field)) return { kind: 'set' };
-  const fields = listKeys[field]?.find((candidate) =>
-    elements.every((element) => hasKey(element, candidate)),
+  const fields = listKeys[field]?.find(([first = '']) =>
+    elements.every((element) => isRecord(element) && element[first] !== undefined),
   );
   if (!fields) return { kind: 'position' };
   const keys = new Set(elements.map((element) => keyOf(element, fields)));
@@ -49,14 +50,4 @@ export function keyOf(element: unknown, fields: readonly string[]): string {
 export function answersToKey(element: unknown, key: Readonly<Record<string, unknown>>): boolean {
   const record = (element ?? {}) as Record<string, unknown>;
   return Object.entries(key).every(([field, value]) => (record[field] ?? keyDefaults[field]) === value);
-}
-
-function hasKey(element: unknown, fields: readonly string[]): boolean {
-  const [first] = fields;
-  return (
-    typeof element === 'object' &&
-    element !== null &&
-    first !== undefined &&
-    (element as Record<string, unknown>)[first] !== undefined
-  );
 }

@@ -4,12 +4,12 @@ import { answersToKey } from './list-keys.ts';
 
 type Fields = Record<string, unknown>;
 
-/** The name of Flagger's program, by which the API server knows its writes (flagger-behaviour 2.17). */
+/** Field managers of Flagger (flagger-behaviour 2.17). */
 const theirManager = /^flagger/;
 
 /**
- * `metadata.managedFields` with Flagger's entries as ours of server-side apply; undefined when there are none. Without it what Flagger once
- * wrote would stay for ever, however often a release without it is applied.
+ * `metadata.managedFields` with Flagger's entries as entries of our server-side apply; undefined when there are none. Otherwise fields that Flagger
+ * wrote would stay, however often a release without them is applied.
  */
 export function takenOverFields(live: KubernetesObject, manager: string): ManagedFieldsEntry[] | undefined {
   return moved(
@@ -44,7 +44,7 @@ function merged(left: Fields, right: Fields): Fields {
 }
 
 /**
- * `metadata.managedFields` in which the managers `from` have given up every field that the manager `to` has applied; what they alone have stays
+ * `metadata.managedFields` in which the managers `from` no longer have the fields that the manager `to` has applied; the fields that only they have stay
  * theirs. Undefined when nothing changes.
  */
 export function relinquishedFields(
@@ -56,24 +56,24 @@ export function relinquishedFields(
   if (!applied) return undefined;
   const isTheirs = ({ manager = '', subresource }: ManagedFieldsEntry) =>
     from.includes(manager) && !subresource;
-  const kept = entries.flatMap((entry) => {
+  const remaining = entries.flatMap((entry) => {
     if (!isTheirs(entry)) return [entry];
     const fieldsV1 = without(entry.fieldsV1 ?? {}, applied);
     return fieldsV1 ? [{ ...entry, fieldsV1 }] : [];
   });
-  return JSON.stringify(kept) === JSON.stringify(entries) ? undefined : kept;
+  return JSON.stringify(remaining) === JSON.stringify(entries) ? undefined : remaining;
 }
 
-/** What the one tree names and the other does not; undefined: nothing but the containers (`.`) of it. */
+/** The fields of the one tree that are not in the other; undefined: nothing but their containers (`.`). */
 function without(fields: Fields, taken: Fields): Fields | undefined {
-  const kept = Object.entries(fields).flatMap(([key, value]): Array<[string, unknown]> => {
+  const remaining = Object.entries(fields).flatMap(([key, value]): Array<[string, unknown]> => {
     const other = taken[key] as Fields | undefined;
     if (other === undefined) return [[key, value]];
     const isLeaf = Object.keys(other).length === 0 || Object.keys(value as Fields).length === 0;
     const inner = isLeaf ? undefined : without(value as Fields, other);
     return inner ? [[key, inner]] : [];
   });
-  return kept.some(([key]) => key !== '.') ? Object.fromEntries(kept) : undefined;
+  return remaining.some(([key]) => key !== '.') ? Object.fromEntries(remaining) : undefined;
 }
 
 const replicas = { 'f:spec': { 'f:replicas': {} } };
@@ -102,7 +102,7 @@ export function inheritedFields(
   );
 }
 
-// What a server-side apply would take away: fields our manager owns in the live object that the new configuration no longer names.
+// What a server-side apply would remove: fields that our manager owns in the live object and that the new configuration does not have.
 
 /** One entry of managedFields. */
 export interface ManagedFieldsEntry {
@@ -128,22 +128,21 @@ function childAt(value: unknown, key: string): unknown {
   return value.find((element) => answersToKey(element, wantedKey as Record<string, unknown>));
 }
 
-/** The part of a configuration that a fieldsV1 tree names; elements of associative lists keep their keys. Undefined: nothing of it. */
+/** The part of a configuration that a fieldsV1 tree names; elements of associative lists include their keys. Undefined: nothing. */
 export function namedPart(value: unknown, fields: Readonly<Record<string, unknown>>): unknown {
   const inner = Object.entries(fields).filter(([key]) => key !== '.');
   if (inner.length === 0 || value === undefined) return value;
   if (inner.some(([key]) => key.startsWith('v:'))) return value;
-  if (Array.isArray(value)) return inner.flatMap(([key, tree]) => namedElement(value, key, tree) ?? []);
+  if (Array.isArray(value))
+    return inner.flatMap(([key, tree]) => {
+      const element = childAt(value, key);
+      if (element === undefined) return [];
+      const part = namedPart(element, tree as Record<string, unknown>);
+      return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
+    });
   const parts = inner.map(([key, tree]) => [
     key.slice(2),
     namedPart(childAt(value, key), tree as Record<string, unknown>),
   ]);
   return Object.fromEntries(parts.filter(([, part]) => part !== undefined));
-}
-
-function namedElement(list: readonly unknown[], key: string, tree: unknown): unknown {
-  const element = childAt(list, key);
-  if (element === undefined) return undefined;
-  const part = namedPart(element, tree as Record<string, unknown>);
-  return { ...(JSON.parse(key.slice(2)) as object), ...(part as object) };
 }

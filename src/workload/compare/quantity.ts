@@ -32,23 +32,14 @@ export function parseQuantity(value: unknown): bigint | undefined {
   if (!groups) return undefined;
   const { sign, whole = '', part = '', suffix = '' } = groups;
   if (whole === '' && part === '') return undefined;
-  const digits = BigInt(`${whole}${part}`);
-  const amount = scaled(digits, part.length, suffix);
-  if (amount === undefined) return undefined;
-  return sign === '-' ? -amount : amount;
-}
-
-function scaled(digits: bigint, decimals: number, suffix: string): bigint | undefined {
+  const digits = BigInt(`${sign}${whole}${part}`);
+  const power = scaleExponent - part.length;
   const binary = binaryUnits[suffix];
-  if (binary !== undefined) return digits * binary * 10n ** BigInt(scaleExponent - decimals);
-  const exponent = decimalExponents[suffix] ?? scientificExponent(suffix);
-  if (exponent === undefined) return undefined;
-  const power = scaleExponent - decimals + exponent;
-  return power < 0 ? undefined : digits * 10n ** BigInt(power);
-}
-
-function scientificExponent(suffix: string): number | undefined {
-  return /^[eE][+-]?\d+$/.test(suffix) ? Number(suffix.slice(1)) : undefined;
+  if (binary !== undefined) return digits * binary * 10n ** BigInt(power);
+  const scientific = /^[eE][+-]?\d+$/.test(suffix) ? Number(suffix.slice(1)) : undefined;
+  const exponent = decimalExponents[suffix] ?? scientific;
+  if (exponent === undefined || power + exponent < 0) return undefined;
+  return digits * 10n ** BigInt(power + exponent);
 }
 
 /** Whether two values are the same amount; false when either is no quantity. */

@@ -1,12 +1,12 @@
 /**
- * The semantic subset compare: does a live object already say everything that is wanted? Fields the API server adds, other spellings of
+ * The semantic comparison: does a live object have every wanted field? Fields the API server adds, other spellings of
  * one quantity and the order of associative lists make no difference.
  */
 import { isRecord } from '../../api/json.ts';
 import { keyOf, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
-/** One place at which a live object does not say what is wanted. */
+/** One field at which a live object differs from what is wanted. */
 export interface Difference {
   /** `spec.template.spec.containers[app].image`; an element of an associative list by its key, of others by its position. */
   readonly path: string;
@@ -33,7 +33,7 @@ export function covers(live: unknown, wanted: unknown): boolean {
   return compareValues(live, wanted, root, undefined);
 }
 
-/** Every place at which `live` does not say what is wanted; empty exactly when it covers it. */
+/** Every field at which `live` differs from what is wanted; empty exactly when it covers it. */
 export function differencesOf(live: unknown, wanted: unknown): Difference[] {
   const found: Difference[] = [];
   compareValues(live, wanted, root, found);
@@ -78,7 +78,12 @@ function compareRecords(
     compareValues(
       Object.hasOwn(live, field) ? live[field] : undefined,
       value,
-      { field, parent: place.field, step: fieldStep(field), from: place },
+      {
+        field,
+        parent: place.field,
+        step: /^[\w-]+$/.test(field) ? `.${field}` : `[${field}]`,
+        from: place,
+      },
       found,
     ),
   );
@@ -105,9 +110,12 @@ function compareLists(
   }
   const { fields } = pairing;
   const byKey = new Map(live.map((element) => [keyOf(element, fields), element]));
-  return every(wanted, found, (element) =>
-    compareValues(byKey.get(keyOf(element, fields)), element, inner(keyText(element, fields)), found),
-  );
+  return every(wanted, found, (element) => {
+    const key = keyOf(element, fields);
+    // As people write it: `app`, `8080/TCP`.
+    const step = (JSON.parse(key) as unknown[]).map(String).join('/');
+    return compareValues(byKey.get(key), element, inner(step), found);
+  });
 }
 
 /** All items are looked at when differences are collected, else as few as it takes. */
@@ -121,7 +129,9 @@ function every<T>(
 }
 
 function differ(live: unknown, wanted: unknown, place: Place, found: Difference[] | undefined): false {
-  found?.push({ path: pathOf(place), wanted, live });
+  const steps: string[] = [];
+  for (let at: Place | undefined = place; at; at = at.from) steps.unshift(at.step);
+  found?.push({ path: steps.join('').replace(/^\./, ''), wanted, live });
   return false;
 }
 
@@ -136,19 +146,4 @@ function isEmpty(value: unknown): boolean {
   if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
   if (Array.isArray(value)) return value.length === 0;
   return isRecord(value) && Object.values(value).every(isEmpty);
-}
-
-function pathOf(place: Place): string {
-  const steps: string[] = [];
-  for (let at: Place | undefined = place; at; at = at.from) steps.unshift(at.step);
-  return steps.join('').replace(/^\./, '');
-}
-
-function fieldStep(field: string): string {
-  return /^[\w-]+$/.test(field) ? `.${field}` : `[${field}]`;
-}
-
-/** The key of an element as people say it: `app`, `8080/TCP`. */
-function keyText(element: unknown, fields: readonly string[]): string {
-  return (JSON.parse(keyOf(element, fields)) as unknown[]).map(String).join('/');
 }

@@ -1,15 +1,13 @@
 /** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that no node answers to. */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
-import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
-import { podFacts } from '../pods/pod-facts.ts';
+import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
-import { currentDaemonPods, type Pod } from '../pods/pods.ts';
+import { currentDaemonPods } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { identityOf } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import { refuseTarget } from '../shared/refusal.ts';
-import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 
 /** The DaemonSet entry of the table of kinds. */
 export const daemonSet: WorkloadKind = {
@@ -25,15 +23,15 @@ export const daemonSet: WorkloadKind = {
     };
     return canaryWorkload(source, {
       ...(source.release.target.spec as Record<string, unknown>),
-      ...daemonSettingsFields(source.settings),
-      // Written also when empty: the field is one whole, and would else keep the selector of the canary at rest.
+      ...daemonSetSettings(source.settings),
+      // Written also when empty: otherwise the selector of a canary at rest would stay.
       template: { ...template, spec: { ...template.spec, nodeSelector } },
     });
   },
-  primary: (source) => primaryWorkload(source, daemonSettingsFields(source.settings), copyable(source)),
+  primary: (source) => primaryWorkload(source, daemonSetSettings(source.settings), copyable(source)),
   settingsPatch: ({ settings, settingsKey }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: daemonSettingsFields(settings),
+    spec: daemonSetSettings(settings),
   }),
   scalePatch(workload, replicas) {
     const { template } = workload.spec as unknown as { template: PodTemplate };
@@ -49,36 +47,31 @@ export const daemonSet: WorkloadKind = {
 /** The target's template, without the selector of a canary at rest. Throws RefusedError for what cannot run twice on a node. */
 function copyable({ release }: WorkloadSource): PodTemplate {
   const { target } = release;
-  refuseOnDelete(target);
+  const { updateStrategy } = (target.spec ?? {}) as { updateStrategy?: { type?: string } };
+  const { type = 'RollingUpdate' } = updateStrategy ?? {};
+  if (type !== 'RollingUpdate')
+    refuseTarget(
+      target,
+      'spec.updateStrategy.type',
+      `must be RollingUpdate, not ${type}: pods would never be replaced`,
+    );
   const template = templateOf(release);
   refuseHostPorts(target, template);
   const { nodeSelector, ...spec } = template.spec as PodTemplate['spec'] & Record<string, unknown>;
-  const kept = Object.entries((nodeSelector ?? {}) as Record<string, string>).filter(
+  const ownSelector = Object.entries((nodeSelector ?? {}) as Record<string, string>).filter(
     ([key]) => key !== scaleToZeroSelector,
   );
   return {
     ...template,
-    spec: { ...spec, ...(kept.length > 0 ? { nodeSelector: Object.fromEntries(kept) } : {}) },
+    spec: { ...spec, ...(ownSelector.length > 0 ? { nodeSelector: Object.fromEntries(ownSelector) } : {}) },
   };
-}
-
-/** With OnDelete nothing is ever rolled out by the cluster itself. */
-function refuseOnDelete(target: KubernetesObject): void {
-  const { updateStrategy } = (target.spec ?? {}) as { updateStrategy?: { type?: string } };
-  const type = updateStrategy?.type;
-  if (type === undefined || type === 'RollingUpdate') return;
-  refuseTarget(
-    target,
-    'spec.updateStrategy.type',
-    `must be RollingUpdate, not ${type}: pods would never be replaced`,
-  );
 }
 
 interface Ported {
   ports?: ReadonlyArray<{ hostPort?: number }>;
 }
 
-/** A node has each of its ports once: the canary's pods could never be scheduled beside the primary's (design section 6). */
+/** A port of a node can be used once: the canary's pods could never be scheduled on the nodes of the primary's (design section 6). */
 function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void {
   const { hostNetwork } = spec as { hostNetwork?: boolean };
   for (const list of ['containers', 'initContainers'] as const) {
@@ -98,8 +91,8 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
   }
 }
 
-/** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
-export function daemonSettingsFields({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
+/** Every setting with an explicit value, by default Kubernetes' own, so that a setting removed from Git does not stay. */
+export function daemonSetSettings({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
   const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
   const { maxSurge = 0, maxUnavailable = maxSurge === 0 ? 1 : 0 } = given ?? {};
   return {
@@ -121,47 +114,38 @@ interface DaemonSetStatus {
   numberAvailable?: number;
 }
 
-/** What the rollout core sees of a DaemonSet. Pods on nodes that it has left count no more, as in its own status. */
-export function viewDaemonSet(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+/** A DaemonSet as the rollout sees it. Pods on nodes that no longer match do not count, as in its own status. */
+export function viewDaemonSet(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;
   const status = (workload.status ?? {}) as DaemonSetStatus;
   const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   const updatedReplicas = status.updatedNumberScheduled ?? 0;
-  const current = currentOf(source, { observed, updatedReplicas });
   const { template } = workload.spec as unknown as { template: PodTemplate };
+  const selector = template.spec.nodeSelector as Record<string, string> | undefined;
+  const isAtRest = selector?.[scaleToZeroSelector] !== undefined;
+  // No pod counts as current before the controller has made one for this generation.
+  const current =
+    observed && updatedReplicas > 0
+      ? currentDaemonPods(workload, source.pods, source.controllerRevisions)
+      : [];
   const facts = podFacts(current, template, source);
   return {
     ...identityOf(workload),
     observed,
-    desiredReplicas: desiredPods(workload, status.desiredNumberScheduled ?? 0),
+    // At least one, so that a DaemonSet without matching nodes, or without a status yet, does not count as one at rest.
+    desiredReplicas: isAtRest ? 0 : Math.max(1, status.desiredNumberScheduled ?? 0),
     replicas: status.currentNumberScheduled ?? 0,
     updatedReplicas,
     readyReplicas: status.numberReady ?? 0,
     availableReplicas: status.numberAvailable ?? 0,
     followsNodes: true,
     progressDeadlineExceeded: false,
-    // Each node has one pod: traffic leaves before the template is written (design section 4, clear).
+    // Each node has one pod: traffic moves away before the template is written (design section 4, clear).
     keepsReadyPod: false,
     faults: observed ? faultsOf(workload, current) : [],
     ...facts,
     // Never more than the controller counts: the ControllerRevision may be seen later than the status.
     updatedReadyReplicas: Math.min(facts.updatedReadyReplicas, updatedReplicas),
   };
-}
-
-/** At rest none; else at least one, so that a DaemonSet which no node takes, or nobody has counted yet, is never taken for one at rest. */
-function desiredPods({ spec }: KubernetesObject, scheduled: number): number {
-  const { template } = spec as unknown as { template: PodTemplate };
-  const selector = template.spec.nodeSelector as Record<string, string> | undefined;
-  return selector?.[scaleToZeroSelector] === undefined ? Math.max(1, scheduled) : 0;
-}
-
-/** No pod counts as current before the controller has made one for this generation. */
-function currentOf(
-  { workload, pods, controllerRevisions }: ViewSource,
-  { observed, updatedReplicas }: { observed: boolean; updatedReplicas: number },
-): Pod[] {
-  if (!observed || updatedReplicas === 0) return [];
-  return currentDaemonPods(workload, pods, controllerRevisions);
 }

@@ -1,6 +1,6 @@
 /**
- * DaemonSets: OnDelete, and pods that are deleted node by node. Its controller makes every pod from the template as it is, so that has the
- * new one only while pods of a step are being made, and the older one at all other times (ADR 27).
+ * DaemonSets: OnDelete, and pods that are deleted node by node. The controller creates every pod from the current template, so that is the new
+ * one only while pods of a step are created, and the older one at all other times (ADR 27).
  */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import { podFacts } from '../pods/pod-facts.ts';
@@ -17,7 +17,7 @@ import {
   type IncomingRelease,
   type NativeKind,
   type NodeRanks,
-  type PodsView,
+  podToReplace,
   replacedByHand,
   type StepGoal,
   type StepMove,
@@ -25,91 +25,96 @@ import {
   type Unsuitable,
 } from '../shared/native-kind.ts';
 import { fenceposts, podsOfShareExactly } from '../shared/rolling-update.ts';
-import type { ViewSource } from '../shared/workload-kind.ts';
-import { daemonSettingsFields, viewDaemonSet } from './daemonset.ts';
+import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+import { daemonSetSettings, viewDaemonSet } from './daemonset.ts';
 
 const onDelete = { updateStrategy: { type: 'OnDelete' } };
-/** Instead of a revision: what is new is beside the template, and all pods are of it. */
+/** Instead of a revision: the template is unchanged, so all pods are of the release. */
 const ALL_PODS = 'all';
 
 /** The DaemonSet entry of the table of kinds. */
 export const nativeDaemonSet: NativeKind = {
   kind: 'DaemonSet',
-  settingsFields: daemonSettingsFields,
+  settingsFields: daemonSetSettings,
   unsuitable,
   withhold: ({ isSameTemplate }) => ({
     spec: onDelete,
     template: 'promoted',
-    ...(isSameTemplate ? { marks: { [triedRevisionAnnotation]: ALL_PODS } } : {}),
+    ...(isSameTemplate ? { annotations: { [triedRevisionAnnotation]: ALL_PODS } } : {}),
   }),
   next,
   splitView(source) {
-    const whole = wholeOf(source);
-    if (isBeforeFirstStep(source.workload)) return { whole, tried: undefined };
-    const isSame = markOf(source.workload, triedRevisionAnnotation) === ALL_PODS;
+    const { workload } = source;
+    const view = viewDaemonSet(source);
+    const { updateStrategy } = workload.spec as { updateStrategy?: StepGoal['settings']['strategy'] };
+    // There is no second set of pods: during a step the pods of the other nodes serve.
+    const keepsReadyPod = view.desiredReplicas > ownRoom(updateStrategy, view.desiredReplicas);
+    const whole = { ...view, keepsReadyPod };
+    if (isBeforeFirstStep(workload)) return { whole, tried: undefined };
+    const isSame = annotationOf(workload, triedRevisionAnnotation) === ALL_PODS;
     return { whole, tried: isSame ? allOf(whole) : triedIn(source, whole) };
+  },
+  revision(source) {
+    const { workload } = source;
+    const tried = annotationOf(workload, triedRevisionAnnotation);
+    if (promotedDigestOf(workload) === undefined || tried === ALL_PODS) return observedHash(source);
+    return tried ?? takenHash(source);
   },
 };
 
 /**
- * As many nodes at once as the user's own maxUnavailable lets, each when those before are ready. The new template stays no longer than it
- * takes to make the pods of these nodes.
+ * As many nodes at once as the user's own maxUnavailable allows, each when those before are ready. The new template stays no longer than it
+ * takes to create the pods of these nodes.
  */
 function next({ source, weightPercent, settings, ranks }: StepGoal): StepMove {
   const { workload } = source;
-  const tried = markOf(workload, triedRevisionAnnotation);
-  const promoted = promotedHash(source);
+  const tried = annotationOf(workload, triedRevisionAnnotation);
+  // Before the first step the template is still that of the older pods.
+  const promoted = annotationOf(workload, promotedRevisionAnnotation) ?? observedHash(source);
   if (promoted === undefined) return { held: { spec: onDelete, template: 'promoted' }, replace: [] };
-  const { standing, taking } = heldWith(promoted);
-  if (tried === ALL_PODS) return { held: standing(ALL_PODS), replace: [] };
+  const { created, creating } = heldWith(promoted);
+  if (tried === ALL_PODS) return { held: created(ALL_PODS), replace: [] };
   const seen = podsOf(source, ranks);
   const wanted = podsOfShareExactly(weightPercent, seen.nodes);
   const room = Math.max(0, ownRoom(settings.strategy, seen.nodes) - seen.missing - seen.unready);
   if (tried !== undefined) {
     const surplus = seen.tried.slice(wanted);
-    if (surplus.length > 0) return { held: standing(tried), replace: surplus.map(exactly) };
-    return { held: seen.tried.length < wanted && room > 0 ? taking : standing(tried), replace: [] };
+    if (surplus.length > 0) return { held: created(tried), replace: surplus.map(podToReplace) };
+    return { held: seen.tried.length < wanted && room > 0 ? creating : created(tried), replace: [] };
   }
   // The nodes that lack a pod get one of the new template.
   const lacking = wanted - seen.tried.length - seen.missing;
-  if (seen.hash === undefined) return { held: taking, replace: [] };
+  if (seen.hash === undefined) return { held: creating, replace: [] };
   const taken = seen.older.filter(isReady).slice(0, Math.max(0, Math.min(room, lacking)));
   const isMade = taken.length === 0 && (seen.missing === 0 || seen.tried.length >= wanted);
-  return { held: isMade ? standing(seen.hash) : taking, replace: taken.map(exactly) };
+  return { held: isMade ? created(seen.hash) : creating, replace: taken.map(podToReplace) };
 }
 
 /**
- * `taking`: the new template is there, for the nodes whose pods are deleted. `standing`: what is tried has been made, and the older template is
- * back, so that a node that comes, or a pod that dies, gets that.
+ * `creating`: the new template, for the nodes whose pods are deleted. `created`: the pods that are tried exist, and the template is the older one
+ * again, so that new nodes and replaced pods get that.
  */
-function heldWith(promoted: string): { readonly taking: HeldFields; standing(tried: string): HeldFields } {
-  const marks = { [promotedRevisionAnnotation]: promoted };
+function heldWith(promoted: string): { readonly creating: HeldFields; created(tried: string): HeldFields } {
+  const annotations = { [promotedRevisionAnnotation]: promoted };
   return {
-    taking: { spec: onDelete, marks },
-    standing: (tried) => ({
+    creating: { spec: onDelete, annotations },
+    created: (tried) => ({
       spec: onDelete,
       template: 'promoted',
-      marks: { ...marks, [triedRevisionAnnotation]: tried },
+      annotations: { ...annotations, [triedRevisionAnnotation]: tried },
     }),
   };
 }
 
-/** Nobody stands in here: what serves meanwhile is the pods of the other nodes. */
-function wholeOf(source: ViewSource): PodsView {
-  const whole = viewDaemonSet(source);
-  const { updateStrategy } = source.workload.spec as { updateStrategy?: StepGoal['settings']['strategy'] };
-  return { ...whole, keepsReadyPod: whole.desiredReplicas > ownRoom(updateStrategy, whole.desiredReplicas) };
-}
-
-/** As its controller rounds: up. At least one, since no second pod fits on a node here. */
+/** Rounded up, as its controller does. At least one, since no second pod fits on a node. */
 function ownRoom(strategy: StepGoal['settings']['strategy'], nodes: number): number {
   const given = strategy?.rollingUpdate as Readonly<Record<string, unknown>> | null | undefined;
   return Math.max(1, fenceposts(nodes, { maxSurge: given?.maxUnavailable ?? 1 }).maxSurge);
 }
 
-/** Its pods by revision, in the order in which nodes are taken. */
+/** Its pods by revision, in the order of the nodes. */
 interface DaemonPods {
-  /** Of the pods that are tried; undefined while its controller has not made a revision of the template. */
+  /** Of the pods that are tried; undefined while its controller has not created a revision of the template. */
   readonly hash: string | undefined;
   readonly tried: readonly Pod[];
   readonly older: readonly Pod[];
@@ -122,8 +127,15 @@ interface DaemonPods {
 
 function podsOf(source: ViewSource, ranks: NodeRanks = new Map()): DaemonPods {
   const { workload } = source;
-  const hash = markOf(workload, triedRevisionAnnotation) ?? takenHash(source);
-  const own = controlledPods(workload, source.pods).toSorted(byRank(ranks));
+  const hash = annotationOf(workload, triedRevisionAnnotation) ?? takenHash(source);
+  const rankOf = (pod: Pod) => ranks.get(nodeOf(pod)) ?? Number.MAX_SAFE_INTEGER;
+  // The nodes that are ranked first, then by name.
+  const own = controlledPods(workload, source.pods).toSorted(
+    (left, right) =>
+      rankOf(left) - rankOf(right) ||
+      nodeOf(left).localeCompare(nodeOf(right)) ||
+      left.metadata.name.localeCompare(right.metadata.name),
+  );
   const isTried = ({ metadata }: Pod) => hash !== undefined && metadata.labels?.[revisionHashLabel] === hash;
   const { desiredNumberScheduled: nodes = 0 } = (workload.status ?? {}) as {
     desiredNumberScheduled?: number;
@@ -138,21 +150,9 @@ function podsOf(source: ViewSource, ranks: NodeRanks = new Map()): DaemonPods {
   };
 }
 
-/** The hash of the pods that are tried, or of all pods where none are; undefined while its controller has not told it. */
-export function daemonRevision(source: ViewSource): string | undefined {
-  const tried = markOf(source.workload, triedRevisionAnnotation);
-  if (promotedDigestOf(source.workload) === undefined || tried === ALL_PODS) return observedHash(source);
-  return tried ?? takenHash(source);
-}
-
-/** Before the first step the template is still that of the older pods. */
-function promotedHash(source: ViewSource): string | undefined {
-  return markOf(source.workload, promotedRevisionAnnotation) ?? observedHash(source);
-}
-
-/** The new template is in place, its controller has seen it, and so have we: the revision with the highest number may be one of before. */
+/** The hash of the new template, once its controller and our caches have seen it; until then the newest revision may be an older one. */
 function takenHash(source: ViewSource): string | undefined {
-  const promoted = markOf(source.workload, promotedRevisionAnnotation);
+  const promoted = annotationOf(source.workload, promotedRevisionAnnotation);
   const hash = observedHash(source);
   return promoted !== undefined && hash !== promoted ? hash : undefined;
 }
@@ -163,25 +163,12 @@ function observedHash({ workload, controllerRevisions }: ViewSource): string | u
   return isSeen ? currentHash(workload, controllerRevisions) : undefined;
 }
 
-function markOf({ metadata }: KubernetesObject, key: string): string | undefined {
+function annotationOf({ metadata }: KubernetesObject, key: string): string | undefined {
   return metadata.annotations?.[key];
-}
-
-/** The nodes that are ranked first, then by name. */
-function byRank(ranks: NodeRanks): (left: Pod, right: Pod) => number {
-  const rankOf = (pod: Pod) => ranks.get(nodeOf(pod)) ?? Number.MAX_SAFE_INTEGER;
-  return (left, right) =>
-    rankOf(left) - rankOf(right) ||
-    nodeOf(left).localeCompare(nodeOf(right)) ||
-    left.metadata.name.localeCompare(right.metadata.name);
 }
 
 function nodeOf({ spec }: Pod): string {
   return spec?.nodeName ?? '';
-}
-
-function exactly({ metadata }: Pod) {
-  return { name: metadata.name, uid: metadata.uid ?? '' };
 }
 
 function allOf(whole: PodsView): TriedPods {
@@ -196,7 +183,7 @@ function allOf(whole: PodsView): TriedPods {
 
 function triedIn(source: ViewSource, whole: PodsView): TriedPods {
   const { workload } = source;
-  const stands = markOf(workload, triedRevisionAnnotation) !== undefined;
+  const isCreated = annotationOf(workload, triedRevisionAnnotation) !== undefined;
   const { tried, older, nodes, missing } = podsOf(source);
   const { template } = workload.spec as unknown as { template: PodTemplate };
   const facts = podFacts(tried, template, source);
@@ -205,8 +192,8 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
     view: {
       ...whole,
       ...facts,
-      // While it stands, the template is the older one, and says nothing of these images.
-      imagesMatch: stands || facts.imagesMatch,
+      // The template is the older one then, and says nothing about these images.
+      imagesMatch: isCreated || facts.imagesMatch,
       desiredReplicas: Math.max(1, tried.length),
       replicas: tried.length,
       updatedReplicas: tried.length,
@@ -217,7 +204,7 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
     leaving: tried.length + missing,
     olderAvailable: older.filter(isReady).length,
     isReached: (weightPercent) =>
-      stands &&
+      isCreated &&
       missing === 0 &&
       tried.length === podsOfShareExactly(weightPercent, nodes) &&
       ready === tried.length,

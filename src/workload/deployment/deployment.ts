@@ -1,15 +1,13 @@
 /** Deployments as targets: canary and primary (flagger-behaviour.md 2.10). */
-import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
-import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
+import type { PodTemplate } from '../../api/kubernetes.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
-import { podFacts } from '../pods/pod-facts.ts';
+import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
-import { currentPods, type Pod } from '../pods/pods.ts';
+import { currentPods } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { identityOf } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import { keepsReadyPod } from '../shared/rolling-update.ts';
-import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
 /** The Deployment entry of the table of kinds. */
 export const deployment: WorkloadKind = {
@@ -22,18 +20,18 @@ export const deployment: WorkloadKind = {
     return canaryWorkload(source, {
       ...spec,
       ...replicasField(source.replicas),
-      ...settingsFields(source.settings),
+      ...deploymentSettings(source.settings),
     });
   },
   primary: (source) =>
     primaryWorkload(
       source,
-      { ...replicasField(source.replicas), ...settingsFields(source.settings) },
+      { ...replicasField(source.replicas), ...deploymentSettings(source.settings) },
       templateOf(source.release),
     ),
   settingsPatch: ({ settings, settingsKey, replicas }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: { ...replicasField(replicas), ...settingsFields(settings) },
+    spec: { ...replicasField(replicas), ...deploymentSettings(settings) },
   }),
   scalePatch: ({ spec }, replicas) =>
     (spec as { replicas?: number } | undefined)?.replicas === replicas ? undefined : { spec: { replicas } },
@@ -45,25 +43,29 @@ function replicasField(replicas: number | undefined): { replicas?: number } {
 }
 
 /**
- * Settings as a Deployment is written with them. Every one has an explicit value, Kubernetes' default where Git says nothing: a setting
- * that was dropped from Git would otherwise keep its last value, and `rollingUpdate: null` makes room for Recreate, which forbids the
+ * Settings as a Deployment is written with them. Every one has an explicit value, by default Kubernetes' own: a setting
+ * that was removed from Git would otherwise keep its last value, and `rollingUpdate: null` is needed for Recreate, which forbids the
  * defaulted one.
  */
-export function settingsFields(settings: WorkloadSettings): Record<string, unknown> {
+export function deploymentSettings(settings: WorkloadSettings): Record<string, unknown> {
+  const {
+    strategy,
+    minReadySeconds = 0,
+    progressDeadlineSeconds = 600,
+    revisionHistoryLimit = 10,
+  } = settings;
+  const { maxSurge, maxUnavailable } = (strategy?.rollingUpdate ?? {}) as Record<string, unknown>;
   return {
-    strategy: strategyField(settings.strategy),
-    minReadySeconds: settings.minReadySeconds ?? 0,
-    progressDeadlineSeconds: settings.progressDeadlineSeconds ?? 600,
-    revisionHistoryLimit: settings.revisionHistoryLimit ?? 10,
-  };
-}
-
-function strategyField(strategy: Record<string, unknown> | undefined): Record<string, unknown> {
-  if (strategy?.type === 'Recreate') return { type: 'Recreate', rollingUpdate: null };
-  const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
-  return {
-    type: 'RollingUpdate',
-    rollingUpdate: { maxSurge: given?.maxSurge ?? '25%', maxUnavailable: given?.maxUnavailable ?? '25%' },
+    strategy:
+      strategy?.type === 'Recreate'
+        ? { type: 'Recreate', rollingUpdate: null }
+        : {
+            type: 'RollingUpdate',
+            rollingUpdate: { maxSurge: maxSurge ?? '25%', maxUnavailable: maxUnavailable ?? '25%' },
+          },
+    minReadySeconds,
+    progressDeadlineSeconds,
+    revisionHistoryLimit,
   };
 }
 
@@ -82,15 +84,17 @@ interface DeploymentStatus {
   conditions?: Array<{ type: string; status: string; reason?: string; message?: string }>;
 }
 
-/** What the rollout core sees of a Deployment. Counts of an unobserved generation are those of the one before. */
-export function viewDeployment(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+/** A Deployment as the rollout sees it. Until a generation is observed, counts are those of the one before. */
+export function viewDeployment(source: ViewSource): PodsView {
   const { workload, pods, replicaSets } = source;
   const spec = workload.spec as unknown as DeploymentSpec;
   const status = (workload.status ?? {}) as DeploymentStatus;
   const { metadata } = workload;
   const observed = (status.observedGeneration ?? 0) >= (metadata.generation ?? 0);
   const progressing = status.conditions?.find(({ type }) => type === 'Progressing');
-  const current = currentOf(workload, { pods, replicaSets, observed });
+  // No pod counts as current before the controller has made one for this generation.
+  const isMade = observed && (status.updatedReplicas ?? 0) > 0;
+  const current = isMade ? currentPods(workload, pods, replicaSets) : [];
   const desiredReplicas = spec.replicas ?? 1;
   return {
     ...identityOf(workload),
@@ -107,14 +111,4 @@ export function viewDeployment(source: ViewSource): Omit<WorkloadView, keyof Dri
     faults: observed ? faultsOf(workload, current) : [],
     ...podFacts(current, spec.template, source),
   };
-}
-
-/** No pod counts as current before the controller has made one for this generation. */
-function currentOf(
-  workload: KubernetesObject,
-  { pods, replicaSets, observed }: Pick<ViewSource, 'pods' | 'replicaSets'> & { observed: boolean },
-): Pod[] {
-  const { updatedReplicas = 0 } = (workload.status ?? {}) as DeploymentStatus;
-  if (!observed || updatedReplicas === 0) return [];
-  return currentPods(workload, pods, replicaSets);
 }

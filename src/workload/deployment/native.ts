@@ -1,11 +1,11 @@
 /** Deployments: their own rolling update between two bounds, by pods that never count as available (ADR 21). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { currentReplicaSet, templateHashLabel } from '../pods/pods.ts';
 import { isBeforeFirstStep } from '../shared/names.ts';
 import {
   type HeldFields,
   type IncomingRelease,
   type NativeKind,
-  type PodsView,
   type TriedPods,
   tooFewReplicas,
   type Unsuitable,
@@ -18,18 +18,18 @@ import {
   isWholeStep,
   nextHold,
 } from '../shared/rolling-update.ts';
-import type { ViewSource } from '../shared/workload-kind.ts';
-import { settingsFields, viewDeployment } from './deployment.ts';
+import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+import { deploymentSettings, viewDeployment } from './deployment.ts';
 
 /** Ready pods of a held Deployment never become available: a year. */
 const HELD_SECONDS = 31_536_000;
-/** No deadline at all; Kubernetes wants it to be longer than minReadySeconds. */
+/** No deadline at all; Kubernetes requires it to be longer than minReadySeconds. */
 const NO_DEADLINE_SECONDS = 2_147_483_647;
 
 /** The Deployment entry of the table of kinds. */
 export const nativeDeployment: NativeKind = {
   kind: 'Deployment',
-  settingsFields,
+  settingsFields: deploymentSettings,
   unsuitable,
   withhold: () => {
     const { spec } = heldBy(FIRST_HOLD);
@@ -54,6 +54,8 @@ export const nativeDeployment: NativeKind = {
     const whole = viewDeployment(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
+  revision: ({ workload, replicaSets }) =>
+    currentReplicaSet(workload, replicaSets)?.metadata.labels?.[templateHashLabel],
 };
 
 /** The bounds as they are written; undefined for a Deployment that is not held. */
@@ -63,11 +65,14 @@ export function holdOf({ spec }: KubernetesObject): Hold | undefined {
     strategy?: { rollingUpdate?: { maxSurge?: unknown; maxUnavailable?: unknown } };
   };
   if (minReadySeconds !== HELD_SECONDS) return undefined;
-  const surgePercent = percentIn(strategy?.rollingUpdate?.maxSurge);
-  const unavailablePercent = percentIn(strategy?.rollingUpdate?.maxUnavailable);
-  return surgePercent === undefined || unavailablePercent === undefined
-    ? undefined
-    : { surgePercent, unavailablePercent };
+  const { maxSurge, maxUnavailable } = strategy?.rollingUpdate ?? {};
+  const percent = /^\d{1,3}%$/;
+  const isHold = percent.test(String(maxSurge)) && percent.test(String(maxUnavailable));
+  if (!isHold) return undefined;
+  return {
+    surgePercent: Number.parseInt(String(maxSurge), 10),
+    unavailablePercent: Number.parseInt(String(maxUnavailable), 10),
+  };
 }
 
 /** These bounds, as they are written. */
@@ -82,7 +87,7 @@ export function heldBy({ surgePercent, unavailablePercent }: Hold): HeldFields {
   };
 }
 
-/** Held back from being available, its pods are as good as that once they are ready; so what is available is older. */
+/** A held pod never counts as available, so a ready one counts as such here, and the available ones are the older pods. */
 function triedIn({ workload }: ViewSource, whole: PodsView): TriedPods {
   const hold = holdOf(workload);
   const { updatedReplicas, updatedReadyReplicas, desiredReplicas, availableReplicas } = whole;
@@ -103,11 +108,6 @@ function triedIn({ workload }: ViewSource, whole: PodsView): TriedPods {
   };
 }
 
-function percentIn(value: unknown): number | undefined {
-  const text = /^(\d{1,3})%$/.exec(typeof value === 'string' ? value : '')?.[1];
-  return text === undefined ? undefined : Number(text);
-}
-
 function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease): Unsuitable | undefined {
   if (settings.strategy?.type === 'Recreate')
     return {
@@ -120,7 +120,9 @@ function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease
       field: 'spec.paused',
       message: 'must not be set for provider native, which pauses the rolling update itself',
     };
-  if (live && isPausedByAnother(live))
+  const { paused: isPaused } = (live?.spec ?? {}) as { paused?: boolean };
+  // Before the first step Holdfast itself pauses it.
+  if (live && isPaused === true && !isBeforeFirstStep(live))
     return {
       field: 'spec.paused',
       message: 'was paused by somebody else, so nothing is rolled out or back; run kubectl rollout resume',
@@ -129,10 +131,4 @@ function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease
   return isFirst
     ? tooFewReplicas(replicas ?? (live?.spec as { replicas?: number } | undefined)?.replicas)
     : undefined;
-}
-
-/** Before the first step it is paused by us. */
-function isPausedByAnother(live: KubernetesObject): boolean {
-  const { paused } = (live.spec ?? {}) as { paused?: boolean };
-  return paused === true && !isBeforeFirstStep(live);
 }

@@ -1,4 +1,4 @@
-/** What a rollout keeps on a Knative Service, which is both sides of its Canary: no other object could say which revision is the primary. */
+/** Annotations of a Knative Service, which is both sides of its Canary: no other object records which revision is the primary. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { atRestAnnotation } from '../service/service.ts';
 import { commitAnnotation, digestAnnotation } from '../shared/names.ts';
@@ -9,7 +9,7 @@ const primaryRevisionAnnotation = 'flagger.app/primary-revision';
 const primaryDigestAnnotation = 'holdfast.dev/primary-digest';
 /** JSON: revision names by digest, of the releases that were primary last. */
 const revisionsAnnotation = 'holdfast.dev/revisions';
-/** As many as release records are kept. */
+/** As many as there are release records. */
 const revisionLimit = 5;
 
 /** Name of the primary's revision; undefined before there is one. */
@@ -29,7 +29,7 @@ export function primarySide(live: KubernetesObject | undefined): KubernetesObjec
   return { ...live, metadata: { ...live.metadata, annotations: own } };
 }
 
-/** The revision that was primary with this release, as far as it is remembered. */
+/** The revision that was primary with this release, if it is recorded. */
 export function recordedRevision(live: KubernetesObject, digest: string): string | undefined {
   const found = recordedRevisions(live)[digest];
   return typeof found === 'string' ? found : undefined;
@@ -41,15 +41,15 @@ export function primaryAnnotations(
   { digest, revision }: { digest: string; revision: string },
 ): Record<string, string> {
   const others = Object.entries(recordedRevisions(live)).filter(([key]) => key !== digest);
-  const kept = [[digest, revision], ...others].slice(0, revisionLimit);
+  const latest = [[digest, revision], ...others].slice(0, revisionLimit);
   return {
     [primaryRevisionAnnotation]: revision,
     [primaryDigestAnnotation]: digest,
-    [revisionsAnnotation]: JSON.stringify(Object.fromEntries(kept)),
+    [revisionsAnnotation]: JSON.stringify(Object.fromEntries(latest)),
   };
 }
 
-/** Merge patch of the annotations of one that has no Canary any more; undefined where there is nothing to take off. */
+/** Merge patch that removes the annotations from a target whose Canary is gone; undefined where there are none. */
 export function withoutPrimaryAnnotations(live: KubernetesObject): Record<string, null> | undefined {
   if (primaryRevisionOf(live) === undefined) return undefined;
   const keys = [
@@ -63,7 +63,7 @@ export function withoutPrimaryAnnotations(live: KubernetesObject): Record<string
   return Object.fromEntries(keys.map((key) => [key, null]));
 }
 
-/** Somebody may have written anything there. */
+/** The annotation may hold anything. */
 function recordedRevisions({ metadata }: KubernetesObject): Record<string, unknown> {
   try {
     const found: unknown = JSON.parse(metadata.annotations?.[revisionsAnnotation] ?? '{}');

@@ -3,13 +3,12 @@
  * newest, the primary the one that an annotation names, and the Service itself divides the requests between them.
  */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
-import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
-import { noPodFacts } from '../pods/pod-facts.ts';
+import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { atRestAnnotation, atRestPatch } from '../service/service.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copyableEntries, identityOf, withoutBookkeeping } from '../shared/metadata.ts';
+import { copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
-import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 import { primaryRevisionOf } from './annotations.ts';
 
 /** The kind of revisions, which Knative makes. */
@@ -53,17 +52,16 @@ function withTemplate(
   };
 }
 
-/** The target as it was when a revision was made of it, as far as the revision tells. */
+/** The target as it was when a revision was created from it, as far as the revision has its fields. */
 export function adoptedRevision(revision: KubernetesObject, target: KubernetesObject): KubernetesObject {
   const { labels, annotations } = revision.metadata;
+  const own = (entries: Readonly<Record<string, string>> | undefined) =>
+    Object.fromEntries(
+      Object.entries(copyableEntries(entries)).filter(([key]) => !/(^|\.)knative\.dev\//.test(key)),
+    );
   const metadata = { labels: own(labels), annotations: own(annotations) };
   const template = { metadata, spec: revision.spec } as unknown as PodTemplate;
   return { ...target, spec: { template } };
-}
-
-function own(entries: Readonly<Record<string, string>> | undefined): Record<string, string> {
-  const kept = Object.entries(copyableEntries(entries)).filter(([key]) => !/(^|\.)knative\.dev\//.test(key));
-  return Object.fromEntries(kept);
 }
 
 interface ServiceStatus {
@@ -78,24 +76,30 @@ interface Condition {
   message?: string;
 }
 
-/** The revision that Knative made of the template as it is now; undefined until its controller has seen that. */
+/** The revision that Knative created from the current template; undefined until its controller has observed that. */
 export function latestRevisionOf({ metadata, status }: KubernetesObject): string | undefined {
   const { observedGeneration = 0, latestCreatedRevisionName } = (status ?? {}) as ServiceStatus;
   return observedGeneration >= (metadata.generation ?? 0) ? latestCreatedRevisionName : undefined;
 }
 
 /**
- * What the rollout core sees of one side: one pod, ready while its revision is. How many there are is the business of Knative, which scales a
+ * One side as the rollout sees it: one pod, ready while its revision is. The number of pods belongs to Knative, which scales a
  * revision without requests to none (flagger-behaviour.md 2.6).
  */
-function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<WorkloadView, keyof DriftView> {
+function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
   const { metadata } = workload;
   const isPrimary = side === 'primary';
-  // Between a write and Knative's look at it the newest revision it knows goes on serving.
+  // Until Knative has observed a write, its newest revision goes on serving.
   const { latestCreatedRevisionName } = (workload.status ?? {}) as ServiceStatus;
   const name = isPrimary ? primaryRevisionOf(workload) : latestCreatedRevisionName;
   const ready = readyOf(revisions.find((one) => one.metadata.name === name));
   const desired = !isPrimary && metadata.annotations?.[atRestAnnotation] === 'true' ? 0 : 1;
+  const fault = ready?.status === 'False' && {
+    pod: name ?? metadata.name,
+    container: undefined,
+    reason: ready.reason ?? 'RevisionFailed',
+    message: (ready.message ?? '').slice(0, 300),
+  };
   const count = desired === 1 && name !== undefined && ready?.status === 'True' ? 1 : 0;
   return {
     ...identityOf(workload),
@@ -109,9 +113,9 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): Omit<Workl
     updatedReadyReplicas: count,
     followsNodes: false,
     progressDeadlineExceeded: ready?.status === 'False' && ready.reason === 'ProgressDeadlineExceeded',
-    // Another revision gets the requests in one step; none goes away for it.
+    // Another revision gets the requests in one step; none is deleted for it.
     keepsReadyPod: true,
-    faults: desired === 1 && ready?.status === 'False' ? [faultOf(name ?? metadata.name, ready)] : [],
+    faults: desired === 1 && fault ? [fault] : [],
     ...noPodFacts,
   };
 }
@@ -124,13 +128,4 @@ export function isRevisionReady(revision: KubernetesObject | undefined): boolean
 function readyOf(revision: KubernetesObject | undefined): Condition | undefined {
   const { conditions = [] } = (revision?.status ?? {}) as { conditions?: Condition[] };
   return conditions.find(({ type }) => type === 'Ready');
-}
-
-function faultOf(pod: string, { reason, message }: Condition): PodFault {
-  return {
-    pod,
-    container: undefined,
-    reason: reason ?? 'RevisionFailed',
-    message: (message ?? '').slice(0, 300),
-  };
 }

@@ -1,11 +1,11 @@
-/** Which pods get requests by a Service, port by port, as its EndpointSlices say (ADR 32). */
+/** Which pods get requests through a Service, port by port, by its EndpointSlices (ADR 32). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../api/metadata.ts';
 import { declaredPorts } from '../../release/ports.ts';
 import { isExternalName, selectorOf } from '../../release/service-content.ts';
 import type { Pod } from './pods.ts';
 
-/** The kind that tells endpoints with their ports. */
+/** The kind of endpoints with their ports. */
 export const endpointSliceKind = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' } as const;
 
 /** Label of an EndpointSlice: the Service that it is of. */
@@ -49,12 +49,12 @@ export function endpointsOf(source: EndpointSource, pods: readonly Pod[]): numbe
   ) as unknown as readonly Slice[];
   const ports = ownPorts(service).filter(({ port }) => source.port === undefined || port === source.port);
   // A headless Service may have none; then its slices have none either.
-  if (ports.length === 0) return countPods(pods, (pod) => slices.some((slice) => isReadyIn(slice, pod)));
-  const counts = ports.map((port) => countPods(pods, (pod) => isReadyAt(slices, pod, port)));
+  if (ports.length === 0) return pods.filter((pod) => slices.some((slice) => isReadyIn(slice, pod))).length;
+  const counts = ports.map((port) => pods.filter((pod) => isReadyAt(slices, pod, port)).length);
   return Math.min(...counts);
 }
 
-/** Its ports; of a Service of somebody else's those that it was taken over for: the Canary's pods may never have had the others. */
+/** Its ports; of a Service that was taken over, the Canary's alone: its pods may not have the others. */
 export function ownPorts({ metadata, spec }: KubernetesObject): readonly LivePort[] {
   const { ports = [] } = (spec ?? {}) as { ports?: readonly LivePort[] };
   const taken = metadata.annotations?.[takenOverAnnotation]?.split(',');
@@ -70,8 +70,10 @@ export function haveSameTargets(
   other: KubernetesObject | undefined,
 ): boolean {
   if (!one || !other) return true;
-  const targets = new Map(ownPorts(one).map((port) => [portKey(port), targetOf(port)]));
-  return ownPorts(other).every((port) => (targets.get(portKey(port)) ?? targetOf(port)) === targetOf(port));
+  const targetsOf = (service: KubernetesObject) =>
+    ownPorts(service).map((port) => [portKey(port), port.targetPort ?? port.port] as const);
+  const targets = new Map(targetsOf(one));
+  return targetsOf(other).every(([key, target]) => (targets.get(key) ?? target) === target);
 }
 
 /** A port as `80/TCP`: no two ports of one Service have the same. */
@@ -79,28 +81,25 @@ export function portKey({ port, protocol = 'TCP' }: Pick<LivePort, 'port' | 'pro
   return `${port}/${protocol}`;
 }
 
-function targetOf({ port, targetPort = port }: LivePort): number | string {
-  return targetPort;
-}
-
-function countPods(pods: readonly Pod[], isCounted: (pod: Pod) => boolean): number {
-  return pods.filter(isCounted).length;
-}
-
-/** A slice that still has the port which the Service named before is no proof for the one that it names now. */
+/** A slice with the port that the Service named before says nothing about the one that it names now. */
 function isReadyAt(slices: readonly Slice[], pod: Pod, port: LivePort): boolean {
-  const number = portIn(pod, port);
+  const { targetPort = port.port, protocol = 'TCP' } = port;
+  // As the endpoint controller finds it; undefined where the pod has no port of that name.
+  const number =
+    typeof targetPort === 'number'
+      ? targetPort
+      : declaredPorts({ spec: { containers: [], ...pod.spec } }).find(
+          (one) => one.name === targetPort && one.protocol === protocol,
+        )?.port;
   const isPort = (one: Partial<LivePort>) =>
-    (one.name ?? '') === (port.name ?? '') &&
-    (one.protocol ?? 'TCP') === (port.protocol ?? 'TCP') &&
-    one.port === number;
+    (one.name ?? '') === (port.name ?? '') && (one.protocol ?? 'TCP') === protocol && one.port === number;
   return (
     number !== undefined &&
     slices.some((slice) => slice.ports?.some(isPort) === true && isReadyIn(slice, pod))
   );
 }
 
-/** Ready is true, or not told (EndpointConditions of discovery.k8s.io/v1). */
+/** Ready is true, or absent (EndpointConditions of discovery.k8s.io/v1). */
 function isReadyIn({ endpoints }: Slice, { metadata: { uid } }: Pod): boolean {
   return (
     endpoints?.some(
@@ -108,11 +107,4 @@ function isReadyIn({ endpoints }: Slice, { metadata: { uid } }: Pod): boolean {
         uid !== undefined && targetRef?.uid === uid && conditions?.ready !== false,
     ) === true
   );
-}
-
-/** The number of a pod's port as the endpoint controller finds it; undefined where the pod has no port of that name. */
-function portIn({ spec }: Pod, { targetPort, port, protocol = 'TCP' }: LivePort): number | undefined {
-  if (typeof targetPort !== 'string') return targetPort ?? port;
-  const declared = declaredPorts({ spec: { containers: [], ...spec } });
-  return declared.find((one) => one.name === targetPort && one.protocol === protocol)?.port;
 }

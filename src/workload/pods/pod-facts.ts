@@ -1,9 +1,10 @@
 /** What the pods of a template are made of, for every kind of workload. */
-import type { PodTemplate } from '../../api/kubernetes.ts';
+import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { ImageView, WorkloadView } from '../../health/workload-view.ts';
 import { undeclaredPorts } from '../../release/ports.ts';
+import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
 import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
-import { containerStatuses, isReady, type Pod, restartsOf } from './pods.ts';
+import { containerStatuses, isReady, type Pod } from './pods.ts';
 
 /** The part of a view that comes from pods. */
 type PodFacts = Pick<
@@ -26,16 +27,37 @@ export const noPodFacts: Omit<PodFacts, 'updatedReadyReplicas' | 'undeclaredPort
   endpoints: undefined,
 };
 
+/** Which object a view is of, and what it was written from. */
+export function identityOf({
+  metadata,
+}: KubernetesObject): Pick<WorkloadView, 'name' | 'uid' | 'resourceVersion' | 'digest' | 'settingsKey'> {
+  return {
+    name: metadata.name,
+    uid: metadata.uid ?? '',
+    resourceVersion: metadata.resourceVersion ?? '',
+    digest: metadata.annotations?.[digestAnnotation],
+    settingsKey: metadata.annotations?.[settingsAnnotation],
+  };
+}
+
 /** Different images of one name that are reported; more would only fill the status. */
 const mostImages = 4;
 
 /** Facts about the pods of the current template, and the Service that is to send them requests, if it exists. */
 export function podFacts(pods: readonly Pod[], template: PodTemplate, source: EndpointSource): PodFacts {
-  const images = imagesOf(pods, template);
+  const { initContainers = [], containers } = template.spec;
+  const images = [...initContainers, ...containers].map(({ name, image = '' }): ImageView => {
+    const found = pods.map((pod) => containersOf(pod).find((one) => one.name === name)?.image ?? '');
+    const statuses = pods.flatMap(containerStatuses).filter((one) => one.name === name);
+    const ids = statuses.flatMap(({ imageID }) => (imageID ? [imageID] : []));
+    return { container: name, image, found: unique(found), ids: unique(ids) };
+  });
   const ready = pods.filter(isReady);
+  // Absent while there is no Service, and where the template declares no port that its own could be compared with.
+  const undeclared = source.service && undeclaredPorts(template, ownPorts(source.service));
   return {
     updatedReadyReplicas: ready.length,
-    restarts: pods.reduce((most, pod) => Math.max(most, restartsOf(pod)), 0),
+    restarts: Math.max(0, ...pods.flatMap(containerStatuses).map(({ restartCount = 0 }) => restartCount)),
     imagesMatch: images.every(isOneImage),
     images: images.map(({ found, ids, ...image }) => ({
       ...image,
@@ -44,34 +66,16 @@ export function podFacts(pods: readonly Pod[], template: PodTemplate, source: En
     })),
     podContainers: unique(pods.flatMap((pod) => containersOf(pod).map(({ name }) => name))).sort(),
     endpoints: endpointsOf(source, ready),
-    ...undeclared(source, template),
+    ...(undeclared ? { undeclaredPorts: undeclared } : {}),
   };
-}
-
-function imagesOf(pods: readonly Pod[], { spec }: PodTemplate): ImageView[] {
-  return [...(spec.initContainers ?? []), ...spec.containers].map(({ name, image }) => ({
-    container: name,
-    image: image ?? '',
-    found: unique(pods.map((pod) => imageOf(pod, name) ?? '')),
-    ids: unique(pods.flatMap((pod) => imageIdsOf(pod, name))),
-  }));
 }
 
 /**
  * Whether the pods run the image of the template. A registry mirror keeps an image's last name and its tag or digest; images that are
- * the same in all pods were rewritten by a rule of the cluster. What is left is a pod that somebody changed by itself.
+ * the same in all pods were rewritten by a rule of the cluster. Any other difference is a pod that somebody changed.
  */
 function isOneImage({ image, found }: ImageView): boolean {
   return found.length <= 1 || found.every((one) => lastNameOf(one) === lastNameOf(image));
-}
-
-function imageOf(pod: Pod, container: string): string | undefined {
-  return containersOf(pod).find(({ name }) => name === container)?.image;
-}
-
-function imageIdsOf(pod: Pod, container: string): string[] {
-  const statuses = containerStatuses(pod).filter(({ name }) => name === container);
-  return statuses.flatMap(({ imageID }) => (imageID ? [imageID] : []));
 }
 
 function containersOf({ spec }: Pod) {
@@ -82,12 +86,6 @@ function containersOf({ spec }: Pod) {
 function lastNameOf(image: string): string {
   const last = image.slice(image.lastIndexOf('/') + 1);
   return /:[^@]+@/.test(last) ? last.replace(/@.*/, '') : last;
-}
-
-/** Absent while there is no Service, and where the template declares no port that its own could be compared with. */
-function undeclared({ service }: EndpointSource, template: PodTemplate): Pick<PodFacts, 'undeclaredPorts'> {
-  const found = service && undeclaredPorts(template, ownPorts(service));
-  return found ? { undeclaredPorts: found } : {};
 }
 
 function unique(values: readonly string[]): string[] {

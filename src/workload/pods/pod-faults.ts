@@ -1,10 +1,10 @@
-/** Why pods are not ready, in Kubernetes' own words. What only takes its time (pulling, mounting, initialising) comes last. */
+/** Why pods are not ready, with the reasons of Kubernetes. What only takes time (pulling, mounting, initializing) comes last. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { shorten } from '../../api/text.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 
-/** Reasons from worst (will not heal by itself) to mildest; what is not listed stands before the last. */
+/** Reasons from worst (does not recover by itself) to mildest; reasons that are not listed come before `mildest`. */
 const worstFirst: readonly string[] = [
   'DeploymentPaused',
   'CrashLoopBackOff',
@@ -24,16 +24,20 @@ const worstFirst: readonly string[] = [
   'SchedulingGated',
   'ReadinessGatesNotReady',
 ];
-/** After all others: the first is a loss, the rest ordinary for a while. */
+/** After all others: the first is a pod that was lost, the rest are normal for a while. */
 const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet', 'ContainerCreating', 'PodInitializing'];
 const messageLimit = 300;
 
 /** Faults of these pods and of the Deployment itself, worst first, one per container. */
 export function faultsOf(deployment: KubernetesObject, pods: readonly Pod[]): PodFault[] {
+  const rank = ({ reason }: PodFault) => {
+    const listed = worstFirst.indexOf(reason);
+    return listed >= 0 ? listed : worstFirst.length + mildest.indexOf(reason) + 1;
+  };
   return [...deploymentFaults(deployment), ...pods.flatMap(podFaults)].sort((a, b) => rank(a) - rank(b));
 }
 
-/** What keeps pods from being made at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
+/** What prevents pods from being created at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
 function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFault[] {
   const fault = (reason: string, message: string | undefined): PodFault => ({
     pod: metadata.name,
@@ -75,7 +79,7 @@ function containerFaults(pod: Pod): PodFault[] {
   ];
 }
 
-/** All containers are well and the pod is not: a readiness gate, or a node that nobody hears of. */
+/** All containers are ready and the pod is not: a readiness gate, or a node that does not report. */
 function wholePodFault(pod: Pod): PodFault[] {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const isWell = containerStatuses.length > 0 && containerStatuses.every(({ ready }) => ready === true);
@@ -97,7 +101,7 @@ function podFault(
   };
 }
 
-/** Why the cluster took the pod away, where it did. */
+/** Why the cluster evicted the pod, where it did. */
 function disruptionOf(pod: Pod): string | undefined {
   const condition = conditionOf(pod, 'DisruptionTarget');
   return condition?.status === 'True' ? condition.reason : undefined;
@@ -127,14 +131,10 @@ function containerFault(pod: string, status: ContainerStatus, lostAt: string | u
     );
   if (!running || status.ready !== false) return [];
   if (status.started === false) return fault('NotReadyYet', 'runs, but its startup probe has not passed');
-  return wasReady(running.startedAt, lostAt)
+  // Ready changed after the container had started: a pod that is only starting changed it before.
+  return Date.parse(lostAt ?? '') > Date.parse(running.startedAt ?? '')
     ? fault('ProbeFailing', 'was ready, but its readiness probe does not pass any more')
     : fault('NotReadyYet', 'runs, but its readiness probe has not passed');
-}
-
-/** The pod's Ready condition changed after the container had started: a pod that is only starting changed it before. */
-function wasReady(startedAt: string | undefined, lostAt: string | undefined): boolean {
-  return startedAt !== undefined && lostAt !== undefined && Date.parse(lostAt) > Date.parse(startedAt);
 }
 
 function waitingMessage({ state, lastState }: ContainerStatus): string {
@@ -143,12 +143,6 @@ function waitingMessage({ state, lastState }: ContainerStatus): string {
     ? ` (last exit: code ${last.exitCode ?? 'unknown'}, ${last.reason ?? 'no reason given'})`
     : '';
   return `${state?.waiting?.message ?? ''}${ending}`;
-}
-
-function rank({ reason }: PodFault): number {
-  const listed = worstFirst.indexOf(reason);
-  if (listed >= 0) return listed;
-  return worstFirst.length + mildest.indexOf(reason) + 1;
 }
 
 function shortMessage(message = ''): string {

@@ -30,7 +30,7 @@ interface PodContainer {
   [field: string]: unknown;
 }
 
-/** What the kubelet says about one container. */
+/** The status of one container. */
 export interface ContainerStatus {
   name: string;
   ready?: boolean;
@@ -47,8 +47,8 @@ export interface ContainerStatus {
 }
 
 /**
- * The pods of the ReplicaSet that stands for the Deployment's current template, without those that are being deleted. They are found by
- * owner and not by content: admission webhooks rewrite images and add to pods. None while that ReplicaSet has not been seen yet.
+ * The pods of the ReplicaSet of the Deployment's current template, without those that are being deleted. They are found by
+ * owner and not by content, since admission webhooks change pods. None while that ReplicaSet has not been seen yet.
  */
 export function currentPods(
   deployment: KubernetesObject,
@@ -74,7 +74,7 @@ export function currentDaemonPods(
   );
 }
 
-/** When what stands for the workload's current template was made, in milliseconds; NaN while that is not known. */
+/** When the ReplicaSet or ControllerRevision of the current template was created, in milliseconds; NaN while that is not known. */
 export function templateTimeMs(workload: KubernetesObject, revisions: readonly KubernetesObject[]): number {
   const current =
     workload.kind === 'Deployment'
@@ -83,6 +83,8 @@ export function templateTimeMs(workload: KubernetesObject, revisions: readonly K
   return Date.parse(current?.metadata.creationTimestamp ?? '');
 }
 
+/** Label of pods of a Deployment: which ReplicaSet they are of. */
+export const templateHashLabel = 'pod-template-hash';
 /** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
 export const revisionHashLabel = 'controller-revision-hash';
 
@@ -109,26 +111,23 @@ function currentRevision(
   controllerRevisions: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
   const own = controllerRevisions.filter((revision) => controllerUid(revision) === daemonSet.metadata.uid);
+  const numberOf = (revision: object) => Number((revision as { revision?: unknown }).revision ?? 0);
   return own.sort((left, right) => numberOf(right) - numberOf(left))[0];
-}
-
-function numberOf(revision: KubernetesObject): number {
-  return Number((revision as { revision?: unknown }).revision ?? 0);
 }
 
 const revisionAnnotation = 'deployment.kubernetes.io/revision';
 
-/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it says that it observed a change. */
+/** The Deployment's controller writes the revision of the ReplicaSet in use on the Deployment, before it updates observedGeneration. */
 export function currentReplicaSet(
   deployment: KubernetesObject,
   replicaSets: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
   const own = replicaSets.filter((replicaSet) => controllerUid(replicaSet) === deployment.metadata.uid);
   const named = deployment.metadata.annotations?.[revisionAnnotation];
-  if (named !== undefined)
-    return own.find(({ metadata }) => metadata.annotations?.[revisionAnnotation] === named);
-  // Somebody took the annotation away; the controller puts it back at its next look.
-  return own.sort((left, right) => revisionOf(right) - revisionOf(left))[0];
+  const revisionOf = ({ metadata }: KubernetesObject) => metadata.annotations?.[revisionAnnotation];
+  if (named !== undefined) return own.find((replicaSet) => revisionOf(replicaSet) === named);
+  // Somebody removed the annotation; the controller restores it at its next sync.
+  return own.sort((left, right) => Number(revisionOf(right) ?? 0) - Number(revisionOf(left) ?? 0))[0];
 }
 
 /** Uid of the object that controls this one. */
@@ -136,21 +135,12 @@ export function controllerUid({ metadata }: KubernetesObject): string | undefine
   return metadata.ownerReferences?.find((reference) => reference.controller === true)?.uid;
 }
 
-function revisionOf({ metadata }: KubernetesObject): number {
-  return Number(metadata.annotations?.[revisionAnnotation] ?? 0);
-}
-
 /** Whether the pod's Ready condition is True. */
 export function isReady(pod: Pod): boolean {
   return pod.status?.conditions?.some(({ type, status }) => type === 'Ready' && status === 'True') === true;
 }
 
-/** Most restarts of one container of the pod. */
-export function restartsOf(pod: Pod): number {
-  return containerStatuses(pod).reduce((most, { restartCount }) => Math.max(most, restartCount ?? 0), 0);
-}
-
-/** What the kubelet says about all containers, those that run first in front. */
+/** The statuses of all containers, init containers first. */
 export function containerStatuses(pod: Pod): ContainerStatus[] {
   return [...(pod.status?.initContainerStatuses ?? []), ...(pod.status?.containerStatuses ?? [])];
 }

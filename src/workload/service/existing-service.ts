@@ -1,4 +1,4 @@
-/** A Service that somebody else made under a generated name: what is taken over of it, and what stays its owner's (flagger 1345, 1407). */
+/** A Service of others that exists under a generated name: which fields Holdfast takes over, and which stay its owner's (flagger 1345, 1407). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
 import type { ServicePort } from '../../release/release.ts';
@@ -11,8 +11,8 @@ interface ServiceSpec {
 }
 
 /**
- * Fields for server-side apply over the live Service: the Canary's ports and the selector. Its other ports stay whose they are; where a name
- * is taken by one of them, the Canary's port gets another, and one without a name gets one, since Kubernetes wants names beside others.
+ * Fields for server-side apply over the live Service: the Canary's ports and the selector. Its other ports stay its owner's; where a name
+ * is taken by one of them, the Canary's port gets another, and ports without a name get one, since Kubernetes requires names for several ports.
  */
 export function takenOverService(
   live: KubernetesObject,
@@ -20,9 +20,13 @@ export function takenOverService(
   selector: Readonly<Record<string, string>>,
 ): KubernetesObject {
   const { name, namespace } = live.metadata;
-  const others = portsOfOthers(live, ports);
+  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
+  const ours = new Set([...before, ...ports.map(portKey)]);
+  const others = livePorts(live).filter((port) => !ours.has(portKey(port)));
   const taken = new Set(others.map((other) => other.name));
-  const nameless = others.filter((other) => !other.name || other.name === fallbackName(other)).map(named);
+  const nameless = others
+    .filter((other) => !other.name || other.name === fallbackName(other))
+    .map(({ port, protocol = 'TCP' }) => ({ port, protocol, name: fallbackName({ port, protocol }) }));
   const own = ports.map((one) => (taken.has(one.name) ? { ...one, name: `${one.name}-${one.port}` } : one));
   return {
     apiVersion: 'v1',
@@ -36,14 +40,14 @@ export function takenOverService(
   };
 }
 
-/** Merge patch of its annotations that gives it back to its owner; undefined when it was not taken over. */
+/** Merge patch of its annotations that returns it to its owner; undefined when it was not taken over. */
 export function giveBackPatch(live: KubernetesObject): Record<string, null> | undefined {
   if (live.metadata.annotations?.[takenOverAnnotation] === undefined) return undefined;
   const keys = [...Object.keys(keepFluxAway), takenOverAnnotation, appliedAnnotation];
   return Object.fromEntries(keys.map((key) => [key, null]));
 }
 
-/** What is left of a manifest for whoever applies it while a rollout writes the live object, too: all but what was taken over or generated. */
+/** A manifest for the tool that applies it while a rollout writes the live object, too: without the fields that were taken over or generated. */
 export function manifestForOwner(
   manifest: KubernetesObject,
   live: KubernetesObject | undefined,
@@ -55,23 +59,12 @@ export function manifestForOwner(
   if (kind !== 'Service') return { apiVersion, kind, metadata };
   const { selector: _, ports = [], ...spec } = (manifest.spec ?? {}) as ServiceSpec;
   const keys = new Set(taken?.split(',') ?? livePorts(live).map(portKey));
-  const kept = ports.filter((port) => !keys.has(portKey(port)));
-  return { ...manifest, spec: { ...spec, ...(kept.length > 0 ? { ports: kept } : {}) } };
-}
-
-/** Ports of the live Service that are neither the Canary's now nor were it before. */
-function portsOfOthers(live: KubernetesObject, ports: readonly ServicePort[]): LivePort[] {
-  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
-  const ours = new Set([...before, ...ports.map(portKey)]);
-  return livePorts(live).filter((port) => !ours.has(portKey(port)));
+  const ownersPorts = ports.filter((port) => !keys.has(portKey(port)));
+  return { ...manifest, spec: { ...spec, ...(ownersPorts.length > 0 ? { ports: ownersPorts } : {}) } };
 }
 
 function livePorts({ spec }: KubernetesObject): LivePort[] {
   return (spec as ServiceSpec | undefined)?.ports ?? [];
-}
-
-function named({ port, protocol = 'TCP' }: LivePort): LivePort {
-  return { port, protocol, name: fallbackName({ port, protocol }) };
 }
 
 function fallbackName({ port, protocol = 'TCP' }: LivePort): string {

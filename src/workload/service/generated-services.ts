@@ -37,7 +37,7 @@ export interface GeneratedServices {
 }
 
 /**
- * Builds the Services. One that exists already and is not ours keeps its type, metadata and owners: ports and selector are taken over (see
+ * Builds the Services. One of others that exists already keeps its type, metadata and owners: ports and selector are taken over (see
  * existing-service.ts). Throws RefusedError without ports, for a name too long, or when a Service belongs to another controller.
  */
 export function generatedServices(source: ServiceSource): GeneratedServices {
@@ -92,7 +92,7 @@ interface ServicePart {
   name: string;
   ports: readonly ServicePort[];
   selector: Readonly<Record<string, string>>;
-  /** Beside those that everything generated carries. */
+  /** In addition to those of every generated object. */
   labels: Readonly<Record<string, string>>;
   custom: CustomMetadata | undefined;
   live: KubernetesObject | undefined;
@@ -101,7 +101,11 @@ interface ServicePart {
 /** One Service for server-side apply. Throws RefusedError for a live one that has no pods of its own. */
 export function generatedService(canary: Canary, part: ServicePart): KubernetesObject {
   const { name, live } = part;
-  const spec = { ports: part.ports.map(portFields), selector: { ...part.selector } };
+  const ports = part.ports.map(({ name, protocol, port, targetPort, appProtocol }) => ({
+    ...{ name, protocol, port, targetPort },
+    ...(appProtocol ? { appProtocol } : {}),
+  }));
+  const spec = { ports, selector: { ...part.selector } };
   if (live && !isGenerated(live, canary)) {
     refuseExternal(canary, live);
     return takenOverService(live, spec.ports, spec.selector);
@@ -109,6 +113,9 @@ export function generatedService(canary: Canary, part: ServicePart): KubernetesO
   const { headless, trafficDistribution, unmanagedMetadata } = canary.spec.service ?? {};
   const labels = { ...part.custom?.labels, ...part.labels, ...ownLabels(canary) };
   const annotations = { ...part.custom?.annotations, ...keepAwayAnnotations };
+  // A Service cannot become headless, or stop being headless, once it exists.
+  const { clusterIP } = (live?.spec ?? {}) as { clusterIP?: string };
+  const isHeadless = live ? clusterIP === 'None' : headless === true;
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -121,14 +128,14 @@ export function generatedService(canary: Canary, part: ServicePart): KubernetesO
     },
     spec: {
       type: 'ClusterIP',
-      ...(isHeadless(live, headless) ? { clusterIP: 'None' } : {}),
+      ...(isHeadless ? { clusterIP: 'None' } : {}),
       ...(trafficDistribution ? { trafficDistribution } : {}),
       ...spec,
     },
   };
 }
 
-/** A name for another host has neither pods nor ports of its own. */
+/** A Service of type ExternalName has neither pods nor ports. */
 function refuseExternal(canary: Canary, { metadata, spec }: KubernetesObject): void {
   if ((spec as { type?: string } | undefined)?.type !== 'ExternalName') return;
   const field = canary.spec.service?.name ? 'spec.service.name' : 'spec.targetRef.name';
@@ -139,25 +146,15 @@ function refuseExternal(canary: Canary, { metadata, spec }: KubernetesObject): v
   );
 }
 
-/** Keys that belong to others keep the value they have now (`service.unmanagedMetadata`). */
+/** Keys of others keep their live value (`service.unmanagedMetadata`). */
 function asFound(
   wanted: Record<string, string>,
   live: Readonly<Record<string, string>> | undefined,
   unmanaged: readonly string[] | undefined,
 ): Record<string, string> {
-  // One that we do not write is left out: whoever wrote it can take it away again.
-  const kept = (unmanaged ?? []).flatMap((key) =>
+  // A key that Holdfast does not write is left out, so that its writer can remove it again.
+  const foreign = (unmanaged ?? []).flatMap((key) =>
     live?.[key] === undefined || wanted[key] === undefined ? [] : [[key, live[key]] as const],
   );
-  return { ...wanted, ...Object.fromEntries(kept) };
-}
-
-/** A Service cannot become headless, or stop being it, once it exists. */
-function isHeadless(live: KubernetesObject | undefined, wanted: boolean | undefined): boolean {
-  if (!live) return wanted === true;
-  return (live.spec as { clusterIP?: string } | undefined)?.clusterIP === 'None';
-}
-
-function portFields({ name, protocol, port, targetPort, appProtocol }: ServicePort): ServicePort {
-  return { name, protocol, port, targetPort, ...(appProtocol ? { appProtocol } : {}) };
+  return { ...wanted, ...Object.fromEntries(foreign) };
 }

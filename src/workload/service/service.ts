@@ -1,21 +1,21 @@
 /**
- * Services as targets (flagger-behaviour.md 2.9, 2.10): whose pods get requests is the release, and the pods are somebody else's. Both sides
- * are copies of the target, between which a route divides the requests; the target itself is never written by a rollout.
+ * Services as targets (flagger-behaviour.md 2.9, 2.10): the release is which pods get requests, and the pods belong to others. Both sides are
+ * copies of the target, between which a route divides the requests; a rollout never writes the target itself.
  */
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels, partOfLabel } from '../../api/metadata.ts';
-import type { DriftView, PodFault, WorkloadView } from '../../health/workload-view.ts';
+import type { PodFault } from '../../health/workload-view.ts';
 import type { Release } from '../../release/release.ts';
 import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
 import { endpointsOf } from '../pods/endpoints.ts';
-import { noPodFacts } from '../pods/pod-facts.ts';
+import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { isReady, type Pod } from '../pods/pods.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copiedByPrefix, copyableEntries, identityOf } from '../shared/metadata.ts';
+import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
 import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
 import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
-import type { ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 
 const longestName = 63;
 
@@ -54,13 +54,13 @@ export const service: WorkloadKind = {
   view: viewService,
 };
 
-/** The target as it was when a primary of Flagger's was made from it: what that says, and everything else as Git or the cluster has it. */
+/** The target that a primary of Flagger's was made from: the primary's content, everything else as in Git or the cluster. */
 export function adoptedService(primary: KubernetesObject, target: KubernetesObject): KubernetesObject {
   return { ...target, spec: serviceContent(primary.spec) };
 }
 
 /**
- * Whether a primary is a copy that Flagger made and whose owner it dropped when it promoted to it (flagger-behaviour 2.10): nobody's, under
+ * Whether a primary is a copy that Flagger created and whose owner it removed at the promotion (flagger-behaviour 2.10): without an owner, under
  * the name that a Canary has from its target.
  */
 export function isOwnerlessCopy(live: KubernetesObject, canary: Canary): boolean {
@@ -79,14 +79,20 @@ interface CopyParts {
   readonly annotations: Readonly<Record<string, string>>;
 }
 
-/** One of the two copies; annotations of the original come along, since routers read some on what they send requests to. */
+/** One of the two copies, with the annotations of the original, since some routers read them on their backends. */
 function copyOf(
   canary: Canary,
   release: Release,
   { name, labels, annotations }: CopyParts,
 ): KubernetesObject {
   const { target } = release;
-  refuseLong(target, primaryName(canary));
+  const primary = primaryName(canary);
+  if (primary.length > longestName)
+    refuseTarget(
+      target,
+      'metadata.name',
+      `is too long: its copy ${primary} must fit in ${longestName} characters`,
+    );
   return {
     apiVersion: 'v1',
     kind: 'Service',
@@ -106,7 +112,7 @@ function copyOf(
   };
 }
 
-/** A Service of somebody else's would send its users to other pods. Flagger's own lose their owner when they are promoted. */
+/** Writing over a Service of others would send its users to other pods. Flagger's own copies lose their owner when they are promoted. */
 function refuseTaken(live: KubernetesObject | undefined, canary: Canary): void {
   refuseForeign(live, canary);
   if (live?.metadata.labels?.[partOfLabel] === undefined) return;
@@ -118,19 +124,10 @@ function refuseTaken(live: KubernetesObject | undefined, canary: Canary): void {
   });
 }
 
-function refuseLong(target: KubernetesObject, name: string): void {
-  if (name.length <= longestName) return;
-  refuseTarget(
-    target,
-    'metadata.name',
-    `is too long: its copy ${name} must fit in ${longestName} characters`,
-  );
-}
-
-/** `true` on a canary's side that no release uses: it counts as one without pods. There is nothing to scale. */
+/** `true` on a canary's side that no release uses: it counts as one without pods, since there is nothing to scale. */
 export const atRestAnnotation = 'holdfast.dev/at-rest';
 
-/** Merge patch that takes a side to rest, or wakes it; undefined when it says so already. */
+/** Merge patch that marks a side as at rest or in use; undefined when it is marked so already. */
 export function atRestPatch(
   { metadata }: KubernetesObject,
   replicas: number,
@@ -141,16 +138,18 @@ export function atRestPatch(
 }
 
 /**
- * What the rollout core sees of a Service: one pod, which is ready as long as the port that requests come by has a ready address. How many there are is the
- * business of whoever made them. Unlike Flagger's, a Service that reaches nobody is not ready, so that no traffic goes there.
+ * A Service as the rollout sees it: one pod, which is ready while the port of the route has a ready address; the number of pods belongs to others.
+ * Unlike in Flagger, a Service without endpoints is not ready, so it gets no traffic.
  */
-function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
-  const { workload } = source;
+function viewService(source: ViewSource): PodsView {
+  const { workload, endpointSlices, routePort: port } = source;
   const { metadata } = workload;
   const isAtRest = metadata.annotations?.[atRestAnnotation] === 'true';
   const desired = isAtRest ? 0 : 1;
   const selected = readyPods(source);
-  const reaches = !isAtRest && reachesSomebody(source, selected);
+  // Copies have every port of the target, and only that of the route has to be reachable: the pods may not have the others.
+  const endpoints = endpointsOf({ service: workload, endpointSlices, port }, selected) ?? 0;
+  const reaches = !isAtRest && (isExternalName(workload.spec) || endpoints > 0);
   const ready = reaches ? 1 : 0;
   return {
     ...identityOf(workload),
@@ -163,14 +162,14 @@ function viewService(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
     updatedReadyReplicas: ready,
     followsNodes: false,
     progressDeadlineExceeded: false,
-    // Another selector or port is in force at once; no pod goes away for it.
+    // Another selector or port takes effect at once; no pod is deleted for it.
     keepsReadyPod: true,
-    faults: isAtRest || reaches ? [] : [nobody(workload, selected)],
+    faults: isAtRest || reaches ? [] : [noPodFault(workload, selected)],
     ...noPodFacts,
   };
 }
 
-/** The pods that it selects and that count as ready by what it says. */
+/** The pods that it selects and that are ready, or need not be. */
 function readyPods({ workload: { spec }, pods }: ViewSource): Pod[] {
   const selector = Object.entries(selectorOf(spec) ?? {});
   const { publishNotReadyAddresses } = spec as { publishNotReadyAddresses?: boolean };
@@ -183,14 +182,7 @@ function readyPods({ workload: { spec }, pods }: ViewSource): Pod[] {
   );
 }
 
-/** Copies have every port of the target, and only one of them is the route's: others may be for pods that do not have them. */
-function reachesSomebody(source: ViewSource, selected: readonly Pod[]): boolean {
-  const { workload, endpointSlices, routePort } = source;
-  if (isExternalName(workload.spec)) return true;
-  return (endpointsOf({ service: workload, endpointSlices, port: routePort }, selected) ?? 0) > 0;
-}
-
-function nobody({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
+function noPodFault({ metadata, spec }: KubernetesObject, selected: readonly Pod[]): PodFault {
   const common = { pod: metadata.name, container: undefined };
   if (selected.length > 0) {
     const message = `Service ${metadata.name} selects ${selected.length} ready pods, but none is an endpoint of the port that receives the requests; check that they have its targetPort`;

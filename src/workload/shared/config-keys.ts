@@ -1,4 +1,4 @@
-/** What pods of a template cannot start without: ConfigMaps and Secrets, and the keys of them that the template names. */
+/** ConfigMaps and Secrets without which pods of a template cannot start, and the keys that the template names. */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 
 /** One thing that must be there. */

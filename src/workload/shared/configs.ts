@@ -13,29 +13,15 @@ import {
   copyName,
   digestAnnotation,
 } from './names.ts';
-import type { ConfigNames } from './pod-template.ts';
 import { RefusedError } from './refusal.ts';
-
-/** What the copies are made of. */
-export interface ConfigSources {
-  canary: Canary;
-  release: Release;
-  /** Live objects for `release.liveConfigs`, as far as they exist. */
-  liveConfigs: readonly KubernetesObject[];
-  /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
-  sharedConfigs: ReadonlySet<string>;
-  /** Keys of `release.liveConfigs` that are not tracked as far as is known; for those that do not exist, which cannot tell themselves. */
-  untracked?: ReadonlySet<string>;
-  /** Label prefixes that copies take over. */
-  includeLabelPrefixes: readonly string[];
-}
+import type { ConfigSources } from './workload-kind.ts';
 
 /** Key of a config inside one namespace. */
 export function configKey(kind: string, name: string): string {
   return `${kind}/${name}`;
 }
 
-/** A config as it is written under its own name: only what Git says. Secrets' stringData becomes data, so that removed keys go away. */
+/** A config as it is written under its own name: only the fields in Git. Secrets' stringData becomes data, so that removed keys are deleted. */
 export function plainConfig(config: KubernetesObject): KubernetesObject {
   const { name, namespace, labels, annotations } = config.metadata;
   return {
@@ -49,19 +35,29 @@ export function plainConfig(config: KubernetesObject): KubernetesObject {
 
 /** Copies for the primary; a live config that does not exist is left out (see `missingConfigs`). Throws RefusedError on a name clash. */
 export function configCopies(sources: ConfigSources): KubernetesObject[] {
-  const { canary, release, sharedConfigs } = sources;
-  const originals = trackedConfigs(sources);
+  const { canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes } = sources;
+  const named = new Set(release.liveConfigs.map(({ kind, name }) => configKey(kind, name)));
+  const live = liveConfigs.filter(({ kind, metadata }) => named.has(configKey(kind, metadata.name)));
+  const originals = [...release.configs, ...live].filter(isTracked);
   const taken = new Set(originals.map(({ kind, metadata }) => configKey(kind, metadata.name)));
   return originals.map((config) => {
     const key = configKey(config.kind, config.metadata.name);
     const name = copyName(canary, config.metadata.name, sharedConfigs.has(key));
-    if (taken.has(configKey(config.kind, name))) refuseClash(config, name);
-    return copyOf(config, name, { canary, release, prefixes: sources.includeLabelPrefixes });
+    if (taken.has(configKey(config.kind, name)))
+      throw new RefusedError({
+        reason: 'NameTaken',
+        object: describe(config),
+        field: 'metadata.name',
+        message: `the primary's copy would be ${config.kind} ${name}, which the workload uses itself; rename one of the two`,
+      });
+    return copyOf(config, name, { canary, release, prefixes: includeLabelPrefixes });
   });
 }
 
 /** New names for the references of the primary's pod template; depends on the release and not on which live objects exist today. */
-export function primaryConfigNames(sources: ConfigSources): ConfigNames {
+export function primaryConfigNames(
+  sources: ConfigSources,
+): (kind: 'ConfigMap' | 'Secret', name: string) => string | undefined {
   const known = new Map(
     sources.liveConfigs.map((config) => [configKey(config.kind, config.metadata.name), isTracked(config)]),
   );
@@ -77,7 +73,7 @@ export function primaryConfigNames(sources: ConfigSources): ConfigNames {
   };
 }
 
-/** Names the template needs, in neither Git nor the cluster; optional references are not missed. */
+/** Required configs that are in neither Git nor the cluster. */
 export function missingConfigs(
   sources: ConfigSources,
 ): Array<{ kind: 'ConfigMap' | 'Secret'; name: string }> {
@@ -87,17 +83,14 @@ export function missingConfigs(
     .map(({ kind, name }) => ({ kind, name }));
 }
 
-function trackedConfigs({ release, liveConfigs }: ConfigSources): KubernetesObject[] {
-  const named = new Set(release.liveConfigs.map(({ kind, name }) => configKey(kind, name)));
-  const live = liveConfigs.filter(({ kind, metadata }) => named.has(configKey(kind, metadata.name)));
-  return [...release.configs, ...live].filter(isTracked);
-}
-
 function copyOf(
   config: KubernetesObject,
   name: string,
   { canary, release, prefixes }: { canary: Canary; release: Release; prefixes: readonly string[] },
 ): KubernetesObject {
+  const { resourceVersion } = config.metadata;
+  // A config from Git has no version; one outside Git has, and a copy may follow it.
+  const version = resourceVersion && isFollowed(config) ? { [copiedVersionAnnotation]: resourceVersion } : {};
   return {
     apiVersion: 'v1',
     kind: config.kind,
@@ -105,17 +98,11 @@ function copyOf(
       name,
       ...present({ namespace: canary.metadata.namespace }),
       labels: { ...copiedByPrefix(config.metadata.labels, prefixes), ...ownLabels(canary) },
-      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release), ...followed(config) },
+      annotations: { ...keepAwayAnnotations, ...releaseAnnotations(release), ...version },
       ownerReferences: [ownerReference(canary)],
     },
     ...content(config),
   };
-}
-
-/** Which version of a config outside Git a copy that follows it is of; one from Git has none. */
-function followed({ metadata }: KubernetesObject): Record<string, string> {
-  const { resourceVersion } = metadata;
-  return resourceVersion && isFollowed({ metadata }) ? { [copiedVersionAnnotation]: resourceVersion } : {};
 }
 
 /** The annotations that say which release an object was written from. */
@@ -123,7 +110,7 @@ export function releaseAnnotations({ digest, commit }: Release): Record<string, 
   return { [digestAnnotation]: digest, ...(commit.commit ? { [commitAnnotation]: commit.commit } : {}) };
 }
 
-/** Everything a ConfigMap or Secret holds. `immutable` stays behind: the next release has to write the copy again. */
+/** The content of a ConfigMap or Secret. `immutable` is not copied: the next release has to write the copy again. */
 function content(config: KubernetesObject): Record<string, unknown> {
   if (config.kind !== 'Secret') return present({ data: config.data, binaryData: config.binaryData });
   const stringData = Object.entries((config.stringData ?? {}) as Record<string, string>);
@@ -134,21 +121,12 @@ function content(config: KubernetesObject): Record<string, unknown> {
   return { ...(Object.keys(data).length > 0 ? { data } : {}), ...present({ type: config.type }) };
 }
 
-function refuseClash(config: KubernetesObject, name: string): never {
-  throw new RefusedError({
-    reason: 'NameTaken',
-    object: describe(config),
-    field: 'metadata.name',
-    message: `the primary's copy would be ${config.kind} ${name}, which the workload uses itself; rename one of the two`,
-  });
-}
-
-// New pods when only config changes: a template names ConfigMaps and Secrets, not what is in them, and variables are read once. The stamp is an
-// annotation of the pod template, Flagger's own `flagger-id`; unlike Flagger's it changes only with the config.
+// A change of config alone must create new pods: a template names ConfigMaps and Secrets, not their content, and variables are read once. So the
+// pod template carries a stamp of the config, the annotation `flagger-id`; unlike Flagger's it changes only with the config.
 
 const stampAnnotation = 'flagger-id';
 
-/** What stands for the config of a release, in Git and beside it; undefined when it tracks none. */
+/** The stamp of a release's config, in Git and outside it; undefined when it tracks none. */
 export function configStamp({
   configKey,
   digest,
@@ -158,7 +136,7 @@ export function configStamp({
 }
 
 /**
- * The stamp of the primary. One that runs the same config keeps what it has, and so does one that Holdfast did not write before: taking it
+ * The stamp of the primary. One with the same config keeps its stamp, and so does one that Holdfast did not write before: taking it
  * over restarts no pod.
  */
 export function primaryStamp(

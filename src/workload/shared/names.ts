@@ -11,7 +11,7 @@ export const commitAnnotation = 'holdfast.dev/commit';
 export const settingsAnnotation = 'holdfast.dev/settings';
 /** On a copy that follows its original at once: the original's version it was made from. */
 export const copiedVersionAnnotation = 'holdfast.dev/copied-version';
-/** What stands for the config an object was written with, see configs.ts. */
+/** The stamp of the config that an object was written with, see configs.ts. */
 export const configAnnotation = 'holdfast.dev/config';
 /** On Services and routes: hash of what was applied last, so that a restart writes none of them again. */
 export const appliedAnnotation = 'holdfast.dev/applied';
@@ -47,7 +47,7 @@ export function primaryName(canary: Canary): string {
   return `${canary.spec.targetRef.name}-primary`;
 }
 
-/** Name of the canary's side where that is a copy of the target, which is a Service. */
+/** Name of the canary's copy of a target of kind Service. */
 export function canaryCopyName(canary: Canary): string {
   return `${canary.spec.targetRef.name}-canary`;
 }
@@ -57,20 +57,20 @@ export function copyName(canary: Canary, configName: string, shared: boolean): s
   return shared ? `${configName}-${primaryName(canary)}` : `${configName}-primary`;
 }
 
-// What a release leaves on a workload that is rolled out in place: with its spec all that has to be known, also after a crash (ADR 21).
+// The annotations of a workload that is rolled out in place: with its spec they are the whole state, also after a crash (ADR 21).
 
-/** The release that older pods run while another one is tried; undefined when none is. */
+/** The digest of the release that older pods run while another one is tried; undefined when none is tried. */
 export function promotedDigestOf({ metadata }: KubernetesObject): string | undefined {
   return metadata.annotations?.[promotedAnnotation];
 }
 
-/** The share of the step in percent; undefined without a release that is tried, or left. */
+/** The share of the step in percent; undefined unless a release is tried, or being left. */
 export function stepShareOf({ metadata }: KubernetesObject): number | undefined {
   const text = metadata.annotations?.[shareAnnotation];
   return text !== undefined && /^(\d{1,2}|100)$/.test(text) ? Number(text) : undefined;
 }
 
-/** A release is in place, and none of its pods was started. */
+/** A release is written, and none of its pods was started. */
 export function isBeforeFirstStep(live: KubernetesObject): boolean {
   return promotedDigestOf(live) !== undefined && (stepShareOf(live) ?? 0) === 0;
 }

@@ -1,28 +1,32 @@
-/** What a kind of workload has to offer to be rolled out in place (ADR 21, 27). */
+/** What a kind of workload implements to be rolled out in place (ADR 21, 27). */
 import type { NodeOrder } from '../../api/canary/analysis.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
-import type { ViewSource } from './workload-kind.ts';
+import type { PodsView, ViewSource } from './workload-kind.ts';
 
-/** A view of pods, without what is compared with Git. */
-export type PodsView = Omit<WorkloadView, keyof DriftView>;
+/** Names of pods by their template. The patterns are RE2 and match whole names; `-` matches none. */
+export interface RevisionPods {
+  readonly pods: string;
+  readonly otherPods: string;
+  /** The label of pods of the newest template; undefined while there cannot be any. */
+  readonly label: { readonly key: string; readonly value: string } | undefined;
+}
 
-/** How a workload is held where it is: fields of its spec over the user's own, and marks beside those every kind has. */
+/** How a workload is held at a step: fields of its spec that replace the user's own, and annotations besides those of every kind. */
 export interface HeldFields {
   readonly spec: Readonly<Record<string, unknown>>;
-  readonly marks?: Readonly<Record<string, string>>;
-  /** Whose template it has meanwhile. Default: that of the release that is tried. */
+  readonly annotations?: Readonly<Record<string, string>>;
+  /** The template it has meanwhile. Default: that of the release that is tried. */
   readonly template?: 'promoted';
 }
 
-/** A pod to be deleted, over exactly the one that was seen. */
+/** A pod to be deleted: only the one that was observed, by its uid. */
 export interface PodToReplace {
   readonly name: string;
   readonly uid: string;
 }
 
-/** The next write on the way to a step, and pods that go once it is there. */
+/** The next write on the way to a step, and pods to delete once it is read back. */
 export interface StepMove {
   readonly held: HeldFields;
   readonly replace: readonly PodToReplace[];
@@ -33,7 +37,7 @@ export interface StepGoal {
   readonly source: ViewSource;
   /** The share of the step, 1 to 100. */
   readonly weightPercent: number;
-  /** The user's own settings, which bound how fast it goes. */
+  /** The user's own settings, which limit how many pods change at once. */
   readonly settings: WorkloadSettings;
   /** Which nodes come first, where that matters. Default: by name. */
   readonly ranks?: NodeRanks;
@@ -43,12 +47,12 @@ export interface StepGoal {
 export interface IncomingRelease {
   readonly settings: WorkloadSettings;
   readonly spec: Readonly<Record<string, unknown>>;
-  /** Pods as they will be asked for; undefined leaves the number to whoever owns it. */
+  /** `spec.replicas` as it will be written; undefined leaves it to its owner, an autoscaler. */
   readonly replicas: number | undefined;
   readonly live: KubernetesObject | undefined;
   /** No pod of it is there yet. */
   readonly isFirst: boolean;
-  /** Its pod template is that of the older pods: what is new is beside it. */
+  /** Its pod template is that of the older pods: only other fields change. */
   readonly isSameTemplate: boolean;
 }
 
@@ -56,23 +60,23 @@ export interface IncomingRelease {
 export interface Unsuitable {
   readonly field: string;
   readonly message: string;
-  /** It is so in the cluster, and not in Git. */
+  /** The field is that of the live object, not of the one in Git. */
   readonly isLive?: boolean;
 }
 
 /** Pods of the release that is tried. */
 export interface TriedPods {
-  /** As one side, counts of these pods alone; what they were granted is desired. */
+  /** As one side: counts of these pods alone; the pods that the step allows are the desired ones. */
   readonly view: PodsView;
   /** Pods of older templates that the step takes away. */
   readonly leaving: number;
   /** Older pods that are available. */
   readonly olderAvailable: number;
-  /** The step of this share is there: exactly its pods, all of them ready, and nothing more is on its way. */
+  /** The step of this share is reached: exactly its pods exist, all of them are ready, and no others are being created. */
   isReached(weightPercent: number): boolean;
 }
 
-/** A workload as it is, as one, and the pods that are tried. */
+/** The whole workload, and the pods that are tried. */
 interface SplitView {
   readonly whole: PodsView;
   /** Undefined before the first step. */
@@ -89,14 +93,21 @@ export interface NativeKind {
   /** How it is written so that a release is in place and none of its pods is started yet. */
   withhold(incoming: IncomingRelease): HeldFields;
   /** The next move to a share; the same one while its pods are not ready. */
-  next(aim: StepGoal): StepMove;
+  next(goal: StepGoal): StepMove;
   splitView(source: ViewSource): SplitView;
-  /** Pods that its controller would wait for and never replace, once another template is in place; none for most kinds. */
+  /** The hash of the newest template that its pods carry as a label; undefined while its controller has not reported it. */
+  revision(source: ViewSource): string | undefined;
+  /** Pods that its controller would wait for and never replace, after the template has changed; none for most kinds. */
   stuck?(source: ViewSource): readonly PodToReplace[];
 }
 
 /** Ranks of nodes by name, lowest first: by the values that are named, then by the value of their label. A node without it has none. */
 export type NodeRanks = ReadonlyMap<string, number>;
+
+/** The pod as it is to be deleted. */
+export function podToReplace({ metadata: { name, uid = '' } }: KubernetesObject): PodToReplace {
+  return { name, uid };
+}
 
 /** The ranks that an order gives to these nodes. */
 export function rankNodes({ label, values = [] }: NodeOrder, nodes: readonly KubernetesObject[]): NodeRanks {
@@ -113,7 +124,7 @@ export function rankNodes({ label, values = [] }: NodeOrder, nodes: readonly Kub
   );
 }
 
-/** A share of one pod is all of it. `replicas`: as asked for; Kubernetes takes 1 where nobody says it. */
+/** One pod cannot be split. `replicas`: as in the spec; Kubernetes' default is 1. */
 export function tooFewReplicas(replicas = 1): Unsuitable | undefined {
   if (replicas >= 2) return undefined;
   return {
@@ -122,7 +133,7 @@ export function tooFewReplicas(replicas = 1): Unsuitable | undefined {
   };
 }
 
-/** Of a StatefulSet or DaemonSet whose controller replaces no pod by itself. */
+/** For a StatefulSet or DaemonSet whose controller replaces no pod by itself. */
 export function replacedByHand({ strategy }: WorkloadSettings): Unsuitable | undefined {
   const type = strategy?.type;
   if (type === undefined || type === 'RollingUpdate') return undefined;

@@ -7,7 +7,7 @@ import type { SelectorLabel } from './selector.ts';
 type Fields = Record<string, unknown>;
 
 /** New name of a tracked config, or undefined when the name stays. */
-export type ConfigNames = (kind: 'ConfigMap' | 'Secret', name: string) => string | undefined;
+type ConfigNames = (kind: 'ConfigMap' | 'Secret', name: string) => string | undefined;
 
 /** Where a pod names a config. */
 interface Reference {
@@ -60,10 +60,15 @@ export function targetTemplate(template: PodTemplate, rules: RewriteRules): PodT
 
 /** The primary's pod template. An identical input gives an identical output, so an unchanged release never restarts pods. */
 export function primaryTemplate(template: PodTemplate, rules: RewriteRules): PodTemplate {
+  const { label, targetName, selectorLabels, configNames } = rules;
   return rewrittenTemplate(template, {
-    configNames: rules.configNames,
-    ownLabel: { [rules.label.key]: rules.label.primary },
-    ownValue: (key, value) => ownValue(key, value, rules),
+    configNames,
+    ownLabel: { [label.key]: label.primary },
+    // Flagger compares with the workload's name only; the value of its selector label means the same pods (2.10, both are rewritten).
+    ownValue: (key, value) => {
+      if (key === label.key && value === label.canary) return label.primary;
+      return selectorLabels.includes(key) && value === targetName ? `${targetName}-primary` : value;
+    },
   });
 }
 
@@ -88,27 +93,26 @@ function rewrittenTemplate(template: PodTemplate, rules: Renaming): PodTemplate 
 }
 
 function rewrittenPodSpec(spec: PodSpec, rules: Renaming): PodSpec {
-  const rewritten: PodSpec = { ...spec, containers: spec.containers.map((one) => container(one, rules)) };
-  if (spec.initContainers) rewritten.initContainers = spec.initContainers.map((one) => container(one, rules));
+  const { configNames } = rules;
+  const container = (original: Container): Container => {
+    const rewritten: Container = { ...original };
+    if (original.env)
+      rewritten.env = original.env.map((entry) => {
+        if (!isRecord(entry.valueFrom)) return entry;
+        return { ...entry, valueFrom: renamed(entry.valueFrom, valueFromReferences, configNames) };
+      });
+    if (original.envFrom)
+      rewritten.envFrom = original.envFrom.map((source) => renamed(source, envFromReferences, configNames));
+    return rewritten;
+  };
+  const rewritten: PodSpec = { ...spec, containers: spec.containers.map(container) };
+  if (spec.initContainers) rewritten.initContainers = spec.initContainers.map(container);
   if (spec.volumes) rewritten.volumes = spec.volumes.map((volume) => volumeSource(volume, rules));
   if (isList(spec.topologySpreadConstraints))
     rewritten.topologySpreadConstraints = spec.topologySpreadConstraints.map((term) => podTerm(term, rules));
   const affinity = antiAffinity(spec.affinity, rules);
   if (affinity) rewritten.affinity = affinity;
   return rewritten;
-}
-
-function container(original: Container, { configNames }: Renaming): Container {
-  const rewritten: Container = { ...original };
-  if (original.env) rewritten.env = original.env.map((entry) => envEntry(entry, configNames));
-  if (original.envFrom)
-    rewritten.envFrom = original.envFrom.map((source) => renamed(source, envFromReferences, configNames));
-  return rewritten;
-}
-
-function envEntry(entry: Fields, configNames: ConfigNames): Fields {
-  if (!isRecord(entry.valueFrom)) return entry;
-  return { ...entry, valueFrom: renamed(entry.valueFrom, valueFromReferences, configNames) };
 }
 
 function volumeSource(volume: Fields, { configNames }: Renaming): Fields {
@@ -167,12 +171,6 @@ function podTerm(term: unknown, rules: Renaming): unknown {
         : expression,
     );
   return { ...term, labelSelector: selector };
-}
-
-/** Flagger compares with the workload's name only; the value of its selector label means the same pods (2.10, both are rewritten). */
-function ownValue(key: string, value: unknown, { label, targetName, selectorLabels }: RewriteRules): unknown {
-  if (key === label.key && value === label.canary) return label.primary;
-  return selectorLabels.includes(key) && value === targetName ? `${targetName}-primary` : value;
 }
 
 function isList(value: unknown): value is unknown[] {

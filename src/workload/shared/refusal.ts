@@ -1,7 +1,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 
-/** One reason why a Canary cannot be acted on: a workload, config or Service of which somebody has to change the named field. */
+/** Why a Canary cannot be acted on: a workload, config or Service of which somebody has to change the named field. */
 interface Refusal {
   /** CamelCase, for conditions. */
   reason: 'TargetInvalid' | 'OwnedByAnother' | 'NameTaken';

@@ -9,7 +9,7 @@ export interface Hold {
   readonly unavailablePercent: number;
 }
 
-/** Where a held rolling update stands, and where it is to go. */
+/** A held rolling update as it is, and the step that it is to reach. */
 interface HoldGoal {
   /** Pods the Deployment asks for. */
   readonly replicas: number;
@@ -23,7 +23,7 @@ interface HoldGoal {
   readonly own: Fenceposts;
 }
 
-/** Before the first step: one pod at most, should somebody take the pause away. */
+/** Before the first step: at most one pod, in case somebody resumes the Deployment. */
 export const FIRST_HOLD: Hold = { surgePercent: 1, unavailablePercent: 0 };
 
 /** Most pods for which whole percentages hit every count; above, a share is rounded down. */
@@ -34,7 +34,7 @@ export function podsOfShare(weightPercent: number, replicas: number): number {
   return floorOf(percentOfShare(weightPercent, replicas), replicas);
 }
 
-/** The same where pods are counted one by one, for any number of them. */
+/** The same for kinds whose pods are counted one by one: exact for any number of pods. */
 export function podsOfShareExactly(weightPercent: number, replicas: number): number {
   return ceilOf(weightPercent, replicas);
 }
@@ -44,7 +44,7 @@ export function grantedBy(hold: Hold, replicas: number): number {
   return Math.min(replicas, ceilOf(hold.surgePercent, replicas) + floorOf(hold.unavailablePercent, replicas));
 }
 
-/** The step is reached: nothing is left to be granted, and no pod above the wanted number is allowed. */
+/** The step is reached: the bounds allow all its pods, and no pod above the wanted number. */
 export function isWholeStep({ replicas, weightPercent, hold, ready }: Omit<HoldGoal, 'own'>): boolean {
   const wanted = podsOfShare(weightPercent, replicas);
   return hold?.surgePercent === 0 && floorOf(hold.unavailablePercent, replicas) >= wanted && ready >= wanted;
@@ -58,27 +58,24 @@ export function nextHold({ replicas, weightPercent, hold, ready, own }: HoldGoal
   const wanted = podsOfShare(weightPercent, replicas);
   if (hold && ready < Math.min(grantedBy(hold, replicas), wanted)) return hold;
   const final = percentOfShare(weightPercent, replicas);
+  const before = hold?.unavailablePercent ?? 0;
+  /** Without surge. A share that was reached is never taken back by bounds. */
+  const settled = (percent: number): Hold => ({
+    surgePercent: 0,
+    unavailablePercent: Math.max(1, before, percent),
+  });
   if (hold && hold.surgePercent > 0) {
     const reached = grantedBy(hold, replicas);
     const sum = hold.surgePercent + hold.unavailablePercent;
-    return settled(hold, reached >= wanted ? final : Math.max(sum, percentOfPods(reached, replicas)));
+    return settled(reached >= wanted ? final : Math.max(sum, percentOfPods(reached, replicas)));
   }
-  const before = hold?.unavailablePercent ?? 0;
   const reached = floorOf(before, replicas);
-  if (reached >= wanted) return settled(hold, final);
+  if (reached >= wanted) return settled(final);
   const surgePercent = Math.floor((100 * Math.min(wanted - reached, own.maxSurge)) / replicas);
   if (surgePercent > 0) return { surgePercent, unavailablePercent: before };
   const next = Math.min(wanted, reached + Math.max(1, own.maxUnavailable));
   const percent = Math.max(before + 1, percentOfPods(next, replicas));
-  return settled(hold, next >= wanted ? final : Math.min(final, percent));
-}
-
-/** A share that was reached is never taken back by bounds. */
-function settled(hold: Hold | undefined, unavailablePercent: number): Hold {
-  return {
-    surgePercent: 0,
-    unavailablePercent: Math.max(1, hold?.unavailablePercent ?? 0, unavailablePercent),
-  };
+  return settled(next >= wanted ? final : Math.min(final, percent));
 }
 
 function percentOfShare(weightPercent: number, replicas: number): number {
@@ -86,7 +83,7 @@ function percentOfShare(weightPercent: number, replicas: number): number {
   return percentOfPods(ceilOf(weightPercent, replicas), replicas);
 }
 
-/** The percentage that stands for this many pods, or for as many below it as there is one for. */
+/** The percentage that gives this many pods, or the largest number below for which there is one. */
 function percentOfPods(pods: number, replicas: number): number {
   const up = Math.ceil((100 * pods) / Math.max(1, replicas));
   return floorOf(up, replicas) > pods ? Math.floor((100 * pods) / replicas) : up;
@@ -113,8 +110,13 @@ export function fenceposts(
   replicas: number,
   rollingUpdate: Readonly<Record<string, unknown>> | null | undefined,
 ): Fenceposts {
-  const maxSurge = Math.ceil(share(rollingUpdate?.maxSurge, replicas));
-  const maxUnavailable = Math.floor(share(rollingUpdate?.maxUnavailable, replicas));
+  const podsOf = (value: unknown): number => {
+    if (typeof value === 'number') return value;
+    const percent = /^(\d{1,5})%$/.exec(typeof value === 'string' ? value : '25%')?.[1];
+    return percent === undefined ? Number(value) || 0 : (Number(percent) * replicas) / 100;
+  };
+  const maxSurge = Math.ceil(podsOf(rollingUpdate?.maxSurge));
+  const maxUnavailable = Math.floor(podsOf(rollingUpdate?.maxUnavailable));
   return { maxSurge, maxUnavailable: maxSurge === 0 && maxUnavailable === 0 ? 1 : maxUnavailable };
 }
 
@@ -129,10 +131,4 @@ export function keepsReadyPod(
     strategy?.rollingUpdate as Record<string, unknown> | undefined,
   );
   return replicas - maxUnavailable >= 1;
-}
-
-function share(value: unknown, replicas: number): number {
-  if (typeof value === 'number') return value;
-  const percent = /^(\d{1,5})%$/.exec(typeof value === 'string' ? value : '25%')?.[1];
-  return percent === undefined ? Number(value) || 0 : (Number(percent) * replicas) / 100;
 }

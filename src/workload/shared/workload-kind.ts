@@ -1,23 +1,36 @@
-/** What a kind of workload has to offer, so that rollouts work alike for all of them. */
+/** What every kind of workload implements; rollouts are the same for all kinds. */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../release/release.ts';
-import type { ConfigSources } from './configs.ts';
 
 /** What both workloads are built from. */
 export interface WorkloadSource {
   canary: Canary;
   release: Release;
   settings: WorkloadSettings;
-  /** Hash of the settings, kept as annotation holdfast.dev/settings. */
+  /** Hash of the settings, written as annotation holdfast.dev/settings. */
   settingsKey: string;
-  /** Pods wanted; undefined leaves the field to whoever owns it (an autoscaler). */
+  /** Wanted pods; undefined leaves the field to its owner, an autoscaler. */
   replicas: number | undefined;
   /** Label keys that may distinguish the two workloads, in order of preference. */
   selectorLabels: readonly string[];
-  /** The workload as it is now, to refuse one that belongs to somebody else. */
+  /** The live workload, to refuse one that belongs to another controller. */
   live?: KubernetesObject | undefined;
+}
+
+/** What the primary's copies of ConfigMaps and Secrets are made of. */
+export interface ConfigSources {
+  canary: Canary;
+  release: Release;
+  /** Live objects for `release.liveConfigs`, as far as they exist. */
+  liveConfigs: readonly KubernetesObject[];
+  /** Keys `Kind/name` of configs that another Canary tracks too; their copies carry the target's name. */
+  sharedConfigs: ReadonlySet<string>;
+  /** Keys of `release.liveConfigs` that do not exist and are known not to be tracked; without it they count as tracked. */
+  untracked?: ReadonlySet<string>;
+  /** Label prefixes that copies take over. */
+  includeLabelPrefixes: readonly string[];
 }
 
 /** What the primary is built from. */
@@ -25,32 +38,35 @@ export interface PrimarySource extends WorkloadSource, ConfigSources {
   live: KubernetesObject | undefined;
 }
 
-/** What a view is made from. */
+/** What a view of a workload is made from. */
 export interface ViewSource {
   workload: KubernetesObject;
   /** Pods of the namespace; those of other workloads are left out here. */
   pods: readonly KubernetesObject[];
-  /** ReplicaSets of the namespace, metadata is enough: they tell which pods run a Deployment's current template. */
+  /** ReplicaSets of the namespace (metadata is enough): by them the pods of a Deployment's current template are found. */
   replicaSets: readonly KubernetesObject[];
   /** ControllerRevisions of the namespace, which do the same for DaemonSets. */
   controllerRevisions: readonly KubernetesObject[];
-  /** Whose view it is, where one object stands for both. */
+  /** Which side is viewed, where one object is both. */
   side?: 'canary' | 'primary';
   /** Revisions of the namespace, for Knative. */
   revisions?: readonly KubernetesObject[];
   /** The Service of this side of the Canary, if it exists. */
   service: KubernetesObject | undefined;
-  /** EndpointSlices of the namespace: who gets requests by that Service. */
+  /** EndpointSlices of the namespace: which pods get requests through that Service. */
   endpointSlices?: readonly KubernetesObject[];
   /** The port by which requests come to a target that is a Service itself. */
   routePort?: number | undefined;
 }
 
+/** A view of a workload without its drift, for which more than the workload is needed (see drift.ts). */
+export type PodsView = Omit<WorkloadView, keyof DriftView>;
+
 /** One kind of target. All functions are pure. */
 export interface WorkloadKind {
   apiVersion: string;
   kind: string;
-  /** Further kinds that its view is made from, beside pods and ReplicaSets. */
+  /** Further kinds that its view is made from, besides pods and ReplicaSets. */
   watches: ReadonlyArray<{ readonly apiVersion: string; readonly kind: string }>;
   /**
    * What the two sides are. `workloads`: the target is the canary's, the primary is a second one. `copies`: both are copies of the target, which
@@ -65,8 +81,7 @@ export interface WorkloadKind {
   settingsPatch(
     source: Pick<WorkloadSource, 'settings' | 'settingsKey' | 'replicas'>,
   ): Record<string, unknown>;
-  /** Merge patch that sets the number of pods; undefined when the workload says it already. */
+  /** Merge patch that sets the number of pods; undefined when the workload has it already. */
   scalePatch(workload: KubernetesObject, replicas: number): Record<string, unknown> | undefined;
-  /** Everything but drift, for which more than the workload is needed (see drift.ts). */
-  view(source: ViewSource): Omit<WorkloadView, keyof DriftView>;
+  view(source: ViewSource): PodsView;
 }

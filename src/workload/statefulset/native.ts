@@ -7,24 +7,23 @@ import {
   type HeldFields,
   type IncomingRelease,
   type NativeKind,
-  type PodsView,
-  type PodToReplace,
+  podToReplace,
   replacedByHand,
   type TriedPods,
   tooFewReplicas,
   type Unsuitable,
 } from '../shared/native-kind.ts';
 import { podsOfShareExactly } from '../shared/rolling-update.ts';
-import type { ViewSource } from '../shared/workload-kind.ts';
-import { podsOfRevision, statefulSettingsFields, viewStatefulSet } from './statefulset.ts';
+import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+import { podsOfRevision, statefulSetSettings, viewStatefulSet } from './statefulset.ts';
 
-/** Above every ordinal: a pod that dies comes back from the older template, and one that is added is made from it. */
+/** Above every ordinal: pods that are replaced or added are created from the older template. */
 const NO_ORDINAL = 2_147_483_647;
 
 /** The StatefulSet entry of the table of kinds. */
 export const nativeStatefulSet: NativeKind = {
   kind: 'StatefulSet',
-  settingsFields: statefulSettingsFields,
+  settingsFields: statefulSetSettings,
   unsuitable,
   withhold: ({ replicas, live }) => heldFrom(NO_ORDINAL, replicas ?? 1, live),
   next({ source, weightPercent }) {
@@ -39,27 +38,21 @@ export const nativeStatefulSet: NativeKind = {
     const whole = viewStatefulSet(source);
     return { whole, tried: isBeforeFirstStep(source.workload) ? undefined : triedIn(source, whole) };
   },
-  stuck,
+  revision: ({ workload }) => (workload.status as { updateRevision?: string } | undefined)?.updateRevision,
+  /** Pods of an older template that are not ready: the controller waits for them and does not replace them (kubernetes.io, forced rollback). */
+  stuck: (source) =>
+    podsOfRevision(source)
+      .older.filter((pod) => !isReady(pod))
+      .map(podToReplace),
 };
 
-/**
- * Pods of an older template that are not ready: a controller that goes by order waits for such a pod for ever, also to replace it
- * (kubernetes.io, StatefulSets, forced rollback).
- */
-function stuck(source: ViewSource): readonly PodToReplace[] {
-  const { older } = podsOfRevision(source);
-  return older
-    .filter((pod) => !isReady(pod))
-    .map(({ metadata }) => ({ name: metadata.name, uid: metadata.uid ?? '' }));
-}
-
-/** Pods with an ordinal, counted from the first, of at least this are replaced. The number of pods stays with it: a share is of something. */
+/** Pods whose ordinal is at least `partition` are replaced. The number of pods is written too, since the share is one of it. */
 function heldFrom(partition: number, pods: number, live: KubernetesObject | undefined): HeldFields {
   const { maxUnavailable } = liveRollingUpdate(live);
   const rollingUpdate = { partition, ...(maxUnavailable === undefined ? {} : { maxUnavailable }) };
   return {
     spec: { replicas: pods, updateStrategy: { type: 'RollingUpdate', rollingUpdate } },
-    marks: { [heldPodsAnnotation]: String(pods) },
+    annotations: { [heldPodsAnnotation]: String(pods) },
   };
 }
 
@@ -82,7 +75,7 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
     olderAvailable: Math.max(0, readyReplicas - updatedReadyReplicas),
     isReached(weightPercent) {
       const share = podsOfShareExactly(weightPercent, pods);
-      // All pods run the template already where what is new is beside it.
+      // All pods run the template already where only other fields changed.
       const wanted = updateRevision === currentRevision ? pods : share;
       const isHeld = partition === pods - share && desiredReplicas === pods;
       return isHeld && updatedReplicas === wanted && updatedReadyReplicas === wanted && replicas === pods;
@@ -90,7 +83,7 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
   };
 }
 
-/** What the share is of; as asked for where somebody took the mark away. */
+/** The number of pods that the share is of; `spec.replicas` where somebody removed the annotation. */
 function heldPods({ metadata, spec }: KubernetesObject): number {
   const text = metadata.annotations?.[heldPodsAnnotation];
   if (text !== undefined && /^[1-9]\d{0,5}$/.test(text)) return Number(text);
@@ -102,17 +95,13 @@ function liveRollingUpdate(live: KubernetesObject | undefined): {
   readonly maxUnavailable?: number | string;
 } {
   const { updateStrategy } = (live?.spec ?? {}) as { updateStrategy?: WorkloadSettings['strategy'] };
-  return rollingUpdateOf(updateStrategy) ?? {};
-}
-
-function rollingUpdateOf(strategy: WorkloadSettings['strategy']): Record<string, unknown> | null | undefined {
-  return strategy?.rollingUpdate as Record<string, unknown> | null | undefined;
+  return updateStrategy?.rollingUpdate ?? {};
 }
 
 function unsuitable({ settings, replicas, isFirst }: IncomingRelease): Unsuitable | undefined {
   const byHand = replacedByHand(settings);
   if (byHand) return byHand;
-  const partition = rollingUpdateOf(settings.strategy)?.partition ?? 0;
+  const { partition = 0 } = (settings.strategy?.rollingUpdate ?? {}) as { partition?: number };
   if (partition !== 0)
     return {
       field: 'spec.updateStrategy.rollingUpdate.partition',

@@ -1,14 +1,12 @@
-/** StatefulSets as targets: rolled out in place alone. Its pods have names and volumes of their own, which a copy would not have. */
+/** StatefulSets as targets: only rolled out in place, since a copy would not have the names and volumes of its pods. */
 import type { PodTemplate } from '../../api/kubernetes.ts';
-import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
-import { podFacts } from '../pods/pod-facts.ts';
+import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { controlledPods, type Pod, revisionHashLabel } from '../pods/pods.ts';
-import { identityOf } from '../shared/metadata.ts';
 import { settingsAnnotation } from '../shared/names.ts';
 import { refuseTarget } from '../shared/refusal.ts';
-import type { ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 
 /** The StatefulSet entry of the table of kinds. */
 export const statefulSet: WorkloadKind = {
@@ -20,15 +18,15 @@ export const statefulSet: WorkloadKind = {
   primary: refuse,
   settingsPatch: ({ settings, settingsKey, replicas }) => ({
     metadata: { annotations: { [settingsAnnotation]: settingsKey } },
-    spec: { ...(replicas === undefined ? {} : { replicas }), ...statefulSettingsFields(settings) },
+    spec: { ...(replicas === undefined ? {} : { replicas }), ...statefulSetSettings(settings) },
   }),
   scalePatch: ({ spec }, replicas) =>
     (spec as { replicas?: number } | undefined)?.replicas === replicas ? undefined : { spec: { replicas } },
   view: viewStatefulSet,
 };
 
-/** Every setting with an explicit value, Kubernetes' default where Git says nothing: what was dropped from Git must not stay. */
-export function statefulSettingsFields({
+/** Every setting with an explicit value, by default Kubernetes' own, so that a setting removed from Git does not stay. */
+export function statefulSetSettings({
   strategy,
   minReadySeconds,
   revisionHistoryLimit,
@@ -58,8 +56,8 @@ interface StatefulSetStatus {
   updateRevision?: string;
 }
 
-/** What the rollout core sees of a StatefulSet. Counts of an unobserved generation are those of the one before. */
-export function viewStatefulSet(source: ViewSource): Omit<WorkloadView, keyof DriftView> {
+/** A StatefulSet as the rollout sees it. Until a generation is observed, counts are those of the one before. */
+export function viewStatefulSet(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;
   const { replicas = 1, template } = workload.spec as unknown as { replicas?: number; template: PodTemplate };

@@ -1,24 +1,24 @@
-/** What the Canary loop works with, and what it saw of one Canary. */
+/** The parts of the Canary loop, and one observation of a Canary. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import type { Cluster, EventSink, Log, References } from '../../../contracts/cluster.ts';
-import type { RouteKind, Routing } from '../../../contracts/routing.ts';
-import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
-import type { ServicePort, WorkloadSettings } from '../../../release/release.ts';
+import type { Cluster, EventSink, Log, MetricQuestion, References } from '../../../contracts/cluster.ts';
+import type { RouteKind, Router, Routing } from '../../../contracts/routing.ts';
+import type { ServicePort } from '../../../release/release.ts';
 import type { Action, Decision } from '../../../rollout/action.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
-import type { ExpectedCopy } from '../../../workload/expected-copies.ts';
-import type { RevisionPods } from '../../../workload/native-pods.ts';
 import type { AlertOutbox } from '../../alerts/alert-outbox.ts';
 import type { Applied } from '../../applied.ts';
 import type { Checks } from '../../checks/checks.ts';
 import type { EventHooks } from '../../checks/event-hooks.ts';
+import { unknownProvider } from '../../failure.ts';
 import type { Records } from '../../records/records.ts';
 import type { ConditionNews } from '../../status-patch.ts';
+import type { PrimaryDriftMemory } from './drift-memory.ts';
 import type { FlaggerWatch } from './flagger-watch.ts';
+import type { Head } from './head.ts';
 import type { Heads } from './heads.ts';
-import type { LiveHeads } from './live-heads.ts';
+import type { LiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { AfterRevert, LostRecords } from './reproduction.ts';
 
@@ -44,7 +44,7 @@ export interface EngineOptions {
 /** Everything one pass over a Canary uses. */
 export interface CanaryParts {
   readonly clock: Clock;
-  /** Since when this process leads, on that clock; undefined for who only looks. */
+  /** Since when this process leads, on that clock; undefined for a reader that never writes. */
   readonly leadingSinceMs?: number | undefined;
   readonly log: Log;
   readonly cluster: Cluster;
@@ -82,7 +82,7 @@ export interface CanaryParts {
   readonly namespace: (namespace: string) => NamespaceView;
 }
 
-/** The parts that looking at a Canary takes; nothing of it writes. */
+/** The parts that observing a Canary takes; none of them writes. */
 export type ReadParts = Pick<
   CanaryParts,
   | 'adoption'
@@ -111,8 +111,8 @@ export interface Observation {
   readonly target: KubernetesObject | undefined;
   readonly primary: KubernetesObject | undefined;
   readonly provider: string;
-  /** Where both sides are pods of one workload: which are whose. */
-  readonly revision?: RevisionPods | undefined;
+  /** Where both sides are pods of one workload: names of the pods of its newest template, and of the others. */
+  readonly revision?: MetricQuestion['pods'];
   /** Something could not be read: it is asked again after this time. */
   readonly againMs?: number | undefined;
 }
@@ -126,71 +126,47 @@ export interface Adoption {
   ): Promise<AdoptableView | undefined>;
 }
 
+/** Reads releases of Canaries from their live targets (design section 2.5). */
+export interface LiveHeads extends LiveConfig {
+  /**
+   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
+   * of them changed.
+   */
+  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last read named this ConfigMap or Secret. */
+  names(canaryKey: string, config: KubernetesObject): boolean;
+  forget(canaryKey: string): void;
+}
+
 /** The routing provider of a Canary. */
 export function providerOf(canary: Canary, options: Pick<EngineOptions, 'defaultProvider'>): string {
   return canary.spec.provider ?? options.defaultProvider;
 }
 
-/** `{ uid, resourceVersion }` of a live object, for preconditions. */
-export function versionOf(object: KubernetesObject): { uid: string; resourceVersion: string } {
-  return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
+/** The router of a provider. Throws EngineError UnknownProvider. */
+export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string): Router {
+  const router = parts.routing(provider);
+  if (!router) throw unknownProvider(provider);
+  return router;
 }
 
-/** What an action is done with: the parts, and the observation it was decided on. */
+/** What an action is performed with: the parts, and the observation it was decided on. */
 export interface ActionContext {
   readonly parts: CanaryParts;
   readonly observation: Observation;
 }
 
-/** What a further look is made with. */
+/** What is needed to read more about an observed Canary. */
 export interface ReadContext {
   readonly parts: ReadParts;
   readonly observation: Observation;
 }
 
-/** Names of the actions. */
-export type ActionType = Action['type'];
-
-/** Does one type of action; true when something was written. Throws StaleView when the world is not what was observed. */
-export type Performer<Type extends ActionType> = (
+/** Performs one type of action; true when something was written. Throws StaleView when the cluster changed since the observation. */
+export type Performer<Type extends Action['type']> = (
   context: ActionContext,
   action: Extract<Action, { type: Type }>,
 ) => Promise<boolean>;
 
-/** What is known about the primary of one Canary, as it was written last. */
-export interface KnownPrimary {
-  /** The object, its release and settings; another one is built anew. */
-  readonly id: string;
-  /** Undefined where it stands between two releases. */
-  readonly applied: KubernetesObject | undefined;
-  readonly settings: WorkloadSettings;
-  /** The primary said all of it once: what is missing later was taken away, and is not what the server never took. */
-  hasMatched: boolean;
-  /** What reading it once gave, for this generation. */
-  found?: { readonly generation: unknown; readonly change: ForeignChange | undefined };
-}
-
-/** Which copies the primary's pods need; their content is not kept. */
-export interface KnownCopies {
-  /** The primary, its version and release. */
-  readonly id: string;
-  readonly copies: ReadonlyArray<Pick<ExpectedCopy, 'kind' | 'name' | 'original'>>;
-  /** What reading a copy once gave, by kind and name, for this version of it. */
-  readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
-}
-
-/** What is remembered of one Canary. */
-interface DriftEntry {
-  primary?: KnownPrimary;
-  copies?: KnownCopies;
-}
-
-/** By Canary key; lost on restart, and then built anew. */
-type PrimaryDriftMemory = Map<string, DriftEntry>;
-
-/** The entry of a Canary, made where there is none. */
-export function entryOf(memory: PrimaryDriftMemory, key: string): DriftEntry {
-  const entry = memory.get(key) ?? {};
-  memory.set(key, entry);
-  return entry;
-}
+/** How actions are done, by their type. */
+export type Performers = { readonly [Type in Action['type']]: Performer<Type> };

@@ -5,7 +5,7 @@ import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/clust
 
 /** Says whether Flagger acts on Canaries: then Holdfast does not (design section 2.5). */
 export interface FlaggerWatch {
-  /** Who acts on the Canaries of this namespace, for people; `unknown` before that was looked at, undefined when nobody does. */
+  /** What acts on the Canaries of this namespace, for messages; `unknown` before Deployments and Leases were listed, undefined when nothing does. */
   actsOn(namespace: string): string | undefined;
   onChange(listener: () => void): void;
   close(): void;
@@ -22,8 +22,8 @@ const defaultLeaseSeconds = 60;
 const graceMs = 5_000;
 
 /**
- * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent: the
- * rights to see it are the administrator's to give.
+ * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent:
+ * it is up to the administrator to grant the rights.
  */
 export function watchFlagger(
   openWatch: OpenWatch,
@@ -40,6 +40,8 @@ export function watchFlagger(
   const leases = open({ apiVersion: 'coordination.k8s.io/v1', kind: 'Lease', name: flaggerLease });
   const all = [...deployments, ...leases];
   const renewals = createRenewals(clock);
+  const objectsOf = (sets: readonly WatchedSet[]) =>
+    sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
 
   function actsOn(namespace: string): string | undefined {
     if (!all.every((set) => set.synced() || set.problem() !== undefined)) return unknownController;
@@ -66,17 +68,13 @@ export function watchFlagger(
   };
 }
 
-function objectsOf(sets: readonly WatchedSet[]): KubernetesObject[] {
-  return sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
-}
-
 interface Renewals {
   readonly isHeld: (lease: KubernetesObject) => boolean;
   /** Whether it is held by somebody else, or again, since it was looked at last. */
   readonly isNews: (lease: KubernetesObject) => boolean;
 }
 
-/** A holder whose clock differs is believed by what is seen of it: a renewal counts from the moment it came in. */
+/** The holder's clock may differ: a renewal counts from the moment at which the watch delivered it. */
 function createRenewals(clock: Clock): Renewals {
   const seen = new Map<
     string,

@@ -4,18 +4,19 @@ import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
-import { isFollowed, isTracked } from '../../../release/refs.ts';
-import { type Release, withLivePart } from '../../../release/release.ts';
+import { configReferences, isFollowed, isTracked } from '../../../release/refs.ts';
+import { type Release, templateOf, withLivePart } from '../../../release/release.ts';
+import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/names.ts';
 import type { Head } from './head.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
-/** Puts the content of config that is not in Git into what Git says. */
+/** Adds the content of config that is not in Git to the head that Git gives. */
 export interface LiveConfig {
   /**
-   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none comes back as it is,
-   * and costs nothing; content is read only when one of the objects changed.
+   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
+   * unchanged; content is read only when one of the objects changed.
    */
   withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
   /** Whether the last head named this ConfigMap or Secret. */
@@ -111,6 +112,28 @@ export async function copiesOfOthers(
     }),
   );
   return new Set(taken.flat());
+}
+
+/**
+ * Keys of config outside Git that is not tracked, as far as the primary and its copies tell. Only the object itself says so for sure, and it
+ * may have been deleted: then the primary would name a copy for good, and would not start when the object is back.
+ */
+export function untrackedConfigs(
+  { canary, view }: { readonly canary: Canary; readonly view: NamespaceView },
+  primary: KubernetesObject,
+  release: Release,
+): Set<string> {
+  const named = new Set(
+    configReferences(templateOf({ target: primary })).map(({ kind, name }) => configKey(kind, name)),
+  );
+  const neverCopied = release.liveConfigs.filter(({ kind, name, optional }) => {
+    const copies = [true, false].map((shared) => copyName(canary, name, shared));
+    return (
+      !optional && copies.every((copy) => !named.has(configKey(kind, copy)) && !view.configCopy(kind, copy))
+    );
+  });
+  const keys = neverCopied.map(({ kind, name }) => configKey(kind, name));
+  return new Set([...untrackedIn(primary, { canary, release }), ...keys]);
 }
 
 function configsOf({ configs, liveConfigs }: Release): Array<{ kind: string; name: string }> {

@@ -1,6 +1,6 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import type { KubernetesObject, ObjectReference } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, type ObjectReference } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -11,23 +11,11 @@ import { isKnative } from '../../../release/service-content.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/names.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { recordViews } from '../../records/records.ts';
+import type { LiveHeads } from './context.ts';
 import type { Head } from './head.ts';
-import { createLiveConfig, type LiveConfig } from './live-config.ts';
+import { createLiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
-
-/** Reads releases of Canaries from their live targets (design section 2.5). */
-export interface LiveHeads extends LiveConfig {
-  /**
-   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
-   * of them changed.
-   */
-  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
-  /** Whether the last read named this ConfigMap or Secret. */
-  names(canaryKey: string, config: KubernetesObject): boolean;
-  forget(canaryKey: string): void;
-}
 
 interface Known {
   /** Of everything the head was built from; another one builds anew. */

@@ -2,14 +2,18 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
-import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  type Condition,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { isStale } from '../../failure.ts';
 import { type ConditionNews, withCondition } from '../../status-patch.ts';
 import { type DrillParts, type DrillReport, drill } from './drill.ts';
 
-/** What scheduled drills are made with. */
+/** What scheduled drills need. */
 export interface DrillScheduleParts extends DrillParts {
   readonly cluster: Cluster;
   readonly clock: Clock;
@@ -28,10 +32,10 @@ export interface DrillSchedule {
   stop(): Promise<void>;
 }
 
-/** Timers hold no longer than some weeks; a longer wait is made of several. */
+/** Timers are limited to some weeks; a longer wait is made of several. */
 const longestWaitMs = 6 * 3_600_000;
 
-/** Does nothing before `start`. One Canary after the other is drilled, so that a round is no burst. */
+/** Does nothing before `start`. Canaries are drilled one after the other, so that a round is no burst. */
 export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
   const { clock } = parts;
   let stopped = false;
@@ -78,16 +82,14 @@ async function drillOne(parts: DrillScheduleParts, metadata: KubernetesObject['m
   try {
     const report = await drill(parts, canary);
     await writeDrillCondition(parts.cluster, canary, report, parts.clock.nowMs());
-    if (!report.passed) emitDrillResult(parts, canary, drillCondition(report, parts.clock.nowMs())?.message);
+    const message = drillCondition(report, parts.clock.nowMs())?.message;
+    if (!report.passed && message !== undefined)
+      parts.events.emit(canary, { type: 'Warning', reason: 'DrillFailed', message });
   } catch (error) {
     const fields = { canary: namespacedName(canary), err: error };
     if (isStale(error)) parts.log.debug(fields, 'a Canary changed while its last-known-good was drilled');
     else parts.log.warn(fields, 'the last-known-good of a Canary could not be drilled');
   }
-}
-
-function emitDrillResult({ events }: DrillScheduleParts, canary: Canary, message: string | undefined): void {
-  if (message !== undefined) events.emit(canary, { type: 'Warning', reason: 'DrillFailed', message });
 }
 
 /** The condition RollbackReady after a drill; undefined while there is nothing to go back to. */

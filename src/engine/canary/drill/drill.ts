@@ -1,7 +1,12 @@
 /** The drill: would the cluster take the last-known-good today? Everything is asked by dry-run; nothing is stored. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type KubernetesObject, type PodTemplate } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type PodTemplate,
+} from '../../../api/kubernetes.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import type { DecodedRecord } from '../../../release/record.ts';
 import { settingsKey, templateOf } from '../../../release/release.ts';
@@ -18,7 +23,7 @@ import type { Records } from '../../records/records.ts';
 import type { EngineOptions } from '../context/context.ts';
 import { copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
 
-/** What a drill is made with. */
+/** What a drill needs. */
 export interface DrillParts {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly dryRun: DryRun;
@@ -30,7 +35,7 @@ export interface DrillParts {
 export interface DrillReport {
   /** `namespace/name`. */
   readonly canary: string;
-  /** What would be gone back to; undefined while no release has proven itself. */
+  /** The release that a revert would apply; undefined while no release has proven itself. */
   readonly release:
     | { readonly digest: string; readonly commit: string; readonly subject: string }
     | undefined;
@@ -47,7 +52,7 @@ export interface DrillReport {
  * pulled. Throws when the API server does not answer: then nothing is known.
  */
 export async function drill(parts: DrillParts, canary: Canary): Promise<DrillReport> {
-  const key = `${canary.metadata.namespace ?? ''}/${canary.metadata.name}`;
+  const key = namespacedName(canary);
   const { lastKnownGood } = (canary.status ?? {}) as CanaryStatus;
   if (!lastKnownGood?.digest)
     return { canary: key, release: undefined, passed: true, findings: [], unseen: [], objects: 0 };
@@ -162,22 +167,20 @@ async function missingReferences(
   copies: readonly KubernetesObject[],
 ): Promise<DrillFinding[]> {
   const known = new Map(copies.map((copy) => [configKey(copy.kind, copy.metadata.name), copy]));
+  const { namespace = '' } = workload.metadata;
   const findings: DrillFinding[] = [];
   const missing = new Set<string>();
   for (const need of neededKeys(templateOf({ target: workload }))) {
     const id = configKey(need.kind, need.name);
     if (missing.has(id)) continue;
-    const object = known.get(id) ?? (await cluster.get(referenceTo(need, workload)));
+    const { kind, name } = need;
+    const object = known.get(id) ?? (await cluster.get({ apiVersion: 'v1', kind, namespace, name }));
     if (object) known.set(id, object);
     else missing.add(id);
     const finding = findingFor(need, object, workload);
     if (finding) findings.push(finding);
   }
   return findings;
-}
-
-function referenceTo({ kind, name }: NeededKey, { metadata }: KubernetesObject) {
-  return { apiVersion: 'v1', kind, namespace: metadata.namespace ?? '', name };
 }
 
 function findingFor(
@@ -200,7 +203,7 @@ function findingFor(
   };
 }
 
-/** Something that would stand in the way of a revert. */
+/** Something that would prevent a revert. */
 interface DrillFinding {
   /** `Kind namespace/name`. */
   readonly object: string;
@@ -228,7 +231,7 @@ const noAnswer: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What a refused dry-run means. Missing rights of whoever drills, and webhooks that cannot be asked by dry-run, are no refusal of the
+ * What a refused dry-run means. Missing rights of the caller, and webhooks that cannot be asked by dry-run, are no refusal of the
  * release. Throws the error again when the server did not answer at all.
  */
 export function findingOf(

@@ -1,5 +1,5 @@
 import { isDigest } from '../../../api/digest.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { isGenerated } from '../../../api/metadata.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -22,12 +22,11 @@ import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/names.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { Adoption, Observation, ReadParts } from '../context/context.ts';
 import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
 
-/** What it takes. */
+/** What finding out needs. */
 interface AdoptionOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly dryRun: DryRun;
@@ -36,7 +35,7 @@ interface AdoptionOptions {
   readonly tracksConfig: boolean;
 }
 
-/** Nothing looked at yet. Each version of both workloads is compared once. */
+/** Compares each version of both workloads once. */
 export function createAdoption(options: AdoptionOptions): Adoption {
   const known = new Map<string, { readonly version: string; readonly found: AdoptableView | undefined }>();
 
@@ -69,16 +68,12 @@ function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): 
   const { canary, world, primary, target } = observation;
   const head = heads.of(namespacedName(canary)).release;
   if (!primary || !target || !head || world.status.run) return undefined;
-  if (!isGenerated(primary, canary) && !isFlaggers(primary, observation)) return undefined;
+  // A Service that nobody owns is Flagger's only where that has written a status; one of Knative says so itself.
+  const isOwnerless = isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
+  if (!isGenerated(primary, canary) && !isKnative(primary) && !isOwnerless) return undefined;
   const [ours, theirs] = [primary, target].map(({ metadata }) => metadata.annotations?.[digestAnnotation]);
   if (ours === head.digest || (ours !== undefined && theirs !== undefined)) return undefined;
   return { primary, target, head };
-}
-
-/** A Service that nobody owns is Flagger's only where that has written a status; one of Knative says so itself. */
-function isFlaggers(primary: KubernetesObject, { canary, world }: Observation): boolean {
-  if (isKnative(primary)) return true;
-  return isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
 }
 
 function versionKey({ primary, target, head }: Pair, { world }: Observation): string {
@@ -100,7 +95,10 @@ async function compare(
     adoptedTarget({ primary, target, copies, selectorLabels: parts.options.selectorLabels }),
   );
   if (!live) return undefined;
-  const configs = [...adoptedConfigs(copies), ...uncopied(head, copies)];
+  const adopted = adoptedConfigs(copies);
+  const copied = new Set(adopted.map(keyOfConfig));
+  // Config that both copies use under its own name, since it is not tracked or was not: as head has it.
+  const configs = [...adopted, ...head.configs.filter((config) => !copied.has(keyOfConfig(config)))];
   const noCommit = { commit: '', subject: '', author: '', time: '' };
   const built = buildRelease({
     canary,
@@ -118,7 +116,7 @@ async function compare(
   const isHead = wanted !== undefined && runs !== undefined && isSame(runs, wanted, secretKey);
   const isOurs = primary.metadata.annotations?.[digestAnnotation] !== undefined;
   const { lastAppliedSpec } = world.status;
-  // Given back to Flagger, it may have tried something else meanwhile.
+  // While Flagger had the Canary back, it may have tried another release.
   const wasFlaggers = lastAppliedSpec !== undefined && !isDigest(lastAppliedSpec);
   if (isOurs && !isHead && !wasFlaggers) return undefined;
   if (!isHead) parts.heads.rememberRelease(namespacedName(canary), built.ok);
@@ -140,7 +138,7 @@ function wasMadeFrom(
   return revision && adoptedRevision(revision, head.target);
 }
 
-/** What the newest revision is of, where it is the primary's too: then the live template is compared, and no defaults are in the way. */
+/** The release with the live template where the newest revision is the primary's too: it has the server's defaults, as the stored one has. */
 function newestOf(target: KubernetesObject, head: Release): Release | undefined {
   const newest = latestRevisionOf(target);
   if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;
@@ -158,12 +156,6 @@ async function generatedCopies(
     possibleCopies(primary).map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
   );
   return found.filter((object) => object !== undefined).filter((object) => isGenerated(object, canary));
-}
-
-/** Config that both copies use under its own name, since it is not tracked or was not: as head has it. */
-function uncopied(head: Release, copies: readonly KubernetesObject[]): KubernetesObject[] {
-  const copied = new Set(adoptedConfigs(copies).map(({ kind, metadata }) => configKey(kind, metadata.name)));
-  return head.configs.filter(({ kind, metadata }) => !copied.has(configKey(kind, metadata.name)));
 }
 
 /** A release from Git as it is in the cluster: with defaults, and config that is not in Git; undefined when the API server would not take it. */
@@ -204,7 +196,7 @@ function keyOfConfig({ kind, metadata }: KubernetesObject): string {
   return configKey(kind, metadata.name);
 }
 
-/** Head is what the target holds, and held when Flagger wrote the status last. */
+/** Whether the target runs head, and did when Flagger wrote the status last. */
 function wasTried(
   wanted: Release,
   { world, view }: Observation,

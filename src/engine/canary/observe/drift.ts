@@ -1,27 +1,34 @@
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import type { DriftView, ForeignChange } from '../../../health/workload-view.ts';
-import { describeDifferences } from '../../../workload/compare/difference-text.ts';
-import { allDifferences, coversApplied, differencesBy, driftOf } from '../../../workload/compare/drift.ts';
-import { sharedIn } from '../../../workload/expected-copies.ts';
+/** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
+import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
+import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
+import { isFollowed } from '../../../release/refs.ts';
+import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
+import {
+  allDifferences,
+  contentOf,
+  coversApplied,
+  differencesBy,
+  driftOf,
+} from '../../../workload/compare/drift.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
+import { type ExpectedCopy, expectedCopies, sharedIn } from '../../../workload/expected-copies.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { nativeWorkload } from '../../../workload/native-workload.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
 import {
+  copiedVersionAnnotation,
   digestAnnotation,
   promotedDigestOf,
   settingsAnnotation,
   stepShareOf,
 } from '../../../workload/shared/names.ts';
 import { primaryReplicas } from '../../../workload/sides.ts';
-import { namespacedName } from '../../checks/checks.ts';
-import { entryOf, type KnownPrimary, type ReadContext } from '../context/context.ts';
-import { observeCopies } from './config-copies.ts';
+import type { ReadContext } from '../context/context.ts';
+import { entryOf, type KnownCopies, type KnownPrimary } from '../context/drift-memory.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
 const nothing: DriftView = { drift: undefined, configCopies: [] };
-/** Differences of the primary that are reported. */
-const mostFields = 5;
-const mostCharacters = 80;
-/** Who writes primaries. */
+/** Who writes primaries and copies. */
 const manager = 'holdfast-rollout';
 
 /**
@@ -37,10 +44,12 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
   try {
     const known = await primaryAsWritten(context, primary);
     const drift = known && (await findForeignChange(context, primary, known));
-    const wantedReplicas = known && replicasOf(context, known);
+    const { foreignTarget, sharesWorkload } = context.observation.world;
+    const wantedReplicas =
+      known && !foreignTarget ? primaryReplicas({ canary, settings: known.settings }) : undefined;
     // Of one workload for both sides no config is copied.
-    const isShared = context.observation.world.sharesWorkload === true;
-    // While nobody knows which are there, none is said to be gone.
+    const isShared = sharesWorkload === true;
+    // While the copies cannot be listed, none is reported as missing.
     const hasNone = isShared || context.observation.view.unread('copies') !== undefined;
     const configCopies = hasNone ? [] : await observeCopies(context, primary);
     return { drift, configCopies, ...(wantedReplicas === undefined ? {} : { wantedReplicas }) };
@@ -48,11 +57,6 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
     context.parts.log.debug({ err: error, canary: namespacedName(canary) }, 'could not look for drift');
     return nothing;
   }
-}
-
-function replicasOf({ observation }: ReadContext, { settings }: KnownPrimary): number | undefined {
-  const { canary, world } = observation;
-  return world.foreignTarget ? undefined : primaryReplicas({ canary, settings });
 }
 
 async function findForeignChange(
@@ -69,8 +73,12 @@ async function findForeignChange(
   const { generation } = primary.metadata;
   if (known.found?.generation === generation) return known.found?.change;
   const live = await context.parts.cluster.get(referenceOf(primary));
-  if (live?.metadata.generation !== generation) return undefined;
-  const change = live && foreignChange(live, applied, known.hasMatched);
+  if (!live || live.metadata.generation !== generation) return undefined;
+  const drift = driftOf(live, applied, manager);
+  // A field that was there once and is missing was changed; else only fields that managedFields give to somebody else.
+  const isForeign = drift.kind === 'foreign' || (drift.kind === 'gone' && known.hasMatched);
+  const changed = known.hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
+  const change = isForeign ? foreignChangeOf(drift, changed, false) : undefined;
   known.found = { generation, change };
   return change;
 }
@@ -88,56 +96,119 @@ async function primaryAsWritten(
   const { settings, settingsKey } = bytes;
   if (settingsKey !== annotations[settingsAnnotation]) return undefined;
   const known = { id, applied: build(context, primary, bytes), settings, hasMatched: false };
-  // Between two releases it is looked at anew until it has arrived.
+  // Between two releases nothing is remembered until the primary has arrived at one.
   if (known.applied) entry.primary = known;
   return known;
 }
 
-function foreignChange(
-  live: KubernetesObject,
-  applied: KubernetesObject,
-  hasMatched: boolean,
-): ForeignChange | undefined {
-  const drift = driftOf(live, applied, manager);
-  if (drift.kind !== 'foreign' && !(drift.kind === 'gone' && hasMatched)) return undefined;
-  // What was there once and is not now was changed; else only what somebody else is on record for.
-  const changed = hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
-  const fields = describeDifferences(changed.slice(0, mostFields), { isSecret: false, mostCharacters });
+/** A change by somebody else, as the status reports it. */
+function foreignChangeOf(
+  drift: ReturnType<typeof driftOf>,
+  differences: ReturnType<typeof differencesOf>,
+  isSecret: boolean,
+): ForeignChange {
+  const fields = describeDifferences(differences.slice(0, reportedDifferences.fields), {
+    isSecret,
+    mostCharacters: reportedDifferences.characters,
+  });
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 
 /** The primary as its release and settings would be written; undefined where it stands between two. */
 function build(
-  context: ReadContext,
-  primary: KubernetesObject,
-  bytes: ReleaseBytes,
-): KubernetesObject | undefined {
-  const { parts, observation } = context;
-  const { canary } = observation;
-  if (observation.world.sharesWorkload) return inPlace(context, primary, bytes);
-  const { selectorLabels, includeLabelPrefixes } = parts.options;
-  // Which live config is tracked is not asked here: names that differ for it are in fields that we own ourselves.
-  return workloadKind(canary).primary({
-    ...bytes,
-    canary,
-    replicas: undefined,
-    selectorLabels,
-    includeLabelPrefixes,
-    live: primary,
-    liveConfigs: [],
-    sharedConfigs: sharedIn(primary, { canary, release: bytes.release }),
-  });
-}
-
-/** As it is without a release: at a step, and on the way back from one, each look writes what is wanted. */
-function inPlace(
-  { observation }: ReadContext,
+  { parts, observation }: ReadContext,
   live: KubernetesObject,
   bytes: ReleaseBytes,
 ): KubernetesObject | undefined {
-  if (promotedDigestOf(live) !== undefined || stepShareOf(live) !== undefined) return undefined;
-  return nativeWorkload(
-    { ...bytes, canary: observation.canary, replicas: undefined, live },
-    { kind: 'whole' },
-  );
+  const { canary, world } = observation;
+  const source = { ...bytes, canary, replicas: undefined, live };
+  if (world.sharesWorkload) {
+    // At a step, and on the way back from one, each pass writes the workload anyway.
+    if (promotedDigestOf(live) !== undefined || stepShareOf(live) !== undefined) return undefined;
+    return nativeWorkload(source, { kind: 'whole' });
+  }
+  const { selectorLabels, includeLabelPrefixes } = parts.options;
+  const sharedConfigs = sharedIn(live, { canary, release: bytes.release });
+  // Live config is not read here: the names that depend on it are in fields that we own ourselves.
+  const config = { liveConfigs: [], sharedConfigs };
+  return workloadKind(canary).primary({ ...source, ...config, selectorLabels, includeLabelPrefixes });
+}
+
+/**
+ * The copies that the primary's pods need, as they are. The watch shows which exist; the content of one is read once per version, and the
+ * release's bytes with it. Throws what reading throws.
+ */
+async function observeCopies(context: ReadContext, primary: KubernetesObject): Promise<ConfigCopyView[]> {
+  const known = await copiesOf(context, primary);
+  let expected: readonly ExpectedCopy[] | undefined;
+  const views: ConfigCopyView[] = [];
+  for (const { kind, name, original } of known.copies) {
+    const copy = context.observation.view.configCopy(kind, name);
+    const version = copy && `${copy.metadata.uid} ${copy.metadata.resourceVersion}`;
+    const key = configKey(kind, name);
+    const before = known.found.get(key);
+    if (version === undefined) views.push({ kind, name, state: 'missing', drift: undefined });
+    else if (isOutdated(context, copy, { kind, name: original }))
+      views.push({ kind, name, state: 'outdated', drift: undefined });
+    else if (before?.version === version) views.push(before.view);
+    else {
+      expected ??= await expectedOf(context, primary);
+      const written = expected.find((copy) => copy.kind === kind && copy.name === name)?.written;
+      const view = await copyView(context, { kind, name, written }, digestOf(primary));
+      known.found.set(key, { version, view });
+      views.push(view);
+    }
+  }
+  return views;
+}
+
+async function copiesOf(context: ReadContext, primary: KubernetesObject): Promise<KnownCopies> {
+  const entry = entryOf(context.parts.drift, namespacedName(context.observation.canary));
+  const { uid, generation } = primary.metadata;
+  const id = `${uid} ${generation} ${digestOf(primary)}`;
+  if (entry.copies?.id === id) return entry.copies;
+  const copies = await expectedOf(context, primary);
+  const named = copies.map(({ written: _, ...copy }) => copy);
+  entry.copies = { id, copies: named, found: new Map() };
+  return entry.copies;
+}
+
+async function expectedOf(context: ReadContext, primary: KubernetesObject): Promise<ExpectedCopy[]> {
+  const { parts, observation } = context;
+  const { release } = await bytesOf(context, digestOf(primary));
+  const { includeLabelPrefixes } = parts.options;
+  return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
+}
+
+async function copyView(
+  { parts, observation }: ReadContext,
+  { kind, name, written }: ExpectedCopy,
+  digest: string,
+): Promise<ConfigCopyView> {
+  const view = (state: ConfigCopyView['state']): ConfigCopyView => ({ kind, name, state, drift: undefined });
+  if (!written) return view('asWritten');
+  const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
+  const live = await parts.cluster.get(reference);
+  if (!live) return view('missing');
+  const drift = driftOf(live, written, manager);
+  if (drift.kind === 'none') return view('asWritten');
+  // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
+  if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');
+  const changed = differencesOf(live, contentOf(written));
+  return { kind, name, state: 'foreign', drift: foreignChangeOf(drift, changed, kind === 'Secret') };
+}
+
+/** Whether the copy follows its original outside Git, and that is newer. */
+function isOutdated(
+  { observation }: ReadContext,
+  copy: KubernetesObject | undefined,
+  { kind, name }: { kind: ExpectedCopy['kind']; name: string | undefined },
+): boolean {
+  const original = name === undefined ? undefined : observation.view.configOriginal(kind, name);
+  if (!original || !isFollowed(original)) return false;
+  return copy?.metadata.annotations?.[copiedVersionAnnotation] !== original.metadata.resourceVersion;
+}
+
+function digestOf({ metadata }: KubernetesObject): string {
+  return metadata.annotations?.[digestAnnotation] ?? '';
 }

@@ -1,11 +1,11 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
-import type { HeadView, PeersView, World, WorldOptions } from '../../../rollout/world.ts';
+import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
@@ -14,11 +14,11 @@ import type { NamespaceView } from '../context/namespace-view.ts';
 import { kindsOf } from '../status/spec-in-force.ts';
 import { primaryDrift } from './drift.ts';
 import { canaryName, observeRecords } from './releases.ts';
-import { refuseOtherRoutes } from './routes.ts';
 import { revisionOf, sideObjects, sideViews } from './sides.ts';
 import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
+import { refuseOtherRoutes } from './wanted-routes.ts';
 
-/** What a look at a Canary gave: its world, or that the watches are still being started. */
+/** The result of observing a Canary: its world, or that the watches are still being started. */
 type Observed =
   | { readonly kind: 'observed'; readonly observation: Observation }
   | { readonly kind: 'waiting'; readonly message: string };
@@ -28,8 +28,8 @@ const unreadAgainMs = 10_000;
 
 /**
  * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
- * when somebody changed it. Memory and config that cannot be read stop nothing: the world says so, and nothing new begins meanwhile.
- * Throws EngineError when the workloads, routes or Services cannot be watched, or, where nobody knows what ran before, the records;
+ * when somebody changed it. Records and config that cannot be read stop nothing: the world says so, and no release begins meanwhile.
+ * Throws EngineError when the workloads, routes or Services cannot be watched, or, without a last-known-good in the status, the records;
  * RefusedError for a target that cannot be handled.
  */
 export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
@@ -38,43 +38,60 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const context = { parts, canary, view, provider, movesTo };
   const waitsFor = watchesOf(parts, given, view);
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
-  // No look is newer than the objects that it begins with: what follows may wait for the API server.
+  // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
-  recallCommit(parts, canary, view);
+  const key = namespacedName(canary);
+  parts.heads.setOwner(key, applySetOf(canary, wanted));
+  const name = canaryName(canary);
+  // Before anything names head by its commit. The watched metadata of records is enough.
+  const status = withoutSpecInForce(canary.status ?? {});
+  parts.heads.recall(key, (digest) =>
+    commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
+  );
   const ownership = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
   if (ownership.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
-  if (sharesWorkload(provider)) refuseInPlace(context, ownership.owner);
-  if (movesTo !== undefined && sharesWorkload(movesTo)) refuseForeignOwner(canary, ownership.owner);
+  if (sharesWorkload(provider)) refuseInPlace(canary, view, ownership.owner);
+  const movesInPlace = movesTo !== undefined && sharesWorkload(movesTo);
+  if (movesInPlace) refuseForeignOwner(canary, ownership.owner);
   const { records, isUnread } = await observeRecords(parts, canary, view);
-  const key = namespacedName(canary);
+  const head = ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view;
+  const sides = sideViews(context, objects);
+  // A copy is the rollout's own, whoever applies what it is made from; a target that another tool applies runs what is read from it.
+  const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
+  const digest = head.kind === 'release' ? head.release.digest : undefined;
+  const { minIntervalMs, defaultProvider, hasDefaultAlert } = parts.options;
   const world: World = {
     nowMs,
     leadingSinceMs: parts.leadingSinceMs,
     canary,
-    status: withoutSpecInForce(canary.status ?? {}),
-    head: ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view,
+    status,
+    head,
     records,
     ...rejections(canary, view),
-    ...sideViews(context, objects),
+    ...sides,
+    ...(isForeign ? { target: sides.target && { ...sides.target, digest }, foreignTarget: true } : {}),
     movesTo,
-    window: windowAt(parts.heads.windowsOf(key), nowMs),
+    window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
-    options: worldOptions(parts.options),
+    options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
   };
-  const revision = revisionOf(context, objects);
+  const revision = revisionOf(context, target);
   const againMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
-  if (movesTo !== undefined && sharesWorkload(movesTo)) await refuseOtherRoutes({ parts, observation });
-  // A copy is the rollout's own, whoever applies what it is made from.
-  const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
-  const seen = isForeign ? withForeignTarget(observation) : observation;
-  return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, seen)) };
+  if (movesInPlace) await refuseOtherRoutes({ parts, observation });
+  return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
 }
 
-/** What is still being listed, for people. Throws EngineError for what cannot be listed and is needed. */
+/** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */
+function applySetOf(canary: Canary, target: KubernetesObject | undefined): string | undefined {
+  const { labels } = target?.metadata ?? canary.metadata;
+  return labels?.[partOfLabel];
+}
+
+/** What is still being listed, for messages. Throws EngineError for what is needed and cannot be listed. */
 function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
   const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return problem.message;
@@ -85,24 +102,15 @@ function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): strin
   return undefined;
 }
 
-/** Before anything names head by its commit. The watched metadata of records is enough. */
-function recallCommit({ heads }: ReadParts, canary: Canary, view: NamespaceView): void {
-  const status = (canary.status ?? {}) as CanaryStatus;
-  const name = canaryName(canary);
-  heads.recall(namespacedName(canary), (digest) =>
-    commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
-  );
-}
-
 async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { world } = observation;
-  // Where nothing is generated, nothing was left by anybody.
+  // Without generated objects there is nothing to adopt.
   if (world.sharesWorkload) return observation;
   try {
     const adoptable = await parts.adoption.find(parts, observation);
     return adoptable ? { ...observation, world: { ...world, adoptable } } : observation;
   } catch (error) {
-    // What Flagger left would be taken for nothing, and written over.
+    // Without a digest on the primary, what Flagger left would be overwritten.
     if (world.primary?.digest === undefined) throw error;
     return {
       ...observation,
@@ -112,21 +120,9 @@ async function withAdoptable(parts: ReadParts, observation: Observation): Promis
   }
 }
 
-/** Who is not understood begins nothing new. */
+/** An unknown head: no release begins. */
 function unknownHead({ reason, message }: Failure): HeadView {
   return { kind: 'unknown', reason, message };
-}
-
-/** A target that another tool applies runs what is read from it. */
-function withForeignTarget(observation: Observation): Observation {
-  const { world } = observation;
-  const digest = world.head.kind === 'release' ? world.head.release.digest : undefined;
-  const target = world.target && { ...world.target, digest };
-  return { ...observation, world: { ...world, target, foreignTarget: true } };
-}
-
-function worldOptions({ minIntervalMs, defaultProvider, hasDefaultAlert }: EngineOptions): WorldOptions {
-  return { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true };
 }
 
 async function withDrift(parts: ReadParts, observation: Observation): Promise<Observation> {
@@ -172,30 +168,19 @@ const nobody: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
  * others nothing is counted.
  */
 export function peersOf(all: readonly KubernetesObject[], canary: KubernetesObject): PeersView {
+  const statusOf = ({ status }: KubernetesObject) => (status ?? {}) as CanaryStatus;
+  const isVerifying = ({ postPromotion }: CanaryStatus) =>
+    postPromotion?.state === 'Verifying' || postPromotion?.state === 'Held';
   if (!isVerifying(statusOf(canary))) return nobody;
   const own = namespacedName(canary);
   const others = all.filter((other) => namespacedName(other) !== own).map(statusOf);
-  return {
-    verifying: others.filter(isVerifying).length,
-    failingNow: others.filter(isHeldTogether).length,
-    failedTimes: others.flatMap(failedTime),
-  };
-}
-
-function isVerifying({ postPromotion }: CanaryStatus): boolean {
-  return postPromotion?.state === 'Verifying' || postPromotion?.state === 'Held';
-}
-
-function isHeldTogether({ postPromotion }: CanaryStatus): boolean {
-  return postPromotion?.state === 'Held' && postPromotion.reason === 'SharedCause';
-}
-
-/** When its newest release was found bad by checks; the rejection stays when the release has ended. */
-function failedTime({ rejected }: CanaryStatus): string[] {
-  const newest = rejected?.findLast(({ reason }) => reason === 'ChecksFailed');
-  return newest ? [newest.time] : [];
-}
-
-function statusOf({ status }: KubernetesObject): CanaryStatus {
-  return (status ?? {}) as CanaryStatus;
+  const heldTogether = others.filter(
+    ({ postPromotion }) => postPromotion?.state === 'Held' && postPromotion.reason === 'SharedCause',
+  );
+  // When the newest release of each was found bad by checks; the rejection stays when the release has ended.
+  const failedTimes = others.flatMap(({ rejected }) => {
+    const newest = rejected?.findLast(({ reason }) => reason === 'ChecksFailed');
+    return newest ? [newest.time] : [];
+  });
+  return { verifying: others.filter(isVerifying).length, failingNow: heldTogether.length, failedTimes };
 }

@@ -1,10 +1,9 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type NamespacedName } from '../../../api/kubernetes.ts';
+import { describe, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
-import { highestSequence, newestFirst } from '../../../rollout/run.ts';
+import { highestSequence, newestFirst } from '../../../rollout/records.ts';
 import type { RecordView } from '../../../rollout/world.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError } from '../../failure.ts';
 import { recordVersion, recordViews } from '../../records/records.ts';
 import type { CanaryParts, ReadContext } from '../context/context.ts';
@@ -20,12 +19,12 @@ export async function observeRecords(
   canary: Canary,
   view: Pick<NamespaceView, 'records' | 'unread'>,
 ): Promise<{ readonly records: RecordView[]; readonly isUnread: boolean }> {
-  const name = { namespace: canary.metadata.namespace ?? '', name: canary.metadata.name };
+  const name = canaryName(canary);
   const secrets = view.records();
   const seen = recordViews(secrets, name);
   let isUnread = view.unread('records') !== undefined;
   const unseen = expected(canary, seen).filter(({ digest }) => !seen.some((one) => one.digest === digest));
-  const judged = await Promise.all(
+  const checked = await Promise.all(
     [...seen, ...unseen].map(async (record): Promise<RecordView> => {
       const version = recordVersion(secrets, record.name);
       const problem = await parts.records.problemOf(name, record.digest, version);
@@ -39,10 +38,10 @@ export async function observeRecords(
       return { ...record, damaged, inGit };
     }),
   );
-  return { records: judged.sort(newestFirst), isUnread };
+  return { records: checked.sort(newestFirst), isUnread };
 }
 
-/** Nothing proved itself after it, as far as the status says. */
+/** The last-known-good of the status as a record, newer than all others: nothing proved itself after it. */
 function expected({ status }: Canary, seen: readonly RecordView[]): RecordView[] {
   const { lastKnownGood } = (status ?? {}) as CanaryStatus;
   if (!lastKnownGood?.digest) return [];
@@ -78,22 +77,23 @@ export function canaryName({ metadata }: Canary): NamespacedName {
  */
 export async function bytesOf({ parts, observation }: ReadContext, digest: string): Promise<ReleaseBytes> {
   const key = namespacedName(observation.canary);
+  const withSettings = (release: Release, settings = settingsOf(release.target)): ReleaseBytes => ({
+    release,
+    settings,
+    settingsKey: settingsKey(settings),
+  });
   const head = parts.heads.of(key).release;
-  if (head?.digest === digest) return withSettings(head, settingsOf(head.target));
-  const kept = observation.world.records.find((record) => record.digest === digest);
-  if (kept && kept.damaged === undefined) {
+  if (head?.digest === digest) return withSettings(head);
+  const recorded = observation.world.records.find((record) => record.digest === digest);
+  if (recorded && recorded.damaged === undefined) {
     const { release, settings, commit } = await parts.records.load(canaryName(observation.canary), digest);
     return withSettings({ ...release, commit }, settings);
   }
   const earlier = parts.lostRecords.of(key, digest);
-  if (earlier) return withSettings(earlier, settingsOf(earlier.target));
+  if (earlier) return withSettings(earlier);
   throw new EngineError(
     'ReleaseUnknown',
-    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${kept?.damaged ? ` (${kept.damaged})` : ''}`,
+    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${recorded?.damaged ? ` (${recorded.damaged})` : ''}`,
     true,
   );
-}
-
-function withSettings(release: Release, settings: WorkloadSettings): ReleaseBytes {
-  return { release, settings, settingsKey: settingsKey(settings) };
 }

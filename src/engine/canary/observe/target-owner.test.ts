@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { RefusedError } from '../../../workload/shared/refusal.ts';
-import type { SideContext } from './sides.ts';
+import type { NamespaceView } from '../context/namespace-view.ts';
 import { refuseInPlace } from './target-owner.ts';
 
 const canary = {
@@ -22,7 +22,7 @@ function copyOwnedBy(kind: string): KubernetesObject {
 function refusal(keeper: 'holdfast' | 'another', copy?: KubernetesObject): string | undefined {
   const view = { get: (_: unknown, name: string) => (name === 'web-primary' ? copy : undefined) };
   try {
-    refuseInPlace({ canary, view } as unknown as SideContext, keeper);
+    refuseInPlace(canary, view as unknown as NamespaceView, keeper);
   } catch (error) {
     if (error instanceof RefusedError) return error.refusal.message;
   }

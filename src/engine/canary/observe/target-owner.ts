@@ -1,16 +1,14 @@
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import { isService } from '../../../release/service-content.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation, primaryName } from '../../../workload/shared/names.ts';
 import { RefusedError } from '../../../workload/shared/refusal.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import type { ReadParts } from '../context/context.ts';
 import type { Head } from '../context/head.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
-import type { SideContext } from './sides.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
 interface LiveWorkloads {
@@ -26,13 +24,14 @@ interface TargetOwnership {
   readonly owner: TargetOwner;
   /** It is not known yet which config there is. */
   readonly isWaiting?: boolean;
-  /** Why what is wanted now could not be read: nothing new is begun, and what is under way and what serves goes on. */
+  /** Why what is wanted now could not be read: no release begins, and what is under way goes on. */
   readonly problem?: Failure;
 }
 
 /**
- * Config that is not in Git is put into what Git says. Where no Source speaks for a Canary, its live target does: what that says is put where Git's word would be (design section 2.5), so that
- * everything else is alike. Never throws.
+ * Finds out who applies the target and, with that, what is wanted of the Canary. Config that is not in Git is added to what Git says. Where no
+ * Source holds a Canary, the release is read from its live target and takes the place of Git's (design section 2.5), so that everything else is
+ * alike. Never throws.
  */
 export async function findTargetOwner(
   { heads, liveHeads }: Pick<ReadParts, 'heads' | 'liveHeads'>,
@@ -46,9 +45,12 @@ export async function findTargetOwner(
   const { target } = workloads;
   const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
 
-  function read(): Promise<Head | undefined> | Head {
+  async function read(): Promise<Head | undefined> {
     if (owner === 'holdfast') return liveHeads.withLiveConfig(key, git, view);
-    return isThere ? liveHeads.read(canary, target, view) : absent(canary);
+    if (isThere) return liveHeads.read(canary, target, view);
+    const { kind, name } = canary.spec.targetRef;
+    const named = describe({ apiVersion: '', kind, name, namespace: view.namespace });
+    return { view: { kind: 'missing', message: `the target ${named} is in no Source and does not exist` } };
   }
 
   try {
@@ -64,34 +66,22 @@ export async function findTargetOwner(
 }
 
 /**
- * No Source holds the target. While one has not been read it might: then only a target that this Canary has been released from before, and
- * that Holdfast never wrote, is known to be another tool's.
+ * Whether another tool applies the target, since no Source holds it. A Source that has not been read yet might: then only a target that Holdfast
+ * never wrote, of a Canary that has a release, is known to be another tool's.
  */
 function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): boolean {
   if (view.kind === 'release') return false;
-  const isUntouched = target !== undefined && digestOf(target) === undefined && !isOfSource(target);
+  const [ofTarget, ofPrimary] = [target, primary].map((one) => one?.metadata.annotations?.[digestAnnotation]);
+  // A Service as target is never written by a rollout, but by its Source.
+  const isOfSource = target && isService(target) && target.metadata.labels?.[partOfLabel] !== undefined;
+  const isUntouched = target !== undefined && ofTarget === undefined && !isOfSource;
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
-  return view.reason === 'SourceNotRead' && isUntouched && digestOf(primary) !== undefined;
-}
-
-/** A Service as target is never written by a rollout, but by its Source. */
-function isOfSource(target: KubernetesObject): boolean {
-  return isService(target) && target.metadata.labels?.[partOfLabel] !== undefined;
-}
-
-function digestOf(workload: KubernetesObject | undefined): string | undefined {
-  return workload?.metadata.annotations?.[digestAnnotation];
-}
-
-function absent({ metadata, spec }: Canary): Head {
-  const { kind, name } = spec.targetRef;
-  const target = describe({ apiVersion: '', kind, name, namespace: metadata.namespace ?? '' });
-  return { view: { kind: 'missing', message: `the target ${target} is in no Source and does not exist` } };
+  return view.reason === 'SourceNotRead' && isUntouched && ofPrimary !== undefined;
 }
 
 /** Throws RefusedError for a target that another tool applies, and for one whose copy still serves. */
-export function refuseInPlace({ canary, view }: SideContext, owner: TargetOwner): void {
+export function refuseInPlace(canary: Canary, view: NamespaceView, owner: TargetOwner): void {
   refuseForeignOwner(canary, owner);
   const { name } = canary.spec.targetRef;
   const copy = view.get(workloadKind(canary), primaryName(canary));

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest';
 import type { Action } from '../../../rollout/action.ts';
 import { EngineError, failureOf } from '../../failure.ts';
-import { inLanes, isReversible, joinActionFailures, reliesOn } from './action-order.ts';
+import { inLanes, isReversible, reliesOn } from './action-order.ts';
+import { joinActionFailures } from './action-text.ts';
 
 const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false };
 const traffic: Action = { type: 'SetTraffic', route };

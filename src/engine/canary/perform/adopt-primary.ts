@@ -1,4 +1,9 @@
-import { type KubernetesObject, type ObjectReference, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  type ObjectReference,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { isGenerated, ownerReference, ownLabels } from '../../../api/metadata.ts';
 import { isKnative } from '../../../release/service-content.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
@@ -9,39 +14,37 @@ import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
 import { configAnnotation, serviceNames } from '../../../workload/shared/names.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
+import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
-import { routerOf } from '../observe/routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';
 
-/**
- * What Flagger generated becomes ours, by metadata alone: the fields it wrote are ours from then on, and the primary and its config copies say
- * which release they are of. The primary comes last: with its digest on it, it is taken over.
- */
-export const adoptPrimary: Performer<'AdoptPrimary'> = async (context, { digest }) => {
-  const { canary, primary } = context.observation;
-  if (!primary) throw new StaleView('the primary');
-  await ensureFresh(context);
-  const revision = primaryRevisionOf(primary);
-  if (isKnative(primary) && revision !== undefined) return adoptRevision(context, { digest, revision });
-  const { release } = await bytesOf(context, digest);
-  const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
-  const stamp = configStamp(release);
-  for (const reference of servingObjects(context)) await takeOver(context, reference, {});
-  for (const { kind, name } of possibleCopies(primary))
-    await takeOver(
-      context,
-      { apiVersion: 'v1', kind, name, namespace: context.observation.view.namespace },
-      marks,
-    );
-  const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
-  return takeOver(context, referenceOf(primary), { ...marks, annotations });
-};
+/** The takeover of what Flagger generated. */
+export const adoptionPerformers = {
+  /**
+   * Only metadata is written: managedFields give us the fields that Flagger wrote, and annotations on the primary and its config copies name
+   * their release. The primary comes last: its digest completes the takeover.
+   */
+  async AdoptPrimary(context, { digest }) {
+    const { canary, primary, view } = context.observation;
+    if (!primary) throw new StaleView('the primary');
+    await ensureFresh(context);
+    const revision = primaryRevisionOf(primary);
+    if (isKnative(primary) && revision !== undefined) return adoptRevision(context, { digest, revision });
+    const { release } = await bytesOf(context, digest);
+    const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
+    const stamp = configStamp(release);
+    for (const reference of servingObjects(context)) await takeOver(context, reference, {});
+    for (const { kind, name } of possibleCopies(primary))
+      await takeOver(context, { apiVersion: 'v1', kind, name, namespace: view.namespace }, marks);
+    const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
+    return takeOver(context, referenceOf(primary), { ...marks, annotations });
+  },
+} satisfies Partial<Performers>;
 
-/** Where both sides are one object, that says which release its primary's revision is of. */
+/** For Knative, where both sides are one object: an annotation names the release of the primary's revision. */
 async function adoptRevision(
   { parts, observation }: ActionContext,
   mark: { readonly digest: string; readonly revision: string },

@@ -1,50 +1,42 @@
-import { type Action, laneOf } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/action.ts';
+import { laneOf } from '../../../rollout/action.ts';
+import { workloadKind } from '../../../workload/kinds.ts';
 import { failureOf, isStale } from '../../failure.ts';
-import type { ActionContext, ActionType, Performer } from '../context/context.ts';
-import { type ActionFailure, inLanes, isReversible, reliesOn } from './action-order.ts';
-import { adoptPrimary } from './adopt-primary.ts';
-import { disown } from './disown.ts';
-import { removeFinalizer } from './finalizer.ts';
+import type { ActionContext, Performer, Performers } from '../context/context.ts';
+import { inLanes, isReversible, reliesOn } from './action-order.ts';
+import type { ActionFailure } from './action-text.ts';
+import { adoptionPerformers } from './adopt-primary.ts';
+import { finalizerPerformers } from './finalizer.ts';
+import { handBackPerformers } from './hand-back.ts';
 import { nativePerformers } from './native.ts';
-import { markProven, reject, saveRecord, unreject } from './records.ts';
-import { releaseCopies } from './release-copies.ts';
-import { applyScalers, pauseScaler, removeScaler, setScalerFloor } from './scalers.ts';
-import { ensureServices, setTraffic } from './traffic.ts';
-import {
-  applyCanary,
-  applyPrimary,
-  applySettings,
-  restoreConfigs,
-  scaleCanary,
-  scalePrimary,
-} from './workloads.ts';
+import { recordPerformers } from './records.ts';
+import { scalerPerformers } from './scalers.ts';
+import { trafficPerformers } from './traffic.ts';
+import { copyPerformers, revisionPerformers, workloadPerformers } from './workloads.ts';
 
-const performers: { readonly [Type in ActionType]: Performer<Type> } = {
-  SaveRecord: saveRecord,
-  MarkProven: markProven,
-  ApplyCanary: applyCanary,
-  ScaleCanary: scaleCanary,
-  ApplyPrimary: applyPrimary,
-  AdoptPrimary: adoptPrimary,
-  RestoreConfigs: restoreConfigs,
-  ApplySettings: applySettings,
-  ScalePrimary: scalePrimary,
-  ApplyScalers: applyScalers,
-  RemoveScaler: removeScaler,
-  SetScalerFloor: setScalerFloor,
-  PauseScaler: pauseScaler,
-  EnsureServices: ensureServices,
-  SetTraffic: setTraffic,
-  // Copies have nobody who waits: their controllers replace what is not ready.
+const performers: Performers = {
+  ...recordPerformers,
+  ...workloadPerformers,
+  ...scalerPerformers,
+  ...trafficPerformers,
+  ...adoptionPerformers,
+  ...handBackPerformers,
+  ...finalizerPerformers,
+  // Controllers of copies replace pods that are not ready themselves.
   ReplacePods: async () => false,
-  Reject: reject,
-  Unreject: unreject,
-  Disown: disown,
-  ReleaseCopies: releaseCopies,
-  RemoveFinalizer: removeFinalizer,
 };
 
-/** What became of the actions of one decision. */
+/** Actions that are performed otherwise, by what the two sides of the Canary are. */
+const performersBySides: Readonly<
+  Record<'native' | ReturnType<typeof workloadKind>['sides'], Partial<Performers>>
+> = {
+  workloads: {},
+  copies: copyPerformers,
+  revisions: revisionPerformers,
+  native: nativePerformers,
+};
+
+/** The result of the actions of one decision. */
 export interface Performed {
   /** Something was written (S33). */
   readonly wrote: boolean;
@@ -54,8 +46,8 @@ export interface Performed {
 }
 
 /**
- * Does the actions lane by lane; one that fails keeps back only those that rely on it (ADR 31). Without the intent, which could not be
- * written, only what can be taken back is done. Throws a conflict or StaleView: then the world is another one, and is looked at anew.
+ * Performs the actions lane by lane; one that fails blocks only those that depend on it (ADR 31). Without the intent in the status, which could
+ * not be written, only what can be undone is performed. Throws a conflict or StaleView: the cluster changed and has to be observed again.
  */
 export async function performAll(
   context: ActionContext,
@@ -70,14 +62,15 @@ export async function performAll(
   function failed(action: Action, error: unknown): void {
     undone.push(action);
     if (!isStale(error)) failures.push({ action, failure: failureOf(error) });
-    // Traffic is moved over a look of its own, which the Services have no part in.
+    // Traffic is moved on a fresh read of its own, of which the Services are no part.
     else if (action.type === 'EnsureServices') stale = error;
     else throw error;
   }
 
   for (const action of inLanes(actions)) {
     if (stale !== undefined && laneOf(action) !== 'safety') break;
-    const isBlocked = (!hasIntent && !isReversible(action)) || relies(action, undone);
+    const isBlocked =
+      (!hasIntent && !isReversible(action)) || undone.some((other) => reliesOn(action, other));
     if (isBlocked) undone.push(action);
     else
       await perform(context, action).then(
@@ -91,12 +84,11 @@ export async function performAll(
   return { wrote, failures, undone };
 }
 
-function relies(action: Action, undone: readonly Action[]): boolean {
-  return undone.some((other) => reliesOn(action, other));
-}
-
 function perform(context: ActionContext, action: Action): Promise<boolean> {
-  const own = context.observation.world.sharesWorkload ? nativePerformers[action.type] : undefined;
-  const performer = (own ?? performers[action.type]) as Performer<ActionType>;
+  const { world, canary } = context.observation;
+  const sides = world.sharesWorkload ? 'native' : workloadKind(canary).sides;
+  const performer = (performersBySides[sides][action.type] ?? performers[action.type]) as Performer<
+    Action['type']
+  >;
   return performer(context, action);
 }

@@ -1,34 +1,50 @@
 import { gitPart } from '../../../api/digest.ts';
 import { limits } from '../../../api/limits.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import { lastKnownGood } from '../../../rollout/run.ts';
+import { lastKnownGood } from '../../../rollout/records.ts';
 import type { RecordView, World } from '../../../rollout/world.ts';
-import type { ActionContext, Performer } from '../context/context.ts';
+import type { ActionContext, Performers } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
+import { accountFor } from './write.ts';
 
-/** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more go. */
-export const saveRecord: Performer<'SaveRecord'> = async (context, { digest, promotedTime }) => {
-  const { release } = await bytesOf(context, digest);
-  // A proven one that is written anew keeps its place.
-  const known = context.observation.world.records.find((record) => record.digest === digest);
-  const sequence = promotedTime === undefined ? undefined : known?.sequence;
-  const wrote = await context.parts.records.save(release, { promotedTime, sequence });
-  if (wrote) await removeSurplus(context, digest);
-  return wrote;
-};
+/** What is remembered of releases: records of their bytes, and which were rejected. */
+export const recordPerformers = {
+  /** Keeps the bytes of a release in the cluster and reads them back (S10); records that nobody can need any more are deleted. */
+  async SaveRecord(context, { digest, promotedTime }) {
+    const { release } = await bytesOf(context, digest);
+    // A proven one that is written anew keeps its place.
+    const known = context.observation.world.records.find((record) => record.digest === digest);
+    const sequence = promotedTime === undefined ? undefined : known?.sequence;
+    const actAs = accountFor(context, digest);
+    const wrote = await context.parts.records.save(release, { promotedTime, sequence, actAs });
+    if (wrote) await removeSurplus(context, digest);
+    return wrote;
+  },
 
-/** Stamps a record as proven, then deletes those beyond the limit, never the one just stamped. */
-export const markProven: Performer<'MarkProven'> = async (context, { digest }) => {
-  const { parts, observation } = context;
-  const { release, settings } = await bytesOf(context, digest);
-  await parts.records.save(release);
-  const promotedTime = new Date(parts.clock.nowMs()).toISOString();
-  const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
-  const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
-  const wrote = await parts.records.stamp(canaryName(observation.canary), digest, annotations);
-  await removeSurplus(context, digest);
-  return wrote;
-};
+  /** Stamps a record as proven, then deletes those beyond the limit, never the one just stamped. */
+  async MarkProven(context, { digest }) {
+    const { parts, observation } = context;
+    const { release, settings } = await bytesOf(context, digest);
+    await parts.records.save(release, { actAs: accountFor(context, digest) });
+    const promotedTime = new Date(parts.clock.nowMs()).toISOString();
+    const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
+    const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
+    const wrote = await parts.records.stamp(canaryName(observation.canary), digest, annotations);
+    await removeSurplus(context, digest);
+    return wrote;
+  },
+
+  /** Remembers that a digest failed (S14). */
+  Reject({ parts, observation }, { digest, commit, reason, cause }) {
+    const time = new Date(parts.clock.nowMs()).toISOString();
+    const rejection = { digest, commit, reason, cause, time };
+    return parts.records.reject(canaryName(observation.canary), digest, rejection);
+  },
+
+  /** Forgets that a digest failed, for instance after a retry was asked for. */
+  Unreject: ({ parts, observation }, { digest }) =>
+    parts.records.reject(canaryName(observation.canary), digest, undefined),
+} satisfies Partial<Performers>;
 
 /** Proven releases beyond the newest few, and unproven ones that neither Git, the primary nor this run is about. */
 async function removeSurplus({ parts, observation }: ActionContext, digest: string): Promise<void> {
@@ -47,7 +63,7 @@ async function removeSurplus({ parts, observation }: ActionContext, digest: stri
   for (const { name } of surplus) await parts.records.remove(canaryName(observation.canary), name);
 }
 
-/** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
+/** Of releases that differ only by config outside Git, the newest that a revert may use: rotated Secrets must not displace older commits. */
 function newestByGitDigest(
   { records, rejected }: World,
   needed: ReadonlySet<string | undefined>,
@@ -61,20 +77,3 @@ function newestByGitDigest(
     return !isSuperseded;
   });
 }
-
-/** Remembers that a digest failed (S14). */
-export const reject: Performer<'Reject'> = ({ parts, observation }, rejected) => {
-  const { digest, commit, reason, cause } = rejected;
-  const time = new Date(parts.clock.nowMs()).toISOString();
-  return parts.records.reject(canaryName(observation.canary), digest, {
-    digest,
-    commit,
-    reason,
-    cause,
-    time,
-  });
-};
-
-/** Forgets that a digest failed, for instance after a retry was asked for. */
-export const unreject: Performer<'Unreject'> = ({ parts, observation }, { digest }) =>
-  parts.records.reject(canaryName(observation.canary), digest, undefined);

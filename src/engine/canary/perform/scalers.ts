@@ -1,6 +1,11 @@
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import {
   minReplicasPatch,
   ownScaler,
@@ -11,62 +16,62 @@ import {
   scalerKindOf,
   scalerNames,
 } from '../../../workload/scaler.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { EngineError, StaleView } from '../../failure.ts';
-import { type ActionContext, type CanaryParts, type Performer, versionOf } from '../context/context.ts';
+import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { applyRollout, onBehalfOfSource, partOfSource } from './write.ts';
 
-/** The target's scaler from Git, if Git holds it, then the primary's copy of it. */
-export const applyScalers: Performer<'ApplyScalers'> = async (context) => {
-  const { parts, observation } = context;
-  const { canary } = observation;
-  const kind = scalerKindOf(canary.spec);
-  if (!kind) return false;
-  const { own, primary } = liveScalers(context, kind);
-  const inGit = parts.heads.of(namespacedName(canary)).scaler;
-  const source = inGit ?? own;
-  if (!source) throw missing(context, kind);
-  const wanted = primaryScaler(kind, canary, { source, live: primary });
-  const fromGit = inGit && partOfSource(context, ownScaler(kind, canary, inGit), own);
-  const writer = onBehalfOfSource(context);
-  const wrote = fromGit ? await applyRollout(writer, fromGit, own) : false;
-  return (await applyRollout(writer, wanted, primary)) || wrote;
-};
+/** The target's scaler and the primary's copy of it. */
+export const scalerPerformers = {
+  /** The target's scaler from Git, if Git holds it, then the primary's copy of it. */
+  async ApplyScalers(context) {
+    const { parts, observation } = context;
+    const { canary } = observation;
+    const kind = scalerKindOf(canary.spec);
+    if (!kind) return false;
+    const { own, primary } = liveScalers(context, kind);
+    const inGit = parts.heads.of(namespacedName(canary)).scaler;
+    const source = inGit ?? own;
+    if (!source) {
+      const named = `${describe(canary)}: spec.autoscalerRef: ${kind.kind} ${scalerNames(canary).canary}`;
+      throw new EngineError('ScalerMissing', `${named} is in neither Git nor the cluster`, true);
+    }
+    const wanted = primaryScaler(kind, canary, { source, live: primary });
+    const fromGit = inGit && partOfSource(context, ownScaler(kind, canary, inGit), own);
+    const writer = onBehalfOfSource(context);
+    const wrote = fromGit ? await applyRollout(writer, fromGit, own) : false;
+    return (await applyRollout(writer, wanted, primary)) || wrote;
+  },
 
-/** minReplicas of one scaler, over exactly the version that was observed (S17). */
-export const setScalerFloor: Performer<'SetScalerFloor'> = async (context, { side, minReplicas }) => {
-  const kind = scalerKindOf(context.observation.canary.spec);
-  const scaler = scalerAt(context, side);
-  return patchScaler(context, scaler, kind && minReplicasPatch(kind, scaler, minReplicas));
-};
+  /** minReplicas of one scaler, over exactly the version that was observed (S17). */
+  SetScalerFloor: (context, { side, minReplicas }) =>
+    patchScaler(context, side, (kind, scaler) => minReplicasPatch(kind, scaler, minReplicas)),
 
-/** KEDA's pause of a ScaledObject. */
-export const pauseScaler: Performer<'PauseScaler'> = async (context, { side, paused }) => {
-  const scaler = scalerAt(context, side);
-  return patchScaler(context, scaler, pausePatch(scaler, paused));
-};
+  /** KEDA's pause of a ScaledObject. */
+  PauseScaler: (context, { side, paused }) =>
+    patchScaler(context, side, (_kind, scaler) => pausePatch(scaler, paused)),
 
-/** What is left of a scaler that the Canary named before: the primary's copy goes, where it is this Canary's. */
-export const removeScaler: Performer<'RemoveScaler'> = async ({ parts, observation }, former) => {
-  const { cluster } = parts;
-  const { metadata } = observation.canary;
-  const [own, copy] = await readScalers(cluster, observation.canary, {
-    targetRef: { kind: 'Deployment' },
-    autoscalerRef: former,
-  });
-  // A pause stays: the target rests, and nothing must wake it.
-  if (own) await patchAll(cluster, own.live, [minReplicasPatch(own.kind, own.live, undefined)]);
-  const isOurs = copy?.live.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
-  if (!copy || !isOurs) return false;
-  const { uid, resourceVersion } = copy.live.metadata;
-  await cluster.delete(referenceOf(copy.live), {
-    ...(uid ? { uid } : {}),
-    ...(resourceVersion ? { resourceVersion } : {}),
-  });
-  return true;
-};
+  /** What is left of a scaler that the Canary named before: the primary's copy is deleted, where it is this Canary's. */
+  async RemoveScaler({ parts, observation }, former) {
+    const { cluster } = parts;
+    const { metadata } = observation.canary;
+    const [own, copy] = await readScalers(cluster, observation.canary, {
+      targetRef: { kind: 'Deployment' },
+      autoscalerRef: former,
+    });
+    // A pause stays: the target is scaled to zero, and nothing must scale it up.
+    if (own) await patchAll(cluster, own.live, [minReplicasPatch(own.kind, own.live, undefined)]);
+    const isOurs = copy?.live.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
+    if (!copy || !isOurs) return false;
+    const { uid, resourceVersion } = copy.live.metadata;
+    await cluster.delete(referenceOf(copy.live), {
+      ...(uid ? { uid } : {}),
+      ...(resourceVersion ? { resourceVersion } : {}),
+    });
+    return true;
+  },
+} satisfies Partial<Performers>;
 
-/** Both scalers as they were before a rollout, neither paused: when nobody is left to do it later. */
+/** Writes both scalers as they were before a rollout, neither paused: the last chance before a Canary is deleted. */
 export async function restoreScalers(
   { cluster }: Pick<CanaryParts, 'cluster'>,
   canary: KubernetesObject,
@@ -84,7 +89,7 @@ interface LiveScaler {
   readonly live: KubernetesObject;
 }
 
-/** The target's scaler and the primary's, read past the watches; undefined what is not there, or of a kind that is not served. */
+/** The target's scaler and the primary's, by direct reads; undefined where one does not exist, or its kind is not served. */
 async function readScalers(
   cluster: Cluster,
   { metadata }: KubernetesObject,
@@ -110,49 +115,22 @@ async function patchAll(
   for (const patch of patches) if (patch) await cluster.patch(referenceOf(live), patch);
 }
 
-/**
- * Replicas to write on a primary that a scaler owns: none, but where we are on record as the owner of the field. Leaving it out would
- * then reset it to 1; the value is the one that stands there, under the version of the write (S17, S18).
- */
-export async function ownedReplicas(
-  { parts }: ActionContext,
-  primary: KubernetesObject | undefined,
-): Promise<number | undefined> {
-  if (!primary) return undefined;
-  const live = await parts.cluster.get(referenceOf(primary));
-  const applied = managedFieldsOf(live ?? primary)?.find(
-    ({ manager, operation }) => manager === 'holdfast-rollout' && operation === 'Apply',
-  );
-  const spec = applied?.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
-  return spec && 'f:replicas' in spec
-    ? (live?.spec as { replicas?: number } | undefined)?.replicas
-    : undefined;
-}
-
-function scalerAt(context: ActionContext, side: 'canary' | 'primary'): KubernetesObject {
-  const kind = scalerKindOf(context.observation.canary.spec);
-  const scaler = kind && liveScalers(context, kind)[side === 'canary' ? 'own' : 'primary'];
-  if (!scaler) throw new StaleView('the scaler');
-  return scaler;
-}
-
 function liveScalers({ observation: { canary, view } }: ActionContext, kind: ScalerKind) {
   const names = scalerNames(canary);
   return { own: view.get(kind, names.canary), primary: view.get(kind, names.primary) };
 }
 
 async function patchScaler(
-  { parts }: ActionContext,
-  scaler: KubernetesObject,
-  patch: Record<string, unknown> | undefined,
+  context: ActionContext,
+  side: 'canary' | 'primary',
+  patchOf: (kind: ScalerKind, scaler: KubernetesObject) => Record<string, unknown> | undefined,
 ): Promise<boolean> {
+  const kind = scalerKindOf(context.observation.canary.spec);
+  const scaler = kind && liveScalers(context, kind)[side === 'canary' ? 'own' : 'primary'];
+  if (!kind || !scaler) throw new StaleView('the scaler');
+  const patch = patchOf(kind, scaler);
   if (!patch) return false;
   const metadata = { ...(patch.metadata as object), ...versionOf(scaler) };
-  await parts.cluster.patch(referenceOf(scaler), { ...patch, metadata });
+  await context.parts.cluster.patch(referenceOf(scaler), { ...patch, metadata });
   return true;
-}
-
-function missing({ observation: { canary } }: ActionContext, { kind }: ScalerKind): EngineError {
-  const message = `${describe(canary)}: spec.autoscalerRef: ${kind} ${scalerNames(canary).canary} is in neither Git nor the cluster`;
-  return new EngineError('ScalerMissing', message, true);
 }

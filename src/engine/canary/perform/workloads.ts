@@ -1,30 +1,157 @@
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/refs.ts';
-import type { Release, WorkloadSettings } from '../../../release/release.ts';
-import { soundRecord } from '../../../rollout/records.ts';
+import type { Release } from '../../../release/release.ts';
+import { isDigestLost, soundRecord } from '../../../rollout/records.ts';
 import { sharedIn } from '../../../workload/expected-copies.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { primaryAnnotations, recordedRevision } from '../../../workload/knative/annotations.ts';
 import { isRevisionReady, latestRevisionOf, revisionKind } from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
-import { copyName, digestAnnotation } from '../../../workload/shared/names.ts';
-import { canaryObjects, primaryObjects, primaryReplicas } from '../../../workload/sides.ts';
-import { namespacedName } from '../../checks/checks.ts';
+import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/names.ts';
+import { canaryObjects, primaryObjects, primaryReplicas, sideNames } from '../../../workload/sides.ts';
 import { EngineError, StaleView } from '../../failure.ts';
-import { type ActionContext, type Performer, versionOf } from '../context/context.ts';
-import { configKeys, copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
-import { untrackedConfigs } from '../observe/config-copies.ts';
+import type { ActionContext, Performers } from '../context/context.ts';
+import { configKeys, copiesOfOthers, readLiveConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
-import { ownedReplicas } from './scalers.ts';
-import { applyRollout, applyUnwatched, ensureFresh, onBehalfOfSource, partOfSource } from './write.ts';
+import {
+  applyRollout,
+  applyUnwatched,
+  ensureFresh,
+  ensureFreshPrimary,
+  onBehalfOfSource,
+  ownedReplicas,
+  partOfSource,
+  replicasIn,
+} from './write.ts';
+
+/** The workloads of both sides, with the config that their pods use. */
+export const workloadPerformers = {
+  ApplyCanary: applyCanary,
+
+  /** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
+  async ApplyPrimary(context, { digest, precondition }) {
+    const { parts, observation } = context;
+    const { canary, primary, target, view, world } = observation;
+    await ensureFreshPrimary(context, precondition);
+    const bytes = await bytesOf(context, digest);
+    const { release, settings } = bytes;
+    // Git's number; beside another tool as many as either copy has, since the target's number is written by the rollout too.
+    const replicas = world.foreignTarget
+      ? Math.max(1, ...[primary, target].map((workload) => replicasIn(workload) ?? 0))
+      : primaryReplicas({ canary, settings });
+    const objects = primaryObjects({
+      ...sourceOf(context, bytes),
+      replicas: scalerKindOf(canary.spec) ? await ownedReplicas(context, primary) : replicas,
+      live: primary,
+      liveConfigs: await readLiveConfigs(parts.cluster, view.namespace, release),
+      sharedConfigs: await sharedConfigs(context, release),
+      untracked: primary ? untrackedConfigs(observation, primary, release) : new Set(),
+      includeLabelPrefixes: parts.options.includeLabelPrefixes,
+    });
+    if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
+    const writer = onBehalfOfSource(context, digest);
+    for (const copy of objects.configs) await applyUnwatched(writer, copy);
+    // Always written: `applied` must not hide that somebody changed the primary back.
+    parts.applied.forget(objects.workload);
+    return applyRollout(writer, objects.workload, primary);
+  },
+
+  /** Replicas, strategy and deadlines of head on the primary, template untouched; its record follows (design section 3). */
+  async ApplySettings(context, { digest }) {
+    const { parts, observation } = context;
+    const { canary, primary, world } = observation;
+    if (!primary) throw new StaleView('the primary');
+    // Of one workload for both sides they are held back while a release is tried, and follow with the next write of the whole.
+    if (world.sharesWorkload && promotedDigestOf(primary) !== undefined) return false;
+    const { settings, settingsKey } = await bytesOf(context, digest);
+    const replicas = primaryReplicas({ canary, settings });
+    const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
+    // Also for a release that is proven: the settings are head's.
+    const writer = onBehalfOfSource(context).parts.cluster;
+    await writer.patch(referenceOf(primary), withVersion(patch, primary));
+    const running = primary.metadata.annotations?.[digestAnnotation];
+    if (!running || !soundRecord(world, running)) return true;
+    const { release, commit, promotedTime } = await parts.records.load(canaryName(canary), running);
+    const stamp = stampAnnotations(release, { promotedTime, commit, settings });
+    await parts.records.stamp(canaryName(canary), running, stamp);
+    return true;
+  },
+
+  /** Pods of the canary. To zero only after a fresh read: no traffic may go there any more (S7, S19). */
+  async ScaleCanary(context, { replicas }) {
+    if (replicas === 0) await ensureFresh(context);
+    return scale(context, context.observation.target, replicas);
+  },
+
+  /** Pods of the primary. */
+  ScalePrimary: (context, { replicas }) => scale(context, context.observation.primary, replicas),
+
+  /** Copies of the release that the primary runs, under the names that its pods ask for (S16). Costs no write where they are there. */
+  async RestoreConfigs(context, { digest }) {
+    const { canary, primary, view } = context.observation;
+    if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
+    const { release } = await bytesOf(context, digest);
+    const sharedConfigs = sharedIn(primary, { canary, release });
+    const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
+    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
+    const liveConfigs = found.filter((config) => {
+      const { kind, metadata } = config;
+      const name = copyName(canary, metadata.name, sharedConfigs.has(configKey(kind, metadata.name)));
+      return isFollowed(config) || !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
+    });
+    const { includeLabelPrefixes } = context.parts.options;
+    const copies = configCopies({ canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes });
+    let wrote = false;
+    for (const copy of copies) wrote = (await applyUnwatched(context, copy)) || wrote;
+    return wrote;
+  },
+} satisfies Partial<Performers>;
+
+/** What differs where the canary is a copy of the target, and the target itself is its Source's. */
+export const copyPerformers = {
+  /**
+   * A route names both sides from its start: the canary's is there, at rest, before any release uses it. The primary is there already, and
+   * what this very step has written is no longer missing.
+   */
+  async EnsureServices(context, { primaryDigest, canaryDigest }) {
+    const { canary, target, view, world } = context.observation;
+    const digest = canaryDigest ?? primaryDigest;
+    if (target || isDigestLost(world, digest) || view.get(workloadKind(canary), sideNames(canary).canary))
+      return false;
+    return applyCanary(context, { digest, replicas: 0 });
+  },
+} satisfies Partial<Performers>;
+
+/** What differs where both sides are revisions of one Knative Service, whose annotations say which of them is the primary. */
+export const revisionPerformers = {
+  async ApplyPrimary(context, { digest, precondition }) {
+    await ensureFreshPrimary(context, precondition);
+    return (await promoteRevision(context, digest)) ?? applyCanary(context, { digest, replicas: 1 });
+  },
+  EnsureServices: async () => false,
+} satisfies Partial<Performers>;
 
 /** Tracked config under its own names first, then the target (design section 4, admit). */
-export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, replicas }) => {
-  if (context.observation.world.foreignTarget) return scaleForeign(context, digest, replicas);
+async function applyCanary(
+  context: ActionContext,
+  { digest, replicas }: { readonly digest: string; readonly replicas: number },
+): Promise<boolean> {
+  const { canary, target, world } = context.observation;
+  if (world.foreignTarget) {
+    // Of a target that another tool applies only the number of pods is written (flagger-behaviour 2.17).
+    if (world.target?.digest !== digest) throw new StaleView('the target');
+    if (replicas === 0) await ensureFresh(context);
+    return scale(context, target, replicas);
+  }
   const writer = onBehalfOfSource(context, digest);
-  const { canary, target } = context.observation;
   const bytes = await bytesOf(context, digest);
   const objects = canaryObjects({ ...sourceOf(context, bytes), canary, replicas, live: target });
   if (replicas === 0 && target) await ensureFresh(context);
@@ -33,72 +160,7 @@ export const applyCanary: Performer<'ApplyCanary'> = async (context, { digest, r
   const isCopy = workloadKind(canary).sides === 'copies';
   const workload = isCopy ? objects.workload : partOfSource(context, objects.workload, target);
   return applyRollout(writer, workload, target);
-};
-
-/** Config copies, then the primary, over exactly the version that was observed (S16, S17, S19). */
-export const applyPrimary: Performer<'ApplyPrimary'> = async (context, { digest, precondition }) => {
-  const { canary, primary } = context.observation;
-  const seen = primary && versionOf(primary);
-  if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the primary');
-  await ensureFresh(context);
-  if (workloadKind(canary).sides === 'revisions') {
-    const isPromoted = await promoteRevision(context, digest);
-    return isPromoted ?? applyCanary(context, { type: 'ApplyCanary', digest, replicas: 1 });
-  }
-  const bytes = await bytesOf(context, digest);
-  const { release, settings } = bytes;
-  const objects = primaryObjects({
-    ...sourceOf(context, bytes),
-    replicas: scalerKindOf(canary.spec)
-      ? await ownedReplicas(context, primary)
-      : replicasForPrimary(context, settings),
-    live: primary,
-    liveConfigs: await readLiveConfigs(context.parts.cluster, context.observation.view.namespace, release),
-    sharedConfigs: await sharedConfigs(context, release),
-    untracked: primary ? untrackedConfigs(context.observation, primary, release) : new Set(),
-    includeLabelPrefixes: context.parts.options.includeLabelPrefixes,
-  });
-  if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
-  const writer = onBehalfOfSource(context, digest);
-  for (const copy of objects.configs) await applyUnwatched(writer, copy);
-  // Always written: `applied` must not hide that somebody changed the primary back.
-  context.parts.applied.forget(objects.workload);
-  return applyRollout(writer, objects.workload, primary);
-};
-
-/** Replicas, strategy and deadlines of head on the primary, template untouched; its record follows (design section 3). */
-export const applySettings: Performer<'ApplySettings'> = async (context, { digest }) => {
-  const { parts, observation } = context;
-  const { canary, primary } = observation;
-  if (!primary) throw new StaleView('the primary');
-  const { settings, settingsKey } = await bytesOf(context, digest);
-  const replicas = primaryReplicas({ canary, settings });
-  const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
-  await parts.cluster.patch(referenceOf(primary), withVersion(patch, primary));
-  const running = primary.metadata.annotations?.[digestAnnotation];
-  if (running && soundRecord(observation.world, running)) {
-    const { release, commit, promotedTime } = await parts.records.load(
-      canaryName(observation.canary),
-      running,
-    );
-    await parts.records.stamp(
-      canaryName(observation.canary),
-      running,
-      stampAnnotations(release, { promotedTime, commit, settings }),
-    );
-  }
-  return true;
-};
-
-/** Pods of the canary. To zero only on a fresh look: nobody may still be sent there (S7, S19). */
-export const scaleCanary: Performer<'ScaleCanary'> = async (context, { replicas }) => {
-  if (replicas === 0) await ensureFresh(context);
-  return scale(context, context.observation.target, replicas);
-};
-
-/** Pods of the primary. */
-export const scalePrimary: Performer<'ScalePrimary'> = (context, { replicas }) =>
-  scale(context, context.observation.primary, replicas);
+}
 
 async function scale(
   { parts, observation }: ActionContext,
@@ -110,25 +172,6 @@ async function scale(
   if (!patch) return false;
   await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
   return true;
-}
-
-/** Of a target that another tool applies only the number of pods is written (flagger-behaviour 2.17). */
-async function scaleForeign(context: ActionContext, digest: string, replicas: number): Promise<boolean> {
-  const { world, target } = context.observation;
-  if (world.target?.digest !== digest) throw new StaleView('the target');
-  if (replicas === 0) await ensureFresh(context);
-  return scale(context, target, replicas);
-}
-
-/** Git's number; beside another tool as many as either copy has, since the target's number is written by the rollout too. */
-function replicasForPrimary({ observation }: ActionContext, settings: WorkloadSettings): number | undefined {
-  const { canary, primary, target, world } = observation;
-  if (!world.foreignTarget) return primaryReplicas({ canary, settings });
-  return Math.max(1, replicasIn(primary), replicasIn(target));
-}
-
-function replicasIn(workload: KubernetesObject | undefined): number {
-  return (workload?.spec as { replicas?: number } | undefined)?.replicas ?? 0;
 }
 
 function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
@@ -164,8 +207,6 @@ function missing(
   );
 }
 
-// Promotion where both sides are revisions of one Knative Service: its annotations say which of them is the primary.
-
 /**
  * Makes the revision of this release the primary. One that is ready gets all requests with the same write, so that none goes to a revision that
  * is neither side; else they stay where they are. False while Knative has not made the revision yet; undefined when there is none, and the
@@ -179,20 +220,29 @@ async function promoteRevision(context: ActionContext, digest: string): Promise<
   if (revision === undefined) {
     if (world.target?.digest === digest) return false;
     if (!world.foreignTarget) return undefined;
-    throw noRevision(target, digest);
+    throw new EngineError(
+      'ReleaseUnknown',
+      `${describe(target)}: no revision of release ${digest.slice(0, 15)} is left, and another tool writes its template; apply it there again`,
+      true,
+    );
   }
   const annotations = primaryAnnotations(target, { digest, revision });
   if (Object.entries(annotations).every(([key, value]) => target.metadata.annotations?.[key] === value))
     return false;
+  // As the router writes it for a canary without a share.
+  const traffic = [
+    { latestRevision: true, percent: 0 },
+    { latestRevision: false, revisionName: revision, percent: 100 },
+  ];
   const isReady = isRevisionReady(view.get(revisionKind, revision));
   await parts.cluster.patch(referenceOf(target), {
     metadata: { ...versionOf(target), annotations },
-    ...(isReady ? { spec: { traffic: allTo(revision) } } : {}),
+    ...(isReady ? { spec: { traffic } } : {}),
   });
   return true;
 }
 
-/** The newest one where that is of this release, or the one that is remembered and still there; one that is ready first. */
+/** The newest revision where it is of this release, or the recorded one while it exists; a ready one first. */
 function revisionFor(
   { observation }: ActionContext,
   target: KubernetesObject,
@@ -205,39 +255,3 @@ function revisionFor(
   const best = found.find(isRevisionReady) ?? found[0];
   return best?.metadata.name;
 }
-
-/** As the router writes it for a canary without a share. */
-function allTo(revisionName: string): object[] {
-  return [
-    { latestRevision: true, percent: 0 },
-    { latestRevision: false, revisionName, percent: 100 },
-  ];
-}
-
-function noRevision(target: KubernetesObject, digest: string): EngineError {
-  return new EngineError(
-    'ReleaseUnknown',
-    `${describe(target)}: no revision of release ${digest.slice(0, 15)} is left, and another tool writes its template; apply it there again`,
-    true,
-  );
-}
-
-/** Copies of the release that the primary runs, under the names that its pods ask for (S16). Costs no write where they are there. */
-export const restoreConfigs: Performer<'RestoreConfigs'> = async (context, { digest }) => {
-  const { canary, primary, view } = context.observation;
-  if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
-  const { release } = await bytesOf(context, digest);
-  const sharedConfigs = sharedIn(primary, { canary, release });
-  const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
-  // Data outside Git that changed is for a release to try, unless the copy is to follow it, or is gone.
-  const liveConfigs = found.filter((config) => {
-    const { kind, metadata } = config;
-    const name = copyName(canary, metadata.name, sharedConfigs.has(configKey(kind, metadata.name)));
-    return isFollowed(config) || !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
-  });
-  const { includeLabelPrefixes } = context.parts.options;
-  const copies = configCopies({ canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes });
-  let wrote = false;
-  for (const copy of copies) wrote = (await applyUnwatched(context, copy)) || wrote;
-  return wrote;
-};

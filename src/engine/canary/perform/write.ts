@@ -1,19 +1,23 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
-import type { Cluster } from '../../../contracts/cluster.ts';
+import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
 import { sideNames } from '../../../workload/sides.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, versionOf } from '../context/context.ts';
-import { routerOf } from '../observe/routes.ts';
+import { type ActionContext, routerOf } from '../context/context.ts';
 
 /**
- * Applies what a rollout decided unless it is there; true when a request was made. The write carries the live version (S17). `mark`: see
+ * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see
  * `withMark`.
  */
 export async function applyRollout(
@@ -55,34 +59,45 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
     ...(isShared ? [] : [{ apiVersion, kind, name: names.primary, seen: observation.primary }]),
     ...routes.map((route) => ({ ...route, name: apex, seen: view.get(route, apex) })),
   ];
-  const fresh = await Promise.all(known.map((entry) => readAnew(parts.cluster, view.namespace, entry)));
+  const { namespace } = view;
+  const fresh = await Promise.all(
+    known.map(({ seen: _, ...reference }) => parts.cluster.get({ ...reference, namespace })),
+  );
   for (const object of fresh) if (object) view.remember(object);
-  known.forEach((entry, index) => {
-    const now = fresh[index]?.metadata.resourceVersion;
-    if (now !== entry.seen?.metadata.resourceVersion)
-      throw new StaleView(describe({ ...entry, namespace: view.namespace }));
-  });
+  for (const [index, { seen, ...reference }] of known.entries())
+    if (fresh[index]?.metadata.resourceVersion !== seen?.metadata.resourceVersion)
+      throw new StaleView(describe({ ...reference, namespace }));
 }
 
-function readAnew(
-  cluster: Cluster,
-  namespace: string,
-  { apiVersion, kind, name }: { apiVersion: string; kind: string; name: string },
-): Promise<KubernetesObject | undefined> {
-  return cluster.get({ apiVersion, kind, namespace, name });
+/** The same, for a write over the primary: it must also be the version that was decided on (S17). */
+export async function ensureFreshPrimary(
+  context: ActionContext,
+  precondition: { readonly resourceVersion: string } | undefined,
+): Promise<void> {
+  const { primary } = context.observation;
+  const seen = primary && versionOf(primary);
+  if (seen?.resourceVersion !== precondition?.resourceVersion) throw new StaleView('the primary');
+  await ensureFresh(context);
 }
 
 /**
- * The same, writing as the account of the Source that holds the Canary's target (design section 2.2): a rollout must not write for somebody
- * what that one may not write. The last-known-good was let in once: going back to it does not depend on what became of the account.
+ * The context in which the rollout writes as the account of the Source that holds the Canary's target (design section 2.2): it must not write
+ * for somebody what that account may not write. The last-known-good was admitted once: going back to it does not depend on the account.
  */
 export function onBehalfOfSource(context: ActionContext, digest?: string): ActionContext {
   const { parts, observation } = context;
+  const account = accountFor(context, digest);
+  return account === undefined
+    ? context
+    : { observation, parts: { ...parts, cluster: parts.cluster.as(account) } };
+}
+
+/** The user that `onBehalfOfSource` writes as; undefined: Holdfast itself. */
+export function accountFor({ parts, observation }: ActionContext, digest?: string): string | undefined {
   const { canary } = observation;
-  const { actAs } = parts.heads.inGit(namespacedName(canary));
   const good = (canary.status as CanaryStatus | undefined)?.lastKnownGood?.digest;
-  if (actAs === undefined || (digest !== undefined && digest === good)) return context;
-  return { observation, parts: { ...parts, cluster: parts.cluster.as(actAs) } };
+  if (digest !== undefined && digest === good) return undefined;
+  return parts.heads.specOf(namespacedName(canary)).account;
 }
 
 /**
@@ -97,4 +112,26 @@ export function partOfSource(
   const source = parts.heads.sourceOf(namespacedName(observation.canary));
   const id = source === undefined ? live?.metadata.labels?.[partOfLabel] : applySetIdOf(source);
   return id === undefined ? object : asMember(object, id);
+}
+
+/**
+ * Replicas to write on a primary that a scaler owns: none, except where managedFields name us as the owner of the field. Leaving it out would
+ * then reset it to 1; the value is the live one, under the version of the write (S17, S18).
+ */
+export async function ownedReplicas(
+  { parts }: ActionContext,
+  primary: KubernetesObject | undefined,
+): Promise<number | undefined> {
+  if (!primary) return undefined;
+  const live = await parts.cluster.get(referenceOf(primary));
+  const applied = managedFieldsOf(live ?? primary)?.find(
+    ({ manager, operation }) => manager === 'holdfast-rollout' && operation === 'Apply',
+  );
+  const spec = applied?.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
+  return spec && 'f:replicas' in spec ? replicasIn(live) : undefined;
+}
+
+/** Replicas in the spec of a workload. */
+export function replicasIn(workload: KubernetesObject | undefined): number | undefined {
+  return (workload?.spec as { replicas?: number } | undefined)?.replicas;
 }

@@ -9,51 +9,51 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { EngineError, type Failure, invalidCanary } from '../../failure.ts';
+import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
-/** Reasons of specs that only their author can mend. */
+/** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
 
 /** A Canary that can be acted on. */
 export interface CanaryInForce {
   /** With the spec in force; all else is as it is now. */
   readonly canary: Canary;
-  /** To be kept in the status. */
+  /** To be stored in the status. */
   readonly specInForce: SpecInForce;
   /** Why the newest spec is not the one in force. */
   readonly invalid?: Failure | undefined;
 }
 
 /**
- * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: whoever is served by it must not lose its
- * protection by a commit. Requests by annotation, a deletion and the generation are always those of now.
+ * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: a commit must not take the
+ * protection from a service. Requests by annotation, a deletion and the generation are always the current ones.
  */
 export function canaryInForce(
   parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
   const newest = readCanary(parts, object);
-  if (!('failure' in newest)) return { canary: newest.canary, specInForce: specToStore(newest.canary) };
-  const kept = lastValidSpec(object);
-  if (!kept || !invalidReasons.has(newest.failure.reason)) return newest;
-  const before = readCanary(parts, withSpec(object, kept));
+  if (!('failure' in newest)) {
+    const { canary } = newest;
+    // As it was read, with what an annotation said of it: the annotation may be what is changed next.
+    const spec = canary.spec as unknown as Record<string, unknown>;
+    return { canary, specInForce: { generation: canary.metadata.generation ?? 0, spec } };
+  }
+  const lastValid = lastValidSpec(object);
+  if (!lastValid || !invalidReasons.has(newest.failure.reason)) return newest;
+  const before = readCanary(parts, withSpec(object, lastValid));
   if ('failure' in before) return newest;
   const { reason, message } = newest.failure;
-  const stays = `${message}; the spec of generation ${kept.generation} stays in force`;
-  return { canary: before.canary, specInForce: kept, invalid: new EngineError(reason, stays) };
+  const explained = `${message}; the spec of generation ${lastValid.generation} stays in force`;
+  return { canary: before.canary, specInForce: lastValid, invalid: new EngineError(reason, explained) };
 }
 
-/** The object once more with the spec that the status keeps, where that is another one; for who only looks at names. */
+/** The object, and once more with the spec in force where that is another one; for callers that only need names. */
 export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
-  const kept = lastValidSpec(object);
-  if (!kept || kept.generation === object.metadata.generation) return [object];
-  return [object, withSpec(object, kept)];
-}
-
-/** As it was read, with what an annotation said of it: the annotation may be what is changed next. */
-function specToStore({ metadata, spec }: Canary): SpecInForce {
-  return { generation: metadata.generation ?? 0, spec: spec as unknown as Record<string, unknown> };
+  const lastValid = lastValidSpec(object);
+  if (!lastValid || lastValid.generation === object.metadata.generation) return [object];
+  return [object, withSpec(object, lastValid)];
 }
 
 function lastValidSpec({ status }: KubernetesObject): SpecInForce | undefined {
@@ -85,8 +85,11 @@ export function readCanary(
   if (problems.length > 0) return { failure: invalidCanary(problems) };
   const routing = routingFailure(parts, canary);
   if (routing) return { failure: routing };
-  const conflicting = findConflictingCanary(parts.canaries.list(), canary);
-  return conflicting ? { failure: conflict(canary, conflicting) } : { canary };
+  const other = findConflictingCanary(parts.canaries.list(), canary);
+  if (!other) return { canary };
+  const { kind, name } = canary.spec.targetRef;
+  const message = `spec.targetRef: ${kind} ${name} is the target of ${describe(other)} already; delete one of the two Canaries`;
+  return { failure: new EngineError('TargetConflict', message) };
 }
 
 /** Of its router, where it needs one. */
@@ -97,11 +100,7 @@ function routingFailure(
   const provider = providerOf(canary, parts.options);
   if (sharesWorkload(provider)) return undefined;
   const router = parts.routing(provider);
-  if (!router)
-    return new EngineError(
-      'UnknownProvider',
-      `spec.provider: this version cannot route traffic with ${provider}`,
-    );
+  if (!router) return unknownProvider(provider);
   const problems = router.check(canary).filter(({ severity }) => severity === 'error');
   return problems.length > 0 ? invalidCanary(problems) : undefined;
 }
@@ -111,32 +110,19 @@ function findConflictingCanary(
   canaries: readonly KubernetesObject[],
   canary: Canary,
 ): KubernetesObject | undefined {
-  return canaries.find(
-    (other) =>
+  const { kind, name } = canary.spec.targetRef;
+  const age = ({ metadata }: KubernetesObject) => [metadata.creationTimestamp ?? '', metadata.name].join(' ');
+  return canaries.find((other) => {
+    const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
+    return (
       other.metadata.namespace === canary.metadata.namespace &&
       other.metadata.name !== canary.metadata.name &&
       !other.metadata.deletionTimestamp &&
-      sameTarget(other, canary) &&
-      isOlder(other, canary),
-  );
-}
-
-function sameTarget(other: KubernetesObject, canary: Canary): boolean {
-  const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
-  return target?.kind === canary.spec.targetRef.kind && target.name === canary.spec.targetRef.name;
-}
-
-function isOlder(other: KubernetesObject, canary: Canary): boolean {
-  const [theirs, ours] = [other.metadata.creationTimestamp ?? '', canary.metadata.creationTimestamp ?? ''];
-  return theirs === ours ? other.metadata.name < canary.metadata.name : theirs < ours;
-}
-
-function conflict(canary: Canary, rival: KubernetesObject): EngineError {
-  const { kind, name } = canary.spec.targetRef;
-  return new EngineError(
-    'TargetConflict',
-    `spec.targetRef: ${kind} ${name} is the target of ${describe(rival)} already; delete one of the two Canaries`,
-  );
+      target?.kind === kind &&
+      target.name === name &&
+      age(other) < age(canary)
+    );
+  });
 }
 
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;

@@ -1,13 +1,12 @@
-/** What a Canary asks for and does not get, or names and does not exist: reported by condition and Event, and nothing waits for it. */
+/** Fields of a Canary that are not acted on, and objects that it names and that do not exist: reported by condition and Event; nothing waits. */
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import type { Condition, KubernetesObject } from '../../../api/kubernetes.ts';
+import { type Condition, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import type { ReferenceKind } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import {
   type ConditionNews,
   findCondition,
@@ -17,7 +16,7 @@ import {
 } from '../../status-patch.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
-/** Types of the conditions, and their reasons. */
+/** Types of the conditions; used as reasons, too. */
 const notActedOn = 'FieldsNotActedOn';
 const specWarnings = 'SpecWarnings';
 const types = [notActedOn, specWarnings] as const;
@@ -63,7 +62,7 @@ export function specNotices(
   canary: Canary,
 ): ConditionNews[] {
   const { defaultProvider, minIntervalMs: intervalFloorMs } = parts.options;
-  const provider = providerOf(canary, parts.options);
+  const router = parts.routing(providerOf(canary, parts.options));
   const missing = namedObjects(canary)
     .filter(({ kind, namespace, name }) => parts.references.has(kind, namespace, name) === false)
     .map(({ path, kind, namespace, name }) => ({
@@ -75,10 +74,10 @@ export function specNotices(
   const warnings: Problem[] = [
     ...missing,
     ...checkCanary(canary, { defaultProvider, intervalFloorMs }).warnings,
-    ...(parts.routing(provider)?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
+    ...(router?.check(canary) ?? []).filter(({ severity }) => severity === 'warning'),
     ...(port ? [{ path: port.field, message: port.message }] : []),
   ];
-  const fields = unsupportedFields(canary);
+  const fields = unsupportedFields(canary, router?.ignores(canary));
   const generation = canary.metadata.generation;
   const news = (type: string, reason: string, message: string): ConditionNews => ({
     ...{ type, status: 'True', reason, message },
@@ -88,13 +87,14 @@ export function specNotices(
   const reported = findCondition(canary.status?.conditions, specWarnings);
   // Nothing was read since the start: what was reported of this very spec is not taken back and reported again a moment later.
   const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
-  const still = isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
+  const unchanged =
+    isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
   const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
   return [
     ...(fields.length > 0
       ? [news(notActedOn, notActedOn, `valid, but not acted on by this version: ${fields.join(', ')}`)]
       : []),
-    ...(still ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
+    ...(unchanged ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
   ];
 }
 
@@ -107,8 +107,7 @@ export function withNotices(
   let conditions = before;
   for (const type of types) {
     const notice = notices.find((one) => one.type === type);
-    if (notice) conditions = withCondition(conditions, notice, nowMs);
-    else if (findCondition(conditions, type)) conditions = withoutCondition(conditions, type);
+    conditions = notice ? withCondition(conditions, notice, nowMs) : withoutCondition(conditions, type);
   }
   return conditions;
 }

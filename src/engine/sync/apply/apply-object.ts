@@ -1,12 +1,11 @@
 /** Applying one object of a Source. */
 import { sleep } from '../../../api/clock.ts';
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { applySetId, createClaims, inApplySet } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { EngineError } from '../../failure.ts';
 import type { FieldsLeft, SourceParts } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
@@ -24,7 +23,7 @@ import {
   isMarkedBy,
   otherOwner,
 } from '../scope/former-owner.ts';
-import { accountOf, refuseNotAllowed } from '../scope/permissions.ts';
+import { clusterOf, refuseNotAllowed } from '../scope/permissions.ts';
 import { handOver } from './hand-over.ts';
 import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
 
@@ -70,7 +69,8 @@ export async function applyObject(
   context: ObjectContext,
 ): Promise<AppliedObject> {
   const { source, watched, kinds } = context;
-  refuseNotAllowed(source, object);
+  refuseNotAllowed(source, object, parts.rights);
+  const cluster = clusterOf(parts, source);
   const { namespace, name } = object.metadata;
   const set = watched.setOf(object);
   const seen = set?.get(namespace, name);
@@ -85,8 +85,8 @@ export async function applyObject(
   const isShared = parts.canaries().some((canary) => hasNameOfCanary(canary, object));
   const isRead = isShared || hasDrifted;
   const live = isRead
-    ? await parts.cluster.get(referenceOf(object))
-    : (seen ?? (await parts.presence.read(object)));
+    ? await cluster.get(referenceOf(object))
+    : (seen ?? (await parts.presence.read(object, cluster)));
   const wanted = wantedOver(object, live, context);
   if (hasDrifted && live && covers(live, wanted) && !isMarked(live, wanted)) return { changed: false };
   if (live) refuseOthers(parts, live, { wanted, id: context.id, former });
@@ -99,8 +99,7 @@ export async function applyObject(
   noteLeft(context.left, object, write.left);
   if (write.left.length > 0) parts.applied.note(wantedOver(object, live, context));
   const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
-  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
-  const changed = (await handOver(writer, source, { wanted, written: write.written })) || isWritten;
+  const changed = (await handOver(cluster, source, { wanted, written: write.written })) || isWritten;
   if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken };
 }
@@ -114,17 +113,17 @@ async function writeOne(
     isShared,
   }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
 ): Promise<ContestedWrite> {
-  const writer = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const cluster = clusterOf(parts, source);
   const over = isShared && live ? versionOf(live) : undefined;
   try {
-    return await applyOverOthers(writer, wanted, {
+    return await applyOverOthers(cluster, wanted, {
       over,
-      timed: (fields) => timed(parts.cluster, wanted, fields),
+      timed: (fields) => timed(cluster, wanted, fields),
     });
   } catch (error) {
     if (!live || !isImmutableChange(error, live)) throw error;
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
-    return { written: await recreate(parts, writer, wanted, live), taken: [], left: [] };
+    return { written: await recreate({ cluster, clock: parts.clock }, wanted, live), taken: [], left: [] };
   }
 }
 

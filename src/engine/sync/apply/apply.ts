@@ -6,7 +6,7 @@ import { failureOf } from '../../failure.ts';
 import type { ApplyFailure, ApplyResult, FieldsLeft, Snapshot, SourceParts } from '../context/context.ts';
 import type { SourceDrift } from '../scope/drift.ts';
 import { contestedInWords } from '../scope/field-conflicts.ts';
-import { accountOf } from '../scope/permissions.ts';
+import { type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
 import { type AppliedObject, type AppliedObjects, applyObject, createKindWait } from './apply-object.ts';
 import { applyWaves, inParallel } from './apply-order.ts';
 
@@ -28,7 +28,7 @@ export async function applySnapshot(
   { watched, left, signal }: ApplyContext,
 ): Promise<ApplyResult> {
   const kinds = createKindWait(parts);
-  const account = accountOf(source, parts.defaultServiceAccount);
+  const writer = writerOf(source, parts.rights);
   const context = { source, id: applySetId(source), watched, kinds, left };
   const origins = new Map(snapshot.rest.map((entry) => [entry.object, entry] as const));
   const outcome: Outcome = { failures: [], drift: [], taken: [], changed: 0 };
@@ -40,7 +40,7 @@ export async function applySnapshot(
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
       } catch (error) {
-        outcome.failures.push(failureFor(object, { entry: origins.get(object), error, account }));
+        outcome.failures.push(failureFor(object, { source, writer, entry: origins.get(object), error }));
       }
     });
   }
@@ -68,15 +68,16 @@ function addToOutcome(
 interface Refusal {
   readonly entry: RenderedObject | undefined;
   readonly error: unknown;
-  /** Who wrote; undefined: Holdfast itself. */
-  readonly account: string | undefined;
+  readonly source: Source;
+  readonly writer: SourceWriter;
 }
 
-function failureFor(object: KubernetesObject, { entry, error, account }: Refusal): ApplyFailure {
+function failureFor(object: KubernetesObject, { entry, error, source, writer }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
+  const isForbidden = reason === 'Forbidden' && writer.user !== undefined;
   // What the server says about a Secret is withheld: who may not write it is reported all the same.
-  const isUnnamed = reason === 'Forbidden' && account !== undefined && !message.includes(account);
-  const who = isUnnamed ? `; written as ${account}` : '';
-  return { reason, message: `${place}${describe(object)}: ${message}${who}`, object, transient };
+  const who = isForbidden && !message.includes(writer.user) ? `; written as ${writer.user}` : '';
+  const how = isForbidden && writer.kind === 'default' ? `; ${waysOut(source)}` : '';
+  return { reason, message: `${place}${describe(object)}: ${message}${who}${how}`, object, transient };
 }

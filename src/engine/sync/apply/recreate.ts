@@ -1,9 +1,7 @@
 /** Making an object anew whose immutable fields changed: only where that was asked for. */
 import { sleep } from '../../../api/clock.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { Cluster } from '../../../contracts/cluster.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import type { SourceParts } from '../context/context.ts';
 import { needsPruneApproval } from '../scope/prune-plan.ts';
@@ -43,15 +41,14 @@ export function notRecreated(error: unknown): EngineError {
 
 /**
  * Deletes the object over exactly this version and applies it once it is gone. A crash between the two leaves it absent, and the next sync
- * applies it. Throws EngineError Recreating while finalizers hold it, and what the server refuses.
+ * applies it. `cluster` acts as the Source's account. Throws EngineError Recreating while finalizers hold it, and what the server refuses.
  */
 export async function recreate(
   { cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>,
-  writer: Pick<Cluster, 'apply' | 'delete'>,
   wanted: KubernetesObject,
   live: KubernetesObject,
 ): Promise<KubernetesObject> {
-  await writer.delete(referenceOf(live), versionOf(live));
+  await cluster.delete(referenceOf(live), versionOf(live));
   const endMs = clock.nowMs() + goneWaitMs;
   for (;;) {
     const left = await cluster.get(referenceOf(live));
@@ -67,5 +64,5 @@ export async function recreate(
     }
     await sleep(clock, goneRetryMs);
   }
-  return writer.apply(wanted, { manager: 'holdfast', force: true });
+  return cluster.apply(wanted, { manager: 'holdfast', force: true });
 }

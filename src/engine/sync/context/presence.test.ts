@@ -22,17 +22,18 @@ function aCluster(there: Set<string>, mayList = true) {
     },
   };
   const clock = { nowMs: () => state.nowMs };
-  return { state, presence: createPresence({ cluster: cluster as unknown as Cluster, clock }) };
+  const reader = cluster as unknown as Cluster;
+  return { state, reader, presence: createPresence({ cluster: reader, clock }) };
 }
 
 const names = Array.from({ length: 500 }, (_, index) => `app-${index}`);
 
 test('what is absent is told by a list where many are asked for, and by itself where few are', async () => {
-  const { presence, state } = aCluster(new Set(['app-400']));
-  const few = await Promise.all(names.slice(0, 20).map((name) => presence.read(anObject(name))));
+  const { presence, reader, state } = aCluster(new Set(['app-400']));
+  const few = await Promise.all(names.slice(0, 20).map((name) => presence.read(anObject(name), reader)));
   expect([few.some(Boolean), state.gets, state.lists]).toEqual([false, 20, 0]);
 
-  const many = await Promise.all(names.map((name) => presence.read(anObject(name))));
+  const many = await Promise.all(names.map((name) => presence.read(anObject(name), reader)));
 
   expect(many.filter(Boolean).map((object) => object?.metadata.name)).toEqual(['app-400']);
   expect([state.gets, state.lists]).toEqual([21, 1]);
@@ -40,17 +41,17 @@ test('what is absent is told by a list where many are asked for, and by itself w
 
 test('a list is believed for a short time only', async () => {
   const there = new Set<string>();
-  const { presence, state } = aCluster(there);
-  await Promise.all(names.map((name) => presence.read(anObject(name))));
+  const { presence, reader, state } = aCluster(there);
+  await Promise.all(names.map((name) => presence.read(anObject(name), reader)));
   there.add('app-7');
   state.nowMs += 2_000;
 
-  expect(await presence.read(anObject('app-7'))).toBeDefined();
+  expect(await presence.read(anObject('app-7'), reader)).toBeDefined();
 });
 
 test('where nothing may be listed each object is read', async () => {
-  const { presence, state } = aCluster(new Set(['app-400']), false);
-  const found = await Promise.all(names.map((name) => presence.read(anObject(name))));
+  const { presence, reader, state } = aCluster(new Set(['app-400']), false);
+  const found = await Promise.all(names.map((name) => presence.read(anObject(name), reader)));
   expect(found.filter(Boolean)).toHaveLength(1);
   expect(state.gets).toBe(500);
 });

@@ -4,8 +4,8 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 
 /** What is in the cluster already, asked one by one, or by lists where many are asked for at once. */
 export interface Presence {
-  /** The object as it is now; undefined when there is none. Throws what the API server says. */
-  read(object: KubernetesObject): Promise<KubernetesObject | undefined>;
+  /** The object as `reader` may see it now; undefined when there is none. Throws what the API server says. */
+  read(object: KubernetesObject, reader: Pick<Cluster, 'get'>): Promise<KubernetesObject | undefined>;
 }
 
 /** A list costs about as much as so many single reads, however many objects there are. */
@@ -59,9 +59,9 @@ export function createPresence({
   }
 
   return {
-    async read(object) {
+    async read(object, reader) {
       const names = await namesAt(countRead(object), object);
-      return names && !names.has(object.metadata.name) ? undefined : cluster.get(referenceOf(object));
+      return names && !names.has(object.metadata.name) ? undefined : reader.get(referenceOf(object));
     },
   };
 }

@@ -1,7 +1,6 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 

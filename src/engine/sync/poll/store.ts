@@ -1,8 +1,8 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Log } from '../../../contracts/cluster.ts';
 import type { Repositories } from '../../../contracts/git.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { SourceParts, SourceState } from '../context/context.ts';
 
 /** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */
@@ -49,7 +49,8 @@ export function commitsInUse(parts: SourceParts, source: Source, state: SourceSt
     const { lastKnownGood, lastPromotedCommit, lastAppliedCommit } = (status ?? {}) as CanaryStatus;
     return [lastKnownGood?.commit, lastPromotedCommit, lastAppliedCommit];
   });
-  const applied = [state.snapshot?.commit.commit, source.status?.appliedCommit];
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const applied = [state.snapshot?.commit.commit, attemptedCommit, appliedCommit];
   return [...new Set([...applied, ...promoted].filter(isCommitId))];
 }
 

@@ -1,20 +1,20 @@
 import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
-import { describe, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { objectKey } from '../../../render/render.ts';
 import { applySetId } from '../../apply-set.ts';
-import { versionOf } from '../../canary/context/context.ts';
 import { finalizer } from '../../canary/perform/finalizer.ts';
 import { failureOf, isStale } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';
 import { writeParent } from '../apply/members.ts';
 import type { SourceWatch } from '../apply/source-watch.ts';
 import type { PruneResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { inventoryFor } from '../scope/inventory.ts';
-import { accountOf } from '../scope/permissions.ts';
+import { clusterOf } from '../scope/permissions.ts';
 import { optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { prunedEvent } from '../status/conditions.ts';
 
@@ -42,21 +42,56 @@ export async function prune(
   const members = watch.members();
   const plan = planPrune({
     source,
+    rights: parts.rights,
     members,
     wanted: snapshot.keys,
     keep: inForce.effective.keep,
     canaries: parts.canaries(),
-    isApproved: approval?.split('@')[0] === snapshot.commit.commit,
+    isApproved: (asked, going) => isPruneApproved(source, state, { asked, going, snapshot }),
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
   const done = await carryOut(parts, source, plan, signal);
+  followApproval(source, state, { plan, removed: done.removed });
   const event = prunedEvent(done, snapshot.commit.commit);
   if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
-  const tookBack = await keepReturned(parts, snapshot, members);
+  const tookBack = await keepReturned(clusterOf(parts, source), snapshot, members);
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isStale, approval };
+}
+
+interface Going {
+  readonly asked: readonly KubernetesObject[];
+  readonly going: readonly KubernetesObject[];
+  readonly snapshot: Snapshot;
+}
+
+/** An approval opens what it names, and what is left of it later. */
+function isPruneApproved(source: Source, state: SourceState, { asked, going, snapshot }: Going): boolean {
+  const isRest =
+    approvalOf(source, state)?.verb === 'prune' &&
+    asked.every((object) => state.approvedObjects?.has(idOf(object)));
+  const { commit } = snapshot.commit;
+  const hashes = [hashOf(asked), hashOf(going)];
+  if (!isRest && !isApproved(source, state, { verb: 'prune', hashes, commit })) return false;
+  state.approvedObjects = new Set(going.map(idOf));
+  return true;
+}
+
+/** After a restart the approval counts for what is left, and for nothing else. */
+function followApproval(
+  source: Source,
+  state: SourceState,
+  { plan, removed }: { plan: PrunePlan; removed: readonly KubernetesObject[] },
+): void {
+  const approval = approvalOf(source, state);
+  if (approval?.verb !== 'prune' || plan.toApprove.length > 0) return;
+  const gone = new Set(removed.map(idOf));
+  const left = [...plan.remove, ...plan.handBack, ...plan.waiting.map(({ object }) => object)].filter(
+    (object) => !object.metadata.deletionTimestamp && !gone.has(idOf(object)),
+  );
+  state.approval = { ...approval, hash: hashOf(left) };
 }
 
 /** True when pruning has to be looked at again: it is not over, or a person approved it meanwhile. */
@@ -127,9 +162,9 @@ async function removeOne(
   source: Source,
   { object, handsBack }: { object: KubernetesObject; handsBack: boolean },
 ): Promise<{ object?: KubernetesObject; wrote: boolean }> {
-  const live = await readAnew(parts, source, object);
+  const live = await readAnew(clusterOf(parts, source), source, object);
   if (!live) return { wrote: false };
-  const cluster = parts.cluster.as(accountOf(source, parts.defaultServiceAccount));
+  const cluster = clusterOf(parts, source);
   if (handsBack) return { wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   return { object: live, wrote: true };
@@ -137,7 +172,7 @@ async function removeOne(
 
 /** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
 async function readAnew(
-  { cluster }: SourceParts,
+  cluster: Pick<Cluster, 'get'>,
   source: Source,
   object: KubernetesObject,
 ): Promise<KubernetesObject | undefined> {
@@ -149,7 +184,7 @@ async function readAnew(
 
 /** Canaries that are in Git again before they were gone. */
 async function keepReturned(
-  { cluster }: SourceParts,
+  cluster: Writer,
   { all }: Snapshot,
   members: readonly KubernetesObject[],
 ): Promise<boolean> {

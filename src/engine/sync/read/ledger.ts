@@ -1,9 +1,9 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { viewOf } from '../../../release/build.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
 import type { Head } from '../../canary/context/head.ts';
-import { namespacedName } from '../../checks/checks.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { infoOf, releaseAtCommit } from './reproduce.ts';
 

@@ -1,7 +1,6 @@
-import { sourceTimeoutMs } from '../../../api/defaults.ts';
 import { describe } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
-import type { Source } from '../../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { canaryKey as keyOfPlan } from '../../../release/candidates.ts';
 import { canonicalJson } from '../../../release/json.ts';
 import type { Release } from '../../../release/release.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { sourceTimeoutMs } from '../../../api/defaults.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { CommitEntry, Forge, Repository } from '../../../contracts/git.ts';
+import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
+import type { Forge } from '../../../contracts/forge.ts';
+import type { CommitEntry, Repository } from '../../../contracts/git.ts';
 import { createRenderCache } from '../../../render/render.ts';
 import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { readSnapshot } from './read.ts';

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { whyNotAllowed } from './permissions.ts';
+import { type SourceRights, whyNotAllowed, writerOf } from './permissions.ts';
 
 function source(allow: Source['spec']['allow']): Source {
   const metadata = { name: 'shop', namespace: 'shop' };
@@ -53,4 +53,146 @@ it.each<[string, Source['spec']['allow'], KubernetesObject, RegExp]>([
   ['another Namespace', { namespaces: ['shop'] }, object('v1', 'Namespace', undefined, 'cart'), /cart/],
 ])('refuses %s', (_, allow, wanted, message) => {
   expect(whyNotAllowed(source(allow), wanted)).toMatch(message);
+});
+
+const rights: SourceRights = {
+  isTrusted: () => false,
+  areFromFiles: false,
+  crossNamespaceRefs: false,
+  ownNamespace: 'holdfast-system',
+  protectedNamespaces: ['kube-system', 'holdfast-system'],
+};
+const trusting: SourceRights = { ...rights, isTrusted: () => true };
+const named = (serviceAccountName: string): Source => ({
+  ...source(undefined),
+  spec: { ...source(undefined).spec, serviceAccountName },
+});
+const inNamespace = (namespace: string): Source => ({
+  ...source(undefined),
+  metadata: { name: 'shop', namespace },
+});
+const everywhere = {
+  namespaces: ['shop', 'cart', 'kube-system', 'holdfast-system'],
+  kinds: ['Secret', 'Lease', 'Namespace'],
+};
+const secretIn = (namespace: string, name = 'a') => object('v1', 'Secret', namespace, name);
+
+it.each<[string, Source, SourceRights, ReturnType<typeof writerOf>]>([
+  [
+    'the account that it names',
+    named('deployer'),
+    trusting,
+    { kind: 'account', user: 'system:serviceaccount:shop:deployer' },
+  ],
+  [
+    'Holdfast where an administrator trusts it',
+    source(undefined),
+    trusting,
+    { kind: 'holdfast', user: undefined },
+  ],
+  [
+    'the account of the flag',
+    source(undefined),
+    { ...rights, defaultServiceAccount: 'nobody' },
+    { kind: 'account', user: 'system:serviceaccount:shop:nobody' },
+  ],
+  [
+    'a fixed account of its own namespace otherwise',
+    source(undefined),
+    rights,
+    { kind: 'default', user: 'system:serviceaccount:shop:holdfast-source' },
+  ],
+])('a Source is written by %s', (_, wanted, given, writer) => {
+  expect(writerOf(wanted, given)).toEqual(writer);
+});
+
+it.each<[string, Source, SourceRights, KubernetesObject]>([
+  ['its own namespace without an account', source(undefined), rights, deployment],
+  ['other namespaces as an account', named('deployer'), rights, secretIn('cart')],
+  ['other namespaces where it is trusted', source(undefined), trusting, secretIn('cart')],
+  [
+    'Namespaces where it is trusted',
+    source(undefined),
+    trusting,
+    object('v1', 'Namespace', undefined, 'cart'),
+  ],
+  [
+    'kube-system from a file that names it',
+    source(everywhere),
+    { ...trusting, areFromFiles: true },
+    secretIn('kube-system'),
+  ],
+])('lets a Source write %s', (_, wanted, given, written) => {
+  expect(whyNotAllowed(wanted, written, given)).toBeUndefined();
+});
+
+const bothWaysOut = /spec\.serviceAccountName.*--trusted-source-namespaces shop/;
+
+it.each<[string, Source, SourceRights, KubernetesObject, RegExp]>([
+  [
+    'another namespace without an account, also where allow names it',
+    source(everywhere),
+    rights,
+    secretIn('cart'),
+    bothWaysOut,
+  ],
+  ['what is in no namespace without an account', source(undefined), rights, binding, bothWaysOut],
+  [
+    'its own Namespace without an account',
+    source(undefined),
+    rights,
+    object('v1', 'Namespace', undefined, 'shop'),
+    bothWaysOut,
+  ],
+  [
+    'kube-system from within',
+    inNamespace('kube-system'),
+    rights,
+    secretIn('kube-system'),
+    /kube-system writes nothing/,
+  ],
+  [
+    'the namespace of Holdfast from within',
+    inNamespace('holdfast-system'),
+    rights,
+    secretIn('holdfast-system'),
+    /writes nothing/,
+  ],
+  [
+    'the namespace of Holdfast where it is trusted',
+    source(everywhere),
+    trusting,
+    secretIn('holdfast-system'),
+    /closed to Sources/,
+  ],
+  [
+    'kube-system where it is trusted',
+    source(everywhere),
+    trusting,
+    secretIn('kube-system'),
+    /closed to Sources/,
+  ],
+  [
+    'the labels of the Namespace of Holdfast where it is trusted',
+    source(everywhere),
+    trusting,
+    object('v1', 'Namespace', undefined, 'holdfast-system'),
+    /closed to Sources/,
+  ],
+  [
+    'the key, whoever writes',
+    named('root'),
+    rights,
+    secretIn('holdfast-system', 'holdfast-key'),
+    /belongs to Holdfast/,
+  ],
+  [
+    'the Lease, also from a file',
+    source(everywhere),
+    { ...trusting, areFromFiles: true },
+    object('coordination.k8s.io/v1', 'Lease', 'holdfast-system', 'holdfast'),
+    /belongs to Holdfast/,
+  ],
+])('keeps a Source from writing %s', (_, wanted, given, written, message) => {
+  expect(whyNotAllowed(wanted, written, given)).toMatch(message);
 });

@@ -1,16 +1,111 @@
+/** Who writes what a Source holds, and what no Source may write (docs/adr/0038-sources-write-as-accounts.md). */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { clusterKeySecret, sourceAccount } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
 import { EngineError } from '../../failure.ts';
 import { groupKindOf } from './inventory.ts';
 
+/** What an administrator chose for Sources that name no account. */
+export interface SourceRights {
+  /** Service account, in each Source's own namespace, that they are written as. Undefined: `sourceAccount`, in that namespace alone. */
+  readonly defaultServiceAccount?: string | undefined;
+  /** True for a Source that is written with Holdfast's own rights: of a trusted namespace, or exactly as on our own command line. */
+  readonly isTrusted: (source: Source) => boolean;
+  /** Sources of our own command line: their administrator may name kube-system in `spec.allow.namespaces`. */
+  readonly areFromFiles: boolean;
+  /** Sources may depend on Sources, and alert by AlertProviders, of other namespaces. */
+  readonly crossNamespaceRefs: boolean;
+  /** Where Holdfast's Lease and key are. */
+  readonly ownNamespace: string;
+  /** Where no Source writes with rights that it was not given by name. */
+  readonly protectedNamespaces: readonly string[];
+}
+
+/** Who writes a Source. */
+export type SourceWriter =
+  /** Holdfast itself: an administrator trusts the Source. */
+  | { readonly kind: 'holdfast'; readonly user: undefined }
+  /** An account that somebody gave rights: the API server judges every write. */
+  | { readonly kind: 'account'; readonly user: string }
+  /** The account of Sources that name none, which has the role `edit` in the Source's namespace. */
+  | { readonly kind: 'default'; readonly user: string };
+
+/** Decides it. Only accounts of the Source's own namespace can be named: who may write there may use them anyway. */
+export function writerOf(source: Source, rights: SourceRights): SourceWriter {
+  const { metadata, spec } = source;
+  const userOf = (name: string) => `system:serviceaccount:${metadata.namespace ?? ''}:${name}`;
+  if (spec.serviceAccountName) return { kind: 'account', user: userOf(spec.serviceAccountName) };
+  if (rights.isTrusted(source)) return { kind: 'holdfast', user: undefined };
+  if (rights.defaultServiceAccount) return { kind: 'account', user: userOf(rights.defaultServiceAccount) };
+  return { kind: 'default', user: userOf(sourceAccount) };
+}
+
+/** The cluster as the Source's account sees it and may write it. */
+export function clusterOf(
+  { cluster, rights }: { readonly cluster: Cluster; readonly rights: SourceRights },
+  source: Source,
+): Cluster {
+  return cluster.as(writerOf(source, rights).user, { readsToo: true });
+}
+
+/** The two ways to let a Source write more, for people. */
+export function waysOut({ metadata }: Source): string {
+  const namespace = metadata.namespace ?? '';
+  return (
+    `name a service account of ${namespace} with the rights in spec.serviceAccountName (holdfast install --impersonation), ` +
+    `or let an administrator trust the namespace (holdfast install --trusted-source-namespaces ${namespace})`
+  );
+}
+
 /** Nothing is written there unless `spec.allow.namespaces` names it. */
-const protectedNamespace = 'kube-system';
+const systemNamespace = 'kube-system';
 
 /**
  * Why a Source may not write an object (S21); undefined: it may. A Source that is confined to namespaces writes outside of them only kinds that
- * `spec.allow.kinds` names, besides those namespaces themselves: a ClusterRoleBinding would undo the confinement.
+ * `spec.allow.kinds` names, besides those namespaces themselves: a ClusterRoleBinding would undo the confinement. Without `rights`, as for
+ * commands that do not know how Holdfast was started, only `spec.allow` counts.
  */
-export function whyNotAllowed({ spec }: Source, object: KubernetesObject): string | undefined {
+export function whyNotAllowed(
+  source: Source,
+  object: KubernetesObject,
+  rights?: SourceRights,
+): string | undefined {
+  return (rights && whyBeyondRights(source, object, rights)) ?? whyNotInList(source, object);
+}
+
+/** What `spec.allow` cannot open. */
+function whyBeyondRights(source: Source, object: KubernetesObject, rights: SourceRights): string | undefined {
+  const { namespace, name } = object.metadata;
+  if (isOwnObject(object, rights)) return `${object.kind} ${namespace}/${name} belongs to Holdfast itself`;
+  const { kind } = writerOf(source, rights);
+  const isProtected = rights.protectedNamespaces.includes(
+    object.kind === 'Namespace' ? name : (namespace ?? ''),
+  );
+  if (kind === 'holdfast' && isProtected && !rights.areFromFiles)
+    return `namespace ${namespace ?? name} is closed to Sources that write with Holdfast's own rights; name a service account in spec.serviceAccountName`;
+  if (kind !== 'default') return undefined;
+  if (namespace !== undefined && namespace === source.metadata.namespace)
+    return isProtected
+      ? `a Source in ${namespace} writes nothing without spec.serviceAccountName`
+      : undefined;
+  const what =
+    namespace === undefined
+      ? `${object.kind} ${name} is in no namespace`
+      : `namespace ${namespace} is another one`;
+  return `${what}, and a Source without spec.serviceAccountName writes in its own only; ${waysOut(source)}`;
+}
+
+/** The key that hashes Secrets, and the Lease: who could write them could speak for Holdfast. */
+function isOwnObject({ kind, metadata }: KubernetesObject, { ownNamespace }: SourceRights): boolean {
+  if (metadata.namespace !== ownNamespace) return false;
+  return (
+    (kind === 'Secret' && metadata.name === clusterKeySecret) ||
+    (kind === 'Lease' && metadata.name === 'holdfast')
+  );
+}
+
+function whyNotInList({ spec }: Source, object: KubernetesObject): string | undefined {
   const { namespaces, kinds } = spec.allow ?? {};
   const isNamed = kinds?.some((kind) => kind === object.kind || kind === groupKindOf(object)) === true;
   if (kinds && !isNamed) return `kind ${object.kind} is not in spec.allow.kinds of the Source`;
@@ -20,21 +115,12 @@ export function whyNotAllowed({ spec }: Source, object: KubernetesObject): strin
     if (!namespaces || isNamed || isOwn) return undefined;
     return `${object.kind} ${name} is in no namespace, and the Source is confined by spec.allow.namespaces; name the kind in spec.allow.kinds`;
   }
-  const isAllowed = namespaces ? namespaces.includes(namespace) : namespace !== protectedNamespace;
+  const isAllowed = namespaces ? namespaces.includes(namespace) : namespace !== systemNamespace;
   return isAllowed ? undefined : `namespace ${namespace} is not in spec.allow.namespaces of the Source`;
 }
 
 /** Throws EngineError NotAllowed. */
-export function refuseNotAllowed(source: Source, object: KubernetesObject): void {
-  const why = whyNotAllowed(source, object);
+export function refuseNotAllowed(source: Source, object: KubernetesObject, rights?: SourceRights): void {
+  const why = whyNotAllowed(source, object, rights);
   if (why !== undefined) throw new EngineError('NotAllowed', why);
-}
-
-/**
- * The user that everything a Source holds is written as: its service account, or the one of that name in its namespace that a flag sets for all
- * Sources. Undefined: Holdfast itself. docs/security.md, "cluster rights": who may push must not get Holdfast's rights.
- */
-export function accountOf({ metadata, spec }: Source, byDefault: string | undefined): string | undefined {
-  const name = spec.serviceAccountName || byDefault;
-  return name ? `system:serviceaccount:${metadata.namespace ?? ''}:${name}` : undefined;
 }

@@ -1,7 +1,6 @@
 /** Whether an applied object works, as kstatus and `kubectl rollout status` judge it. Pure. */
-import { sourceTimeoutMs } from '../../../api/defaults.ts';
 import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
+import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { numberOf, recordOf, recordsOf, textOf } from '../../../release/json.ts';
 import type { AppliedObjects } from '../apply/apply-object.ts';
 import type { SourceHealth, SourceState } from '../context/context.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from 'vitest';
-import { lastKnownGood, newestFirst, nextSequence, provenReleases } from './run.ts';
+import { lastKnownGood, newestFirst, nextSequence, provenReleases } from './records.ts';
 import type { RecordView, RejectionView, World } from './world.ts';
 
 const record = (digest: string, sequence: number): RecordView => {

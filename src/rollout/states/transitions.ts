@@ -1,25 +1,75 @@
-/** From a release that failed after promotion to a hold, or back to the last-known-good (design section 5, the heart). */
+/** How a release leaves its state: it ends, is held, or the primary is reverted to the last-known-good (design section 5). */
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
-import { enter, type Outcome, say } from '../outcome.ts';
+import { type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
 import { withProgressReset } from '../progress.ts';
 import { revertTarget } from '../records.ts';
-import type { RevertCause } from '../run.ts';
+import type { Ending, RevertCause, Run } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
 import { describeRelease, type RecordView } from '../world.ts';
-import { rejectionFor } from './ending.ts';
+
+/** Decides how a release ends. A rejection counts from then on, before it is written to its Secret (S14). */
+export function end(
+  context: Context,
+  state: RunState,
+  ending: Ending,
+  more: Pick<Effects, 'status' | 'events'> = {},
+): Outcome {
+  const { failedChecks, iterations } = state;
+  const isOver = state.kind === 'Verifying' || state.kind === 'Reverting';
+  const post = isOver ? { post: { ...state.post, state: state.kind } as const } : {};
+  const run = { ...without(state.run, 'progressKey'), lastProgressTime: context.now, ending };
+  const phase = phaseAtEnd(state);
+  const next: StateOf<'Ending'> = { kind: 'Ending', run, failedChecks, iterations, ending, phase, ...post };
+  const event = emit(ending.phase === 'Failed' ? 'Warning' : 'Normal', ending.reason, ending.message);
+  return enter(next, {
+    status: more.status ?? {},
+    events: [...(more.events ?? []), ...(event.events ?? [])],
+    rejects: ending.reject ? rejectionFor(run, ending.reject, ending.cause) : [],
+  });
+}
+
+/** Flagger's phase at the time of the decision, which stays until the release has ended. */
+function phaseAtEnd(state: RunState): StateOf<'Ending'>['phase'] {
+  if (state.kind === 'Verifying') return 'Finalising';
+  if (state.kind === 'Reverting' || state.kind === 'Ending') return state.phase;
+  return state.kind === 'Analysing' && state.isGateClosed ? 'WaitingPromotion' : 'Progressing';
+}
+
+/** The rejection of a release. */
+export function rejectionFor({ digest, commit }: Run, reason: RolloutReason, cause?: string): NewRejection[] {
+  return [{ digest, commit, reason, cause }];
+}
+
+/** A gate stayed closed beyond its deadline: the release ends before anything of it was written to the primary. */
+export function failAtGate(
+  context: Context,
+  state: RunState,
+  { type, why }: { type: string; why: string },
+): Outcome {
+  const message = `${type} did not open before its deadline: ${why}`;
+  const reason = 'GateDeadlineExceeded';
+  return end(context, state, { phase: 'Failed', reason, message, reject: reason });
+}
+
+/** A person or a webhook cancels a release before it was written to the primary. */
+export function withdraw(context: Context, state: RunState, reason: RolloutReason, message: string): Outcome {
+  const { run, failedChecks, iterations } = state;
+  const trying = { kind: 'Starting', run, failedChecks, iterations } as const;
+  return end(context, trying, { phase: 'Failed', reason, message, reject: reason });
+}
 
 /** What went wrong after promotion. */
 interface Failure {
   readonly reason: RolloutReason;
   /** One finding with its value and bound. */
   readonly finding: string;
-  /** A check said so: it is asked again of the last-known-good after a revert. */
+  /** A check failed: it is repeated on the last-known-good after a revert. */
   readonly control: boolean;
-  /** Only metrics or webhooks say so, which other Canaries may share the cause of. */
+  /** Only metrics or webhooks failed, for which other Canaries may have the same cause. */
   readonly shareable?: boolean;
   /** By the table of causes. */
   readonly cause?: string;
@@ -40,22 +90,27 @@ export function startRevert(
   const post = { ...before, reason: cause.reason, cause: cause.finding, startTime: context.now };
   const next: StateOf<'Reverting'> = { kind: 'Reverting', run, failedChecks, iterations, phase, cause, post };
   return enter(next, {
-    ...say('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
+    ...emit('Warning', 'Reverting', `the primary is reverted to ${describeRelease(good)}: ${cause.finding}`),
     rejects: cause.reject ? rejectionFor(run, cause.reason, diagnosed) : [],
   });
 }
 
 /**
- * The primary did not take the release over. By onFailure: revert at once; hold; or, for auto, hold while the canary with the same digest
- * is healthy and revert when it is not, or shows the same fault.
+ * The primary did not become ready with the release. By onFailure: revert at once; hold; or, for auto, hold while the canary with the same
+ * digest is healthy, and revert if it is not, or shows the same fault.
  */
-export function failPromotion(context: Context, state: RunState, failure: Omit<Failure, 'finding'>): Outcome {
+export function failPromotion(context: Context, state: RunState): Outcome {
   const { plan, world } = context;
   const diagnosis = diagnose(world.primary, world.target);
-  const told = { ...failure, finding: sentence(diagnosis, world.primary), cause: diagnosis.cause };
+  const failure: Failure = {
+    reason: 'PrimaryNotReady',
+    finding: sentence(diagnosis, world.primary),
+    control: false,
+    cause: diagnosis.cause,
+  };
   const canary = canaryState(world, state.run.digest, plan.canaryReadyPercent, diagnosis);
   const { action } = decidePromotion(plan.postPromotion.onFailure, canary);
-  return action === 'revert' ? revert(context, state, told) : hold(context, state, told);
+  return action === 'revert' ? revert(context, state, failure) : hold(context, state, failure);
 }
 
 /** Checks failed with all traffic on the primary: auto reverts at once. */
@@ -72,7 +127,7 @@ export function failVerification(context: Context, state: RunState, failure: Fai
   });
 }
 
-/** A primary that serves, or served, and dies is no question of checks or patience any more (design section 5); undefined while it does not. */
+/** A primary that serves and fails ends the wait for checks and deadlines (design section 5). Undefined while it does not fail. */
 export function failDead(context: Context, state: RunState): Outcome | undefined {
   const { primary } = context.world;
   if (!failsAtOnce(primary, context.plan.primaryReadyPercent)) return undefined;
@@ -80,7 +135,7 @@ export function failDead(context: Context, state: RunState): Outcome | undefined
   return failVerification(context, state, { reason: 'PrimaryUnhealthy', finding, control: false });
 }
 
-/** Reverts to the last-known-good, or holds where there is none. */
+/** Reverts to the last-known-good, or holds if there is none. */
 export function revert(context: Context, state: RunState, failure: Failure): Outcome {
   const good = revertTarget(context.good, state.run);
   if (!good) return hold(context, state, failure);
@@ -96,11 +151,11 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
   const run = withProgressReset(context, state.run);
   return enter(
     { kind: 'Held', run, failedChecks, iterations, reason, post },
-    say('Warning', 'Held', `${describeRelease(run)} is held: ${finding}`),
+    emit('Warning', 'Held', `${describeRelease(run)} is held: ${finding}`),
   );
 }
 
-/** A release that failed its analysis on the primary: barred; and where the last-known-good must not or cannot be written, held (issue 11, 7 and 9). */
+/** A release that failed its analysis on the primary is rejected and reverted, or held under onFailure halt (issue 11, 7 and 9). */
 export function failOnPrimary(context: Context, state: RunState, failure: Failure): Outcome {
   const rejects = rejectionFor(state.run, failure.reason, failure.cause);
   const isHalt = context.plan.postPromotion.onFailure === 'halt';

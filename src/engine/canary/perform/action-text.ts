@@ -1,4 +1,5 @@
 import type { Action } from '../../../rollout/action.ts';
+import type { Failure } from '../../failure.ts';
 
 /** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */
 export function describeAction(action: Action, inPlace = false): string {
@@ -70,4 +71,24 @@ function words(action: Action): string {
     case 'RemoveFinalizer':
       return 'the finalizer of the Canary is removed';
   }
+}
+
+/** An action that failed, and why. */
+export interface ActionFailure {
+  readonly action: Action;
+  readonly failure: Failure;
+}
+
+/** All failures as one: the reason of the first, each action with what it was about, and why it failed. */
+export function joinActionFailures(
+  failures: readonly ActionFailure[],
+  inPlace: boolean,
+): Failure | undefined {
+  const [first] = failures;
+  if (!first) return undefined;
+  const lines = failures.map(
+    ({ action, failure }) => `${action.type} (${describeAction(action, inPlace)}): ${failure.message}`,
+  );
+  const transient = failures.every(({ failure }) => failure.transient);
+  return { reason: first.failure.reason, message: lines.join('; '), transient };
 }

@@ -1,0 +1,147 @@
+/** The objects that were created for a Canary, when it is deleted or moves to native. Without an owner the garbage collector keeps them. */
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { canaryLabel, keepAwayAnnotations, ownLabels } from '../../../api/metadata.ts';
+import type { RouteKind } from '../../../contracts/routing.ts';
+import { labelRecord } from '../../../release/record.ts';
+import { isKnative } from '../../../release/service-content.ts';
+import { targetKinds, workloadKind } from '../../../workload/kinds.ts';
+import { withoutPrimaryAnnotations } from '../../../workload/knative/annotations.ts';
+import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
+import { giveBackPatch } from '../../../workload/service/existing-service.ts';
+import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';
+import { type ActionContext, type CanaryParts, type Performers, routerOf } from '../context/context.ts';
+import { serviceKind } from '../context/namespace-view.ts';
+import { liveRoutes } from '../observe/routes.ts';
+import { ensureFresh } from './write.ts';
+
+const configKinds: readonly RouteKind[] = [
+  { apiVersion: 'v1', kind: 'ConfigMap' },
+  { apiVersion: 'v1', kind: 'Secret' },
+];
+
+/** Keeps or deletes what was created for a Canary. */
+export const handBackPerformers = {
+  /** Services and routing objects stay, since requests still come that way; with `primary` everything that was made for the Canary. */
+  Disown: (context, { primary }) => {
+    const { parts, observation } = context;
+    if (primary) return disownAll(parts, observation.canary);
+    return disownEach(parts, observation.canary, servingObjects(context));
+  },
+
+  /**
+   * For a target that serves alone and is rolled out in place from now on (ADR 21). Services and routes carry the traffic: they stay as they are,
+   * without owner, marks and labels of ours, so that Git may hold them. Then what stood behind the primary is deleted, and the primary last of all:
+   * while it is there, not everything was released.
+   */
+  async ReleaseCopies(context) {
+    await ensureFresh(context);
+    const { parts, observation } = context;
+    const { canary, view } = observation;
+    const labelled = await labelledFor(context, [...parts.routeKinds, serviceKind]);
+    const serving = [...servingObjects(context), ...labelled];
+    const each = [...new Map(serving.map((object) => [describe(object), object])).values()];
+    // Also what was adopted, and has no label of ours.
+    const held = each.filter(
+      (object) =>
+        object.metadata.labels?.[canaryLabel] !== undefined ||
+        giveBackPatch(object) !== undefined ||
+        isOwnedBy(canary, object),
+    );
+    for (const object of held) await orphan(context, object);
+    const copies = await labelledFor(context, [...scalerKinds, ...configKinds]);
+    const behind = copies.filter(({ metadata }) => metadata.name.endsWith('-primary'));
+    const primary = view.get(workloadKind(canary), primaryName(canary)) ?? [];
+    const all = [...behind, primary].flat().filter((object) => isOwnedBy(canary, object));
+    for (const object of all) await parts.cluster.delete(referenceOf(object), versionOf(object));
+    return held.length + all.length > 0;
+  },
+} satisfies Partial<Performers>;
+
+/**
+ * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label or
+ * owner, since what Flagger made has no label of ours, and the spec may be broken. True when something was written; throws refusals.
+ */
+export async function disownAll(
+  parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
+  canary: KubernetesObject,
+): Promise<boolean> {
+  const namespace = canary.metadata.namespace ?? '';
+  const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
+  const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
+  const kinds = new Map(all.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
+  const found = await Promise.all(
+    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace })),
+  );
+  return disownEach(
+    parts,
+    canary,
+    found.flat().filter((object) => {
+      const label = object.metadata.labels?.[canaryLabel];
+      return isOwnedBy(canary, object) || label === ownLabels(canary)[canaryLabel];
+    }),
+  );
+}
+
+async function disownEach(
+  { cluster }: Pick<CanaryParts, 'cluster'>,
+  canary: KubernetesObject,
+  objects: readonly KubernetesObject[],
+): Promise<boolean> {
+  let wrote = false;
+  for (const object of objects) {
+    const owners = object.metadata.ownerReferences ?? [];
+    const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
+    const annotations =
+      giveBackPatch(object) ?? (isKnative(object) ? withoutPrimaryAnnotations(object) : undefined);
+    if (others.length === owners.length && !annotations) continue;
+    const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
+    const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
+    await cluster.patch(referenceOf(object), { metadata });
+    wrote = true;
+  }
+  return wrote;
+}
+
+/** Routes and Services that requests pass. */
+function servingObjects({ parts, observation }: ActionContext): KubernetesObject[] {
+  const { canary, view, provider } = observation;
+  const names = serviceNames(canary);
+  const routes = liveRoutes(routerOf(parts, provider), view, canary);
+  const services = [names.primary, names.canary].map((name) => view.get(serviceKind, name));
+  return [...routes, ...services].filter((object) => object !== undefined);
+}
+
+/** Found by label, as far as their kinds are served; records of releases are no copies. */
+async function labelledFor(
+  { parts, observation }: ActionContext,
+  kinds: readonly RouteKind[],
+): Promise<KubernetesObject[]> {
+  const { canary, view } = observation;
+  const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]},!${labelRecord}`;
+  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
+  const found = await Promise.all(
+    [...each.values()].map((kind) =>
+      parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector }),
+    ),
+  );
+  return found.flat();
+}
+
+/** Removes owner, marks and label of the Canary, over the version that was read. */
+async function orphan({ parts, observation }: ActionContext, object: KubernetesObject): Promise<void> {
+  const { ownerReferences = [] } = object.metadata;
+  const others = ownerReferences.filter(({ uid }) => uid !== observation.canary.metadata.uid);
+  const marks = [...Object.keys(keepAwayAnnotations), appliedAnnotation];
+  await parts.cluster.patch(referenceOf(object), {
+    metadata: {
+      ...versionOf(object),
+      labels: { [canaryLabel]: null },
+      annotations: { ...Object.fromEntries(marks.map((key) => [key, null])), ...giveBackPatch(object) },
+      ...(others.length < ownerReferences.length ? { ownerReferences: others } : {}),
+    },
+  });
+}
+
+function isOwnedBy(canary: KubernetesObject, { metadata }: KubernetesObject): boolean {
+  return metadata.ownerReferences?.some(({ uid }) => uid === canary.metadata.uid) === true;
+}

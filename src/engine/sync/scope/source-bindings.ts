@@ -1,0 +1,93 @@
+/** The RoleBindings that let `sourceAccount` do in a namespace what the role `edit` covers there, as long as a Source needs it. */
+import { type Clock, sleep } from '../../../api/clock.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { sourceAccount } from '../../../api/metadata.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster, Log, WatchedSet } from '../../../contracts/cluster.ts';
+import { failureOf } from '../../failure.ts';
+import { type SourceRights, writerOf } from './permissions.ts';
+
+/** Keeps them. */
+export interface SourceBindings {
+  /** Makes the one that a Source needs unless there is one, whoever made it. Throws what the API server refuses. */
+  ensure(source: Source): Promise<void>;
+  /** Deletes ours that no Source needs any more. Never throws. */
+  sweep(): Promise<void>;
+}
+
+interface BindingParts {
+  readonly cluster: Pick<Cluster, 'get' | 'create' | 'delete'>;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly rights: SourceRights;
+  /** Sources of the cluster. */
+  readonly sources: Pick<WatchedSet, 'list' | 'synced'>;
+  /** RoleBindings of this name in all namespaces; undefined: whoever installed Holdfast keeps them. */
+  readonly bindings: WatchedSet | undefined;
+}
+
+const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' } as const;
+const managedBy = 'app.kubernetes.io/managed-by';
+/** API servers know a new RoleBinding a moment after it was stored. */
+const settleMs = 500;
+
+/** Nothing is written before it is asked for. */
+export function createSourceBindings(parts: BindingParts): SourceBindings {
+  const { cluster, clock, log, rights, sources, bindings } = parts;
+  const making = new Map<string, Promise<void>>();
+  const needsOne = (source: Source) =>
+    writerOf(source, rights).kind === 'default' &&
+    !rights.protectedNamespaces.includes(source.metadata.namespace ?? '');
+
+  async function make(namespace: string): Promise<void> {
+    const isThere = bindings?.synced()
+      ? bindings.get(namespace, sourceAccount)
+      : await cluster.get({ ...kind, namespace, name: sourceAccount });
+    if (isThere) return;
+    try {
+      await cluster.create(bindingIn(namespace));
+    } catch (error) {
+      if (failureOf(error).reason !== 'AlreadyExists') throw error;
+    }
+    await sleep(clock, settleMs);
+  }
+
+  return {
+    async ensure(source) {
+      if (!bindings || !needsOne(source)) return;
+      const namespace = source.metadata.namespace ?? '';
+      const made = making.get(namespace) ?? make(namespace).finally(() => making.delete(namespace));
+      making.set(namespace, made);
+      await made;
+    },
+    async sweep() {
+      if (!bindings?.synced() || !sources.synced()) return;
+      const needed = new Set(
+        sources
+          .list()
+          .filter((source) => !source.metadata.deletionTimestamp && needsOne(source as Source))
+          .map(({ metadata }) => metadata.namespace),
+      );
+      for (const { metadata } of bindings.list()) {
+        const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
+        if (metadata.labels?.[managedBy] !== 'holdfast' || needed.has(namespace)) continue;
+        try {
+          await cluster.delete({ ...kind, namespace, name }, { uid, resourceVersion });
+        } catch (error) {
+          const { reason } = failureOf(error);
+          log.warn({ namespace, name, reason }, 'a RoleBinding that no Source needs could not be deleted');
+        }
+      }
+    },
+  };
+}
+
+/** What `sourceAccount` is let in with. */
+function bindingIn(namespace: string): KubernetesObject {
+  return {
+    ...kind,
+    metadata: { name: sourceAccount, namespace, labels: { [managedBy]: 'holdfast' } },
+    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+    subjects: [{ kind: 'ServiceAccount', name: sourceAccount, namespace }],
+  };
+}

@@ -1,0 +1,98 @@
+/** Signing in as a GitHub App: its private key is exchanged for a token of one installation. */
+import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import * as z from 'zod';
+import { ForgeError } from './errors.ts';
+import { type ForgeConnection, sendToForge } from './send.ts';
+import type { GithubApp } from './types.ts';
+
+/** Gives the token of a GitHub App's installation. Throws ForgeError. */
+export interface GithubAppTokens {
+  of(app: GithubApp, connection: AppConnection): Promise<string>;
+  /** A token that was refused is not given again. */
+  drop(token: string): void;
+}
+
+/** Where an App signs in: a connection without the way to sign in. */
+type AppConnection = Omit<ForgeConnection, 'auth'>;
+
+/** GitHub allows ten minutes; its clock may be behind ours. */
+const JWT_LIFETIME_S = 540;
+const CLOCK_SKEW_S = 60;
+/** A token lives for an hour and is renewed this long before its end. */
+const RENEW_BEFORE_MS = 300_000;
+const MAX_TOKENS = 200;
+
+const tokenSchema = z.object({
+  token: z.string().min(1).max(1024),
+  expires_at: z.iso.datetime({ offset: true }),
+});
+const installationSchema = z.object({ id: z.number().int().positive() });
+
+/** Exchanges the App's key for tokens and keeps each until shortly before its end; users of one App share them. */
+export function createGithubAppTokens(): GithubAppTokens {
+  const cached = new Map<string, { readonly token: string; readonly endsMs: number }>();
+  return {
+    async of(app, connection) {
+      const { appId, installation, privateKey } = app;
+      const parts = [connection.api, appId, JSON.stringify(installation), privateKey];
+      // A hash, so that the private key itself is not kept.
+      const key = createHash('sha256').update(parts.join('\0')).digest('hex');
+      const known = cached.get(key);
+      if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
+      const fresh = await exchange(app, connection);
+      if (cached.size >= MAX_TOKENS) cached.clear();
+      cached.set(key, fresh);
+      return fresh.token;
+    },
+    drop(token) {
+      for (const [key, known] of cached) if (known.token === token) cached.delete(key);
+    },
+  };
+}
+
+/** The RS256 JWT by which the App authenticates. Throws ForgeError Unauthorized when the key is none. */
+export function appJwt(app: GithubApp, nowMs: number): string {
+  const now = Math.floor(nowMs / 1000);
+  const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');
+  const claims = { iat: now - CLOCK_SKEW_S, exp: now + JWT_LIFETIME_S, iss: app.appId };
+  const text = `${encode({ alg: 'RS256', typ: 'JWT' })}.${encode(claims)}`;
+  return `${text}.${sign('RSA-SHA256', Buffer.from(text), rsaKey(app.privateKey)).toString('base64url')}`;
+}
+
+function rsaKey(pem: string): KeyObject {
+  try {
+    const key = createPrivateKey(pem);
+    if (key.asymmetricKeyType === 'rsa') return key;
+  } catch {
+    // The parser's message may quote the key.
+  }
+  throw new ForgeError('Unauthorized', 'githubAppPrivateKey is not an RSA private key in PEM format');
+}
+
+async function exchange(app: GithubApp, connection: AppConnection) {
+  const jwt = appJwt(app, connection.nowMs());
+  const asApp: ForgeConnection = { ...connection, auth: async () => ({ kind: 'bearer', token: jwt }) };
+  const id = 'id' in app.installation ? app.installation.id : await findInstallation(asApp, app.installation);
+  const answer = await sendToForge(asApp, 'sign in as GitHub App', {
+    method: 'POST',
+    path: `/app/installations/${id}/access_tokens`,
+  });
+  const read = tokenSchema.safeParse(answer);
+  if (!read.success)
+    throw new ForgeError('Invalid', 'GitHub returned no token for the installation of the App');
+  return { token: read.data.token, endsMs: Date.parse(read.data.expires_at) };
+}
+
+/** An organisation's installation, else a user's: GitHub has an address for each. */
+async function findInstallation(connection: ForgeConnection, { owner }: { readonly owner: string }) {
+  const ask = (path: string) =>
+    sendToForge(connection, `find the installation of the GitHub App for ${owner}`, { method: 'GET', path });
+  const answer = await ask(`/orgs/${owner}/installation`).catch((error: unknown) => {
+    if (error instanceof ForgeError && error.code === 'NotFound') return ask(`/users/${owner}/installation`);
+    throw error;
+  });
+  const read = installationSchema.safeParse(answer);
+  if (!read.success)
+    throw new ForgeError('Invalid', `GitHub returned no installation of the App for ${owner}`);
+  return String(read.data.id);
+}

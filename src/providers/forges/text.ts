@@ -1,0 +1,31 @@
+/** Texts for forges: their limits, and the prefix that marks a draft. */
+
+/** Longest description of a commit status (GitHub refuses more). */
+export const DESCRIPTION_LIMIT = 140;
+/** Longest title (GitLab, Gitea and Bitbucket: 255). */
+export const TITLE_LIMIT = 255;
+/** Longest body or comment; Bitbucket takes 32 KiB, the others more. */
+const BODY_LIMIT = 30_000;
+
+const CUT = '\n\n(The rest was cut.)\n';
+
+/** One line of at most `limit` characters, with an ellipsis where it was cut. */
+export function singleLine(text: string, limit: number): string {
+  const line = text.replace(/\s+/g, ' ').trim();
+  return line.length <= limit ? line : `${beginning(line, limit - 1).trimEnd()}…`;
+}
+
+/** Markdown of at most BODY_LIMIT characters that says when it was cut. */
+export function limitedBody(text: string): string {
+  return text.length <= BODY_LIMIT ? text : beginning(text, BODY_LIMIT - CUT.length) + CUT;
+}
+
+/** The prefix by which a title marks a draft, with the space after it; empty for a title without one. */
+export function draftPrefix(title: string): string {
+  return /^\s*(?:(?:draft|wip):\s*|\[(?:draft|wip)\]\s*|\(draft\)\s*)/i.exec(title)?.[0] ?? '';
+}
+
+/** Cuts without leaving half of a surrogate pair. */
+function beginning(text: string, length: number): string {
+  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
+}

@@ -1,0 +1,170 @@
+/** What is missing or was changed by somebody else is restored: workloads, replicas, Services, copies of config, records. */
+import { trafficAt } from '../../api/canary/plan.ts';
+import { copyName, isBroken } from '../../health/drift.ts';
+import { canaryServes, servingPods } from '../../health/readiness.ts';
+import type { WorkloadView } from '../../health/workload-view.ts';
+import type { Action } from '../action.ts';
+import type { Context } from '../context.ts';
+import { act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
+import { describeDamage, isDigestLost, isLost, soundRecord } from '../records.ts';
+import type { Run } from '../run.ts';
+import { fullSize, resumeReplicas } from '../traffic/capacity.ts';
+import { describeRelease, type RecordView, type World } from '../world.ts';
+
+/** Writes a release to the primary, over exactly the version that was observed (S17). */
+export function applyPrimary({ world }: Context, digest: string): Action {
+  const { primary } = world;
+  const precondition = primary && { uid: primary.uid, resourceVersion: primary.resourceVersion };
+  return { type: 'ApplyPrimary', digest, precondition };
+}
+
+/** A missing primary is created from the record of the last-known-good, whatever head says (design section 4, bootstrap). Undefined if it exists. */
+export function recreatedPrimary(context: Context): Effects | undefined {
+  const { world, good } = context;
+  if (world.primary || !good) return undefined;
+  if (isLost(good)) return reportLost(world, good);
+  const write = act(applyPrimary(context, good.digest));
+  if (world.status.move)
+    return combine(
+      write,
+      note('Moving', `creating the primary from ${describeRelease(good)}; the target serves`),
+    );
+  return combine(
+    write,
+    emit('Warning', 'PrimaryMissing', `the primary is missing; recreating it from ${describeRelease(good)}`),
+    note('PrimaryMissing', 'the primary is missing; recreating it from the last-known-good'),
+  );
+}
+
+/** A missing canary is created with this release, unless another tool writes the target: then it is up to that tool. */
+export function recreatedCanary({ world }: Context, digest: string): Action[] {
+  if (world.target || world.foreignTarget || world.sharesWorkload) return [];
+  return [{ type: 'ApplyCanary', digest, replicas: fullSize(world) }];
+}
+
+/** The primary gets replicas, strategy and deadlines of head, which need no analysis. */
+export function applySettings({ world, head }: Context): Effects {
+  if (!head || !world.primary || world.primary.settingsKey === head.settingsKey) return {};
+  return act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
+}
+
+/** Somebody changed the template of the primary: it is written again, and judged only after that (issue 11, 11). */
+export function restoreTemplate(context: Context, digest: string): Effects | undefined {
+  const { primary, sharesWorkload } = context.world;
+  const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
+  if (!change || sharesWorkload) return undefined;
+  const manager = primary?.drift?.manager ?? 'somebody';
+  const message = `${manager} changed ${change.path} of the primary; it is restored`;
+  return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
+}
+
+/** A primary that somebody scaled gets the number of pods that Git asks for; at zero pods it gets at least one (issue 11, 14 and 22). */
+export function scalePrimaryBack({ world }: Context): Action[] {
+  const { primary, scaler } = world;
+  if (!primary || world.sharesWorkload) return [];
+  if (scaler?.primary) {
+    // A HorizontalPodAutoscaler does nothing at zero replicas, so that nobody else brings them back.
+    const isOff = scaler.kind === 'HorizontalPodAutoscaler' && primary.desiredReplicas === 0;
+    return isOff ? [{ type: 'ScalePrimary', replicas: resumeReplicas(scaler.primary) }] : [];
+  }
+  const wanted = wantedPods(primary);
+  if (wanted === undefined) return [];
+  return primary.desiredReplicas === wanted ? [] : [{ type: 'ScalePrimary', replicas: wanted }];
+}
+
+/** The number of pods the primary should have; undefined if Git gives none and it has some. */
+export function wantedPods({
+  wantedReplicas,
+  desiredReplicas,
+  followsNodes,
+}: WorkloadView): number | undefined {
+  if (followsNodes) return undefined;
+  if (wantedReplicas !== undefined) return wantedReplicas;
+  return desiredReplicas === 0 ? 1 : undefined;
+}
+
+/**
+ * Adds the actions that keep apex, primary and canary Service and a route in every state: if somebody deleted one it is created again at once,
+ * and Services before traffic is moved to them (design section 4). Costs no request while nothing is missing.
+ */
+export function withServices(
+  context: Context,
+  run: Run | undefined,
+  actions: readonly Action[],
+): readonly Action[] {
+  const { world, plan } = context;
+  const { primary, target } = world;
+  const primaryDigest = primary ? primary.digest : target?.digest;
+  if (primaryDigest === undefined || !isOnRecord(context, primaryDigest)) return actions;
+  // If it is unknown what the target runs and nothing is tried, the canary's Service is as the primary's.
+  const isUnknown = target && target.digest === undefined && !run && !world.route?.canaryWeight;
+  const shown = isUnknown ? primaryDigest : target?.digest;
+  const canaryDigest = shown !== undefined && isOnRecord(context, shown) ? shown : undefined;
+  const services = { type: 'EnsureServices', primaryDigest, canaryDigest } as const;
+  const move = actions.findIndex(({ type }) => type === 'SetTraffic');
+  if (move >= 0) return [...actions.slice(0, move), services, ...actions.slice(move)];
+  // A missing route leads to a ready side at once (see traffic.ts); if there is none, to the primary.
+  const isReady = servingPods(primary) > 0 || canaryServes(target);
+  const route: Action[] = world.route || isReady ? [] : [{ type: 'SetTraffic', route: trafficAt(plan, 0) }];
+  return [...actions, services, ...route];
+}
+
+/** Its ports are known, from head or from a record, which may be damaged. */
+function isOnRecord({ world, head }: Context, digest: string): boolean {
+  return head?.digest === digest || world.records.some((record) => record.digest === digest);
+}
+
+/**
+ * The primary's copies of ConfigMaps and Secrets belong to the release that it runs, as one set (S16): one that is missing, or is left from
+ * another release, is written again in every state. Without it the next pod would not start, or start with another config. One that follows
+ * its original outside Git is updated at once, without a release.
+ */
+export function keepConfigCopies(context: Context, actions: readonly Action[]): Effects {
+  const { primary } = context.world;
+  const copies = primary?.configCopies ?? [];
+  const broken = copies.filter(isBroken);
+  const outdated = copies.filter(({ state }) => state === 'outdated');
+  // ApplyPrimary writes the copies of its release, too.
+  const isWritten = actions.some(({ type }) => type === 'ApplyPrimary');
+  if (broken.length + outdated.length === 0 || isWritten) return {};
+  if (!primary?.digest || !canRestoreCopies(context)) return {};
+  const names = (list: typeof copies) => list.map(copyName).join(', ');
+  return combine(
+    broken.length > 0
+      ? emit('Warning', 'ConfigCopyMissing', `restored for the primary: ${names(broken)}`)
+      : {},
+    outdated.length > 0
+      ? emit('Normal', 'ConfigFollowed', `the primary's copies got the newest data: ${names(outdated)}`)
+      : {},
+    act({ type: 'RestoreConfigs', digest: primary.digest }),
+  );
+}
+
+/** Whether the release that the primary runs is available, so that its copies can be written again. */
+export function canRestoreCopies({ world, head }: Context): boolean {
+  const digest = world.primary?.digest;
+  if (!digest || isDigestLost(world, digest)) return false;
+  return head?.digest === digest || soundRecord(world, digest) !== undefined;
+}
+
+/** Git is read again for a lost release after this time. */
+const ASK_AGAIN_MS = 300_000;
+
+/** A damaged record of the last-known-good is written again from Git: the digest proves that these are its bytes. Reported once. */
+export function repairRecord({ world, good }: Context): Effects {
+  if (good?.damaged === undefined || good.promotedTime === undefined) return {};
+  const { digest, promotedTime } = good;
+  const before = world.status.conditions?.find(({ type }) => type === 'RollbackReady');
+  const event =
+    before?.reason === 'RecordDamaged' ? {} : emit('Warning', 'RecordDamaged', describeDamage(world, good));
+  if (isLost(good)) return { ...event, ...wake(ASK_AGAIN_MS) };
+  return { ...event, ...act({ type: 'SaveRecord', digest, promotedTime }) };
+}
+
+/** Reports that nothing is written, since the last-known-good cannot be restored; a person must act. */
+export function reportLost(world: World, good: RecordView): Effects {
+  return stall(
+    'RecordDamaged',
+    `the last-known-good cannot be restored, so nothing is written: ${describeDamage(world, good)}`,
+  );
+}

@@ -1,0 +1,107 @@
+import { connect, type Socket } from 'node:net';
+import { afterEach, expect, test } from 'vitest';
+import { eventually } from '../../cluster/testing/manual-clock.ts';
+import { type HttpServer, type Route, readBody, startHttpServer } from './http-server.ts';
+
+const cleanups: Array<() => unknown> = [];
+afterEach(async () => {
+  for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
+});
+
+const health: Route = { method: 'GET', path: '/healthz', handle: () => ({ status: 200, body: 'OK\n' }) };
+
+async function serve(routes: readonly Route[] = [health]): Promise<HttpServer> {
+  const server = await startHttpServer({ host: '127.0.0.1', port: 0 }, routes, () => undefined);
+  cleanups.push(() => server.close());
+  return server;
+}
+
+/** A connection from one of the loopback addresses, with what came back so far. */
+async function open({ url }: HttpServer, text = '', localAddress = '127.0.0.1') {
+  const { port, hostname } = new URL(url);
+  const socket: Socket = connect({ port: Number(port), host: hostname, localAddress });
+  const seen = { text: '', isClosed: false };
+  socket.on('data', (chunk) => {
+    seen.text += chunk;
+  });
+  socket
+    .on('error', () => undefined)
+    .on('close', () => {
+      seen.isClosed = true;
+    });
+  cleanups.push(() => socket.destroy());
+  await new Promise((resolve) => socket.once('connect', resolve).once('close', resolve));
+  if (text) socket.write(text);
+  return seen;
+}
+
+const addresses = Array.from({ length: 8 }, (_, index) => `127.0.0.${index + 1}`);
+
+test.each([
+  ['silent', ''],
+  ['that never end their headers', 'GET /healthz HTTP/1.1\r\nx-header: '],
+  [
+    'that never send the body they announced',
+    'POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n',
+  ],
+  ['kept alive', 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'],
+])('512 connections %s keep nobody from an answer', async (_name, text) => {
+  const server = await serve();
+  for (let round = 0; round < 64; round += 1)
+    await Promise.all(addresses.map((address) => open(server, text, address)));
+  const answer = await fetch(`${server.url}/healthz`, { signal: AbortSignal.timeout(5_000) });
+  expect(answer.status).toBe(200);
+});
+
+test('one address takes only its share of the connections, and its oldest idle one makes room for the next', async () => {
+  const server = await serve();
+  const other = await open(server, '', '127.0.0.2');
+  const mine: Array<Awaited<ReturnType<typeof open>>> = [];
+  for (let count = 0; count < 72; count += 1) mine.push(await open(server));
+  await eventually(() => mine.filter(({ isClosed }) => isClosed).length === 8, 'eight were closed');
+  expect(mine.findIndex(({ isClosed }) => !isClosed)).toBe(8);
+  expect(other.isClosed).toBe(false);
+});
+
+test('a connection whose request is being answered is not closed for another', async () => {
+  let end: () => void = () => undefined;
+  const slow: Route = {
+    method: 'GET',
+    path: '/slow',
+    handle: () => new Promise((resolve) => (end = () => resolve({ status: 200, body: 'late\n' }))),
+  };
+  const server = await serve([slow]);
+  const busy = await open(server, 'GET /slow HTTP/1.1\r\nhost: a\r\n\r\n');
+  await Promise.all(Array.from({ length: 90 }, () => open(server)));
+  end();
+  await eventually(() => busy.text.includes('late'), 'the answer came');
+});
+
+test('headers must come within seconds', async () => {
+  const server = await serve();
+  const [silent, slow] = [await open(server), await open(server, 'GET /healthz HTTP/1.1\r\nx: ')];
+  await eventually(() => silent.isClosed && slow.isClosed, 'both were closed');
+});
+
+test('what comes beyond the slots of a route is refused before its body is read, and told when to come again', async () => {
+  const bodies: number[] = [];
+  const slots = { maximum: 2, taken: 0 };
+  const route: Route = {
+    ...{ method: 'POST', path: '/work', slots },
+    async handle(request) {
+      const body = await readBody(request, 100);
+      bodies.push(body?.length ?? 0);
+      return { status: 202, body: 'taken\n' };
+    },
+  };
+  const server = await serve([route, health]);
+  const begin = 'POST /work HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n';
+  await Promise.all([open(server, begin), open(server, begin)]);
+  await eventually(() => slots.taken === 2, 'both slots are taken');
+  const refused = await open(server, begin);
+  await eventually(() => refused.isClosed, 'the third was refused');
+  expect(refused.text).toMatch(/^HTTP\/1.1 503 /);
+  expect(refused.text.toLowerCase()).toContain('retry-after: 1');
+  expect(bodies).toEqual([]);
+  expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
+});
