@@ -44,8 +44,14 @@ export const limits = {
   ageCharacters: 64 * 1024,
   /** Stanzas, one for each recipient, in such a file; SOPS writes one. */
   ageStanzas: 20,
+  /** Stanzas of all of them that are tried to open one encrypted file. */
+  ageStanzasPerFile: 200,
+  /** Keys of one Secret; each is tried on each stanza. */
+  ageKeys: 20,
   /** Such files that are tried to open one encrypted file; SOPS writes one for each recipient. */
   ageEntriesPerFile: 100,
+  /** Times that a message is searched for a secret, of all messages of a Source together. */
+  hidingSteps: 20_000_000,
   /** Objects that one Source may render. */
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
