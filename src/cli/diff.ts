@@ -6,9 +6,9 @@ import {
   type CanaryDifference,
   canaryDifferenceOf,
   expectedRelease,
-  type ObjectDifference,
 } from '../review/diff/canary-difference.ts';
 import { readEffectiveSet, readSource, type SourceReading } from '../review/diff/effective-set.ts';
+import type { ObjectDifference } from '../review/diff/object-difference.ts';
 import {
   type SourceDifference,
   type SourceObjectDifference,

@@ -5,7 +5,7 @@ import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { readCredentials, sourceOfArgo } from './argocd/source.ts';
 import { argoToSource } from './argocd/steps.ts';
-import { comparisonOf } from './comparison.ts';
+import { type ClusterReading, comparisonOf } from './comparison.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import type { ConvertedSource, Stop } from './field-rules.ts';
 import { repositoryOf, sourceOfFlux } from './flux/source.ts';
@@ -13,10 +13,14 @@ import { fluxToSource } from './flux/steps.ts';
 import { type FactsQuery, readFacts } from './read-facts.ts';
 import { type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
-import type { MoveQuery, MoveTree, Placed, Subject } from './tree.ts';
+import type { MoveTree, Placed, Subject } from './tree.ts';
 
 /** Plans the move of one Kustomization or Application to a Source. Throws ApiError. */
-export async function planToSource(tree: MoveTree, subject: Subject, query: MoveQuery): Promise<Move> {
+export async function planToSource(
+  tree: MoveTree,
+  subject: Subject,
+  cluster: ClusterReading | undefined,
+): Promise<Move> {
   const { former, owner } = subject;
   const name = `${former.kind} ${former.namespace}/${former.name}`;
   const early = earlyStops(tree, subject);
@@ -34,7 +38,6 @@ export async function planToSource(tree: MoveTree, subject: Subject, query: Move
     ({ object: { kind, metadata } }) =>
       kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
   );
-  const { cluster } = query;
   const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
   const credentials = await credentialsFor(subject, cluster?.connection);
   const made = owner && sourceFrom(tree, { former, owner, repository, credentials, live: facts?.repository });
@@ -85,22 +88,23 @@ function sourceFrom(
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  if (stops.length > 0) return { wanted, notes: carried.notes, stops };
+  const notes = [...carried.notes, ...accountNotes(wanted)];
+  if (stops.length > 0) return { wanted, notes, stops };
   // What is valid for the other tool need not be valid in a Source.
   const parsed = parseSource(wanted);
   const invalid = parsed.ok ? [] : parsed.problems.map(({ path, message }) => `Source ${path}: ${message}`);
-  return { wanted, notes: carried.notes, stops: invalid };
+  return { wanted, notes, stops: invalid };
 }
 
 /** A Source that exists need not be compared, and one whose owner does not apply cannot. */
 async function compared(
-  { connection, ...rendering }: NonNullable<MoveQuery['cluster']>,
+  { connection, ...reading }: ClusterReading,
   { owner, source, members }: MoveFacts,
   wanted: Source,
 ): Promise<Comparison | undefined> {
   if (!owner || source) return undefined;
   const inventory = members.map(({ reference }) => reference);
-  return comparisonOf(connection, wanted, { ...rendering, inventory });
+  return comparisonOf(connection, wanted, { ...reading, inventory });
 }
 
 function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subject): string[] {
@@ -156,4 +160,13 @@ function stopsIn(
     if (ofRepository === undefined) return `${at(owner.origin, field)}: ${field}: ${message}`;
     return `${repository ? `${at(repository.origin, ofRepository)}: ` : ''}${field}: ${message}`;
   });
+}
+
+/** Flux and Argo CD write with their own rights where no account is named; a Source does not. */
+function accountNotes({ metadata, spec }: Source): string[] {
+  const { namespace = '' } = metadata;
+  if (spec.serviceAccountName) return [];
+  return [
+    `the Source names no service account, so it writes only what the role edit covers in namespace ${namespace}: for more, set serviceAccountName, or install Holdfast with --trusted-source-namespaces ${namespace}`,
+  ];
 }

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Clock } from '../api/clock.ts';
 import { present } from '../api/kubernetes.ts';
 import {
@@ -9,6 +10,7 @@ import {
 import type { OpenPoller, OpenRepository, ReadSecret, Repositories } from '../contracts/git.ts';
 import type { PollAges } from '../git/poll/context.ts';
 import { createGitSource } from '../git/poll/git-source.ts';
+import { createReadingJournal, type ReadingJournal } from '../git/poll/reading-journal.ts';
 import { type PollSchedule, scheduleProblem } from '../git/poll/schedule.ts';
 import { createSourcePoller } from '../git/poll/source-poller.ts';
 import { sshSigner } from '../git/sign/ssh-signature.ts';
@@ -32,15 +34,26 @@ interface RepositorySettings {
 export function createRepositories(settings: RepositorySettings): Repositories {
   const { dataDir, clock } = settings;
   const stores = createStores({ dataDir, clock });
-  return { open: opener(settings, stores), forget: stores.forget, usage: stores.usage, sweep: stores.sweep };
+  const journal = createReadingJournal(join(dataDir, 'reading'), clock);
+  return {
+    open: opener(settings, stores, journal),
+    forget: stores.forget,
+    usage: stores.usage,
+    sweep: stores.sweep,
+  };
 }
 
-function opener({ access, client, identity }: RepositorySettings, stores: Stores): OpenRepository {
+function opener(
+  { access, client, identity }: RepositorySettings,
+  stores: Stores,
+  journal: ReadingJournal,
+): OpenRepository {
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     const { rewrite: _, ...reference } = source.spec.ref;
     return createGitSource({
-      ...{ namespace, name, stores, client: forTenant(client, `git ${namespace}`) },
+      ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
+      generation: source.metadata.generation,
       url: source.spec.url,
       reference: present(reference),
       credentialsFrom: access.credentialsFrom(source),

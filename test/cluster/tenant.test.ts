@@ -402,8 +402,8 @@ beforeAll(async () => {
   });
   const kubeconfigPath = await kubeconfigOf(bed, system, 'holdfast');
   program = createProgram(
-    { ...bed, kubeconfigPath },
-    [own, victim],
+    bed,
+    { namespaces: [own, victim], kubeconfigPath },
     undefined,
     {},
     { POD_NAMESPACE: system },

@@ -60,7 +60,7 @@ test('with wait a Source is Ready once everything works; what does not in time i
   });
   await bed.commit('first', { 'web.json': deployment('shop/web:1'), 'crd.json': crd, 'widget.json': job });
   await createSource(bed, { wait: true, timeout: '20s' });
-  await bed.start();
+  await bed.start({ trustedSourceNamespaces: ['shop'] });
   await untilSays('Ready', /^Unknown Progressing .*Widget shop\/slow: has no condition Done/);
   expect(condition(await bed.source(), 'Applied')?.status).toBe('True');
   await untilSays('Healthy', /^False HealthTimeout/);

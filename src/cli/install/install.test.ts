@@ -81,7 +81,7 @@ describe('install', () => {
       )?.verbs;
     for (const resource of ['cronjobs', 'serviceaccounts', 'namespaces', 'metrictemplates'])
       expect(verbsOn(resource, {}), resource).toEqual(['get', 'list', 'watch']);
-    expect(verbsOn('canaries', {})).toEqual(['get', 'list', 'watch', 'patch']);
+    expect(verbsOn('canaries', {})).toEqual(['get', 'list', 'watch', 'patch', 'gate', 'rollback-gate']);
     const trusting = { trustedSourceNamespaces: ['delivery'] };
     for (const resource of ['cronjobs', 'namespaces', 'metrictemplates'])
       expect(verbsOn(resource, trusting), resource).toContain('delete');

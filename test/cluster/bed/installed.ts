@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parse, stringify } from 'yaml';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { installObjects } from '../../../src/cli/install/install.ts';
-import type { BedClient } from './client.ts';
+import { type BedClient, waitFor } from './client.ts';
 
 type InstallOptions = Omit<Parameters<typeof installObjects>[0], 'image'>;
 
@@ -51,4 +51,96 @@ export async function kubeconfigOf(bed: BedClient, namespace: string, account: s
   const path = join(mkdtempSync(join(tmpdir(), 'holdfast-account-')), 'kubeconfig');
   writeFileSync(path, stringify(config), { mode: 0o600 });
   return path;
+}
+
+/** Kinds of the bed's suites that Kubernetes' role `edit` does not cover; whoever uses them gives them to the account, as a team would. */
+const customKinds = [
+  { apiGroups: ['gateway.networking.k8s.io'], resources: ['httproutes'] },
+  { apiGroups: ['projectcontour.io'], resources: ['httpproxies'] },
+  { apiGroups: ['keda.sh'], resources: ['scaledobjects'] },
+  { apiGroups: ['serving.knative.dev'], resources: ['services'] },
+].map((rule) => ({ ...rule, verbs: ['get', 'create', 'patch', 'delete'] }));
+
+/**
+ * Gives a Holdfast of these namespaces, which runs in the first one, exactly the rights that `holdfast install` prints for it, and returns its
+ * kubeconfig. Sources may name service accounts.
+ */
+export async function grantInstalled(bed: BedClient, namespaces: readonly string[]): Promise<string> {
+  const [namespace = ''] = namespaces;
+  const options = { namespace, watchNamespaces: namespaces, impersonation: true };
+  const rights = installedRights(`bed-${namespace}`, options).filter(
+    ({ kind }) => !kind.startsWith('Validating'),
+  );
+  const rbac = 'rbac.authorization.k8s.io';
+  const custom = namespaces.flatMap((where) => [
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'Role',
+      metadata: { name: 'custom-kinds', namespace: where },
+      rules: customKinds,
+    },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'RoleBinding',
+      metadata: { name: 'custom-kinds', namespace: where },
+      roleRef: { apiGroup: rbac, kind: 'Role', name: 'custom-kinds' },
+      subjects: [{ kind: 'ServiceAccount', name: 'holdfast-source', namespace: where }],
+    },
+  ]);
+  const items = [...rights, ...custom, ...rightsOfCluster(`bed-${namespace}`, namespace)];
+  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
+  await bed.kubectl(['apply', '--server-side', '-f', '-'], list);
+  for (const where of namespaces) {
+    await untilMay(bed, `system:serviceaccount:${namespace}:holdfast`, { namespace: where, verb: 'patch' });
+    await untilMay(bed, `system:serviceaccount:${where}:holdfast-source`, {
+      namespace: where,
+      verb: 'create',
+    });
+  }
+  return kubeconfigOf(bed, namespace, 'holdfast');
+}
+
+/** What is left out where Holdfast is confined to namespaces, and suites look at all the same: who opens a gate, and the order of nodes. */
+function rightsOfCluster(prefix: string, namespace: string): KubernetesObject[] {
+  const everywhere = installedRights(prefix, { namespace }).find(
+    ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === `${prefix}-holdfast`,
+  );
+  const isOfCluster = /^(tokenreviews|subjectaccessreviews|nodes)$/;
+  const rules = ((everywhere?.rules ?? []) as Array<{ resources: string[] }>).filter(({ resources }) =>
+    resources.every((resource) => isOfCluster.test(resource)),
+  );
+  const rbac = 'rbac.authorization.k8s.io';
+  const name = `${prefix}-cluster`;
+  return [
+    { apiVersion: `${rbac}/v1`, kind: 'ClusterRole', metadata: { name }, rules },
+    {
+      apiVersion: `${rbac}/v1`,
+      kind: 'ClusterRoleBinding',
+      metadata: { name },
+      roleRef: { apiGroup: rbac, kind: 'ClusterRole', name },
+      subjects: [{ kind: 'ServiceAccount', name: 'holdfast', namespace }],
+    },
+  ];
+}
+
+/** Roles are aggregated, and known to the API server, a moment after they were written. */
+async function untilMay(
+  bed: BedClient,
+  user: string,
+  { namespace, verb }: { namespace: string; verb: string },
+): Promise<void> {
+  const resourceAttributes = { group: 'flagger.app', resource: 'canaries', namespace, verb };
+  const review = {
+    apiVersion: 'authorization.k8s.io/v1',
+    kind: 'SubjectAccessReview',
+    spec: { user, resourceAttributes },
+  };
+  const path = '/apis/authorization.k8s.io/v1/subjectaccessreviews';
+  const mayIt = async () =>
+    ((await bed.api.request('POST', path, review)).status as { allowed?: boolean }).allowed === true;
+  await waitFor(mayIt, {
+    timeoutMs: 120_000,
+    intervalMs: 50,
+    what: `${user} may ${verb} Canaries in ${namespace}`,
+  });
 }

@@ -1,9 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
+import { grantInstalled } from '../bed/installed.ts';
 
 /** `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. */
 export interface Program {
@@ -25,25 +26,29 @@ const main = resolve(import.meta.dirname, '../../../dist/main.js');
 
 /**
  * Prepares a program that follows one repository into a namespace, or what others apply there or in several. Intervals down to a second are
- * allowed. `env` is read at each start.
+ * allowed. `env` is read at each start. It has exactly the rights that `holdfast install` prints, and a Source is written as `holdfast-source`, unless
+ * a kubeconfig is given.
  */
 export function createProgram(
   bed: BedClient,
-  place: string | readonly string[],
+  place:
+    | string
+    | readonly string[]
+    | { readonly namespaces: readonly string[]; readonly kubeconfigPath: string },
   repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
   env: Readonly<Record<string, string>> = {},
 ): Program {
-  const [namespace = ''] = [place].flat();
+  const isGiven = typeof place === 'object' && 'kubeconfigPath' in place;
+  const namespaces = isGiven ? place.namespaces : [place].flat();
+  const [namespace = ''] = namespaces;
   const folder = mkdtempSync(join(tmpdir(), `holdfast-${namespace}-`));
-  const sourceFile = join(folder, 'source.yaml');
   const logPath = join(bed.logsDir, `holdfast-${namespace}.log`);
-  if (repositoryUrl) writeFileSync(sourceFile, JSON.stringify(source(namespace, repositoryUrl, spec)));
-  const from = repositoryUrl ? ['--source', sourceFile] : [];
+  let prepared: Promise<string> | undefined;
+  let starting: Promise<void> = Promise.resolve();
   let child: ChildProcess | undefined;
   const watched =
-    typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', place.join(',')];
-  const flags = [...from, '--kubeconfig', bed.kubeconfigPath, ...watched];
+    typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', namespaces.join(',')];
   const data = join(folder, 'data');
   const places = ['--data-dir', data, '--listen', '127.0.0.1:0'];
   const behaviour = [
@@ -54,7 +59,24 @@ export function createProgram(
     '--log-level',
     'debug',
   ];
+  const prepare = async () => {
+    const path = isGiven ? place.kubeconfigPath : await grantInstalled(bed, namespaces);
+    if (repositoryUrl) await bed.apply([source(namespace, repositoryUrl, spec)], namespace);
+    return path;
+  };
+  const startAs = (path: string) => {
+    const log = createWriteStream(logPath, { flags: 'a' });
+    const flags = ['--kubeconfig', path, ...watched, ...places, ...behaviour];
+    child = spawn(process.execPath, [main, 'run', ...flags], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // As in the image.
+      env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
+    });
+    child.stdout?.pipe(log);
+    child.stderr?.pipe(log);
+  };
   const end = async (signal: NodeJS.Signals) => {
+    await starting;
     if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
     const exited = once(child, 'exit');
     child.kill(signal);
@@ -64,14 +86,8 @@ export function createProgram(
   return {
     logPath,
     start() {
-      const log = createWriteStream(logPath, { flags: 'a' });
-      child = spawn(process.execPath, [main, 'run', ...flags, ...places, ...behaviour], {
-        stdio: ['ignore', 'pipe', 'pipe'],
-        // As in the image.
-        env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
-      });
-      child.stdout?.pipe(log);
-      child.stderr?.pipe(log);
+      prepared ??= prepare();
+      starting = prepared.then(startAs);
     },
     wipe: () => rmSync(data, { recursive: true, force: true }),
     pid: () => child?.pid ?? 0,
