@@ -5,7 +5,13 @@ import { serveCustomResources } from './api-server/custom-resources.ts';
 import { createKindRegistry } from './api-server/kinds.ts';
 import { createLister } from './api-server/list.ts';
 import { type ApiWorld, createObject } from './api-server/object-writer.ts';
-import { createApiServer, createRequestLog, type FaultRule, type RequestLog } from './api-server/server.ts';
+import {
+  type AccessRule,
+  createApiServer,
+  createRequestLog,
+  type FaultRule,
+  type RequestLog,
+} from './api-server/server.ts';
 import { createStore, type Store } from './api-server/store.ts';
 import type { Watch } from './api-server/watch.ts';
 import { type ControllerLoop, createControllerLoop } from './controllers/controller.ts';
@@ -59,6 +65,8 @@ export interface Sandbox {
   holdRoutes(rule?: RouteRule): () => void;
   /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
   fault(rule: FaultRule): () => void;
+  /** From now on this rule decides what impersonated users may write; before, everybody may do everything. */
+  authorize(rule: AccessRule): void;
   /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
   holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
@@ -88,12 +96,14 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
   const watches = new Set<Watch>();
   let faults: readonly FaultRule[] = [];
+  let mayAccess: AccessRule = () => true;
   const server = createApiServer({
     world,
     lister,
     log: requests,
     watches,
     faults: () => faults,
+    mayAccess: (access) => mayAccess(access),
     settle: () => loop.drain(),
     extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
@@ -118,6 +128,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return () => {
         faults = faults.filter((each) => each !== rule);
       };
+    },
+    authorize(rule) {
+      mayAccess = rule;
     },
     holdEndpoints: () => loop.hold('endpointslices'),
     expireHistory() {

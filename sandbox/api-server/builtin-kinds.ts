@@ -63,6 +63,9 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
       ...ROUTE,
     },
   ],
+  'authorization.k8s.io/v1': [
+    { kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews', cluster: true },
+  ],
   'rbac.authorization.k8s.io/v1': [
     { kind: 'Role', plural: 'roles' },
     { kind: 'RoleBinding', plural: 'rolebindings' },

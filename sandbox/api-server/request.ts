@@ -12,6 +12,8 @@ export interface ApiRequest {
   readonly accept: string;
   readonly contentType: string;
   readonly userAgent: string;
+  /** Impersonate-User; empty: nobody. */
+  readonly impersonated: string;
   readonly body: string;
 }
 

@@ -4,7 +4,7 @@ import { ApiError, statusOf } from './errors.ts';
 import type { JsonRecord } from './json.ts';
 import type { Lister } from './list.ts';
 import type { ApiWorld } from './object-writer.ts';
-import { type ApiRequest, parseResourcePath } from './request.ts';
+import { type ApiRequest, parseResourcePath, type ResourcePath } from './request.ts';
 import { runVerb } from './resource-verbs.ts';
 import { openWatch, type Watch } from './watch.ts';
 
@@ -17,6 +17,20 @@ type Fault = { readonly code: number; readonly reason?: string; readonly message
 /** Decides about each request; undefined lets it through. */
 export type FaultRule = (request: ApiRequest) => Fault | undefined;
 
+/** What somebody wants to do, as an access review says it. */
+interface Access {
+  readonly user: string;
+  readonly verb: string;
+  readonly group: string;
+  readonly resource: string;
+  readonly namespace: string;
+  /** Empty: any object of the resource. */
+  readonly name: string;
+}
+
+/** Whether an impersonated user may do something; asked for writes and access reviews. */
+export type AccessRule = (access: Access) => boolean;
+
 /** What the HTTP side of the sandbox needs. */
 interface ApiServerParts {
   readonly world: ApiWorld;
@@ -25,6 +39,8 @@ interface ApiServerParts {
   readonly watches: Set<Watch>;
   /** The fault rules in force. */
   faults(): readonly FaultRule[];
+  /** Whether a user may do something. */
+  mayAccess: AccessRule;
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
@@ -66,6 +82,7 @@ async function serve(
       accept: headers.accept ?? '',
       contentType: headers['content-type'] ?? '',
       userAgent: entry.userAgent,
+      impersonated: entry.impersonated,
       body: await readBody(incoming),
     };
     if (!injectFault(parts, request, response)) answer(parts, request, response);
@@ -105,7 +122,9 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (beside) return sendJson(response, beside.code, beside.body);
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);
+  if (request.path === accessReviews) return sendJson(response, 201, reviewAccess(parts, request));
   const target = parseResourcePath(parts.world.kinds, request.path);
+  refuseForbidden(parts, request, target);
   if (request.method === 'GET' && ['true', '1'].includes(request.query.get('watch') ?? '')) {
     return streamWatch(parts, request, response);
   }
@@ -115,6 +134,44 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   } finally {
     parts.settle();
   }
+}
+
+const accessReviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
+
+function reviewAccess({ mayAccess }: ApiServerParts, { body, impersonated }: ApiRequest): JsonRecord {
+  const review = JSON.parse(body) as { spec: { resourceAttributes?: Partial<Access> } };
+  const {
+    verb = '',
+    group = '',
+    resource = '',
+    namespace = '',
+    name = '',
+  } = review.spec.resourceAttributes ?? {};
+  const allowed = mayAccess({ user: impersonated, verb, group, resource, namespace, name });
+  return { ...review, status: { allowed } };
+}
+
+const writeVerbs: Readonly<Record<string, string>> = {
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'patch',
+  DELETE: 'delete',
+};
+
+/** Throws 403 for a write that the impersonated user may not make. */
+function refuseForbidden(
+  { mayAccess }: ApiServerParts,
+  { method, impersonated: user }: ApiRequest,
+  { kind: { group, plural: resource }, namespace = '', name = '' }: ResourcePath,
+): void {
+  const verb = writeVerbs[method];
+  if (user === '' || !verb || mayAccess({ user, verb, group, resource, namespace, name })) return;
+  const what = `${resource}${name ? ` "${name}"` : ''} is forbidden`;
+  throw new ApiError(
+    403,
+    'Forbidden',
+    `${what}: User "${user}" cannot ${verb} resource "${resource}" in the namespace "${namespace}"`,
+  );
 }
 
 function streamWatch(parts: ApiServerParts, request: ApiRequest, response: ServerResponse): void {
@@ -174,7 +231,7 @@ export interface LoggedRequest {
   readonly path: string;
   readonly query: string;
   readonly userAgent: string;
-  /** Impersonate-User; empty: nobody. The sandbox asks for no rights. */
+  /** Impersonate-User; empty: nobody. */
   readonly impersonated: string;
   /** HTTP status, 0 while the answer is still under way or when the connection was cut. */
   code: number;

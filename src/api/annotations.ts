@@ -28,7 +28,7 @@ export const pauseAnnotation = `${annotationPrefix}pause`;
 /** Asks a Source to look at Git now; handled once, like a verb. */
 export const syncAnnotation = `${annotationPrefix}sync`;
 
-/** Approves what waits for a person at a Source: a rewritten history, or many deletions. The value is the approved commit. */
+/** Approves what waits for a person at a Source: `rewrite:COMMIT`, `prune:HASH`, or a plain commit where one thing waits. */
 export const approveAnnotation = `${annotationPrefix}approve`;
 
 /** On a Canary that left Git: it is deleted once its target carries the traffic. Written by Holdfast, never by people. */

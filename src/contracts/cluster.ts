@@ -56,6 +56,8 @@ export interface Cluster {
   ): Promise<void>;
   /** The same cluster, written to as this user, and read as it with `readsToo`. Undefined: Holdfast itself. */
   as(user: string | undefined, options?: { readonly readsToo?: boolean }): Cluster;
+  /** Asks the API server whether the user that it writes as may patch the object; without a name, any object of its kind there. */
+  mayPatch(reference: Omit<ObjectReference, 'name'> & { readonly name?: string }): Promise<boolean>;
   /** Whether a kind is served, and whether its objects live in namespaces; undefined when it is not served. */
   kindOf(apiVersion: string, kind: string): Promise<{ readonly namespaced: boolean } | undefined>;
   /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
@@ -95,7 +97,7 @@ export interface WatchedSet {
   problem(): string | undefined;
   get(namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(namespace?: string): readonly KubernetesObject[];
-  /** Puts the answer of an own write in, so that the next look sees it (read your writes). */
+  /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */
   remember(object: KubernetesObject): void;
   /** Called for every object that came, changed or went, and once without an object when the set is synced. */
   onChange(listener: (object: KubernetesObject | undefined) => void): void;
@@ -123,7 +125,7 @@ export interface Metrics {
   read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
 }
 
-/** Where news goes: a Kubernetes Event and a log line, written once per change. Never rejects. */
+/** Writes a Kubernetes Event and a log line, once per change. Never rejects. */
 export interface EventSink {
   emit(
     about: KubernetesObject,

@@ -85,6 +85,7 @@ export async function sourceParts(
     ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
     presence: createPresence(parts),
     // Nothing is written, so that it makes no difference who would.
+    accountRights: { mayWrite: async () => true },
     rights: {
       ...{ isTrusted: () => true, areFromFiles: true, crossNamespaceRefs: true },
       ...{ ownNamespace: '', protectedNamespaces: [] },

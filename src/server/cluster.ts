@@ -28,6 +28,8 @@ export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Clu
   };
 }
 
+const accessReview = { apiVersion: 'authorization.k8s.io/v1', kind: 'SelfSubjectAccessReview' };
+
 /** The engine's view of the API server; without a gate it may only be read. */
 export function createClusterPort(
   client: ClusterClient,
@@ -75,6 +77,15 @@ export function createClusterPort(
       await send(() => client.delete(reference, { ...preconditions, ...asUser }));
     },
     as: (user, options) => createClusterPort(client, gate, user, options?.readsToo),
+    async mayPatch({ apiVersion, kind, namespace, name }) {
+      const { plural: resource } = await client.resolve(apiVersion, kind);
+      const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
+      const resourceAttributes = { verb: 'patch', group, resource, namespace, name };
+      const review = { ...accessReview, metadata: { name: '' }, spec: { resourceAttributes } };
+      // Stored nowhere: the answer is the object's status.
+      const { status } = await client.create(review, { manager, ...asUser });
+      return (status as { allowed?: boolean } | undefined)?.allowed === true;
+    },
     kindOf,
     servedKind: (group, kind) => client.find(group, kind),
   };
@@ -167,6 +178,7 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
     log.debug({ verb, kind: object.kind, name: object.name }, 'shadow mode: not written');
   const shadow: Cluster = {
     as: () => shadow,
+    mayPatch: async () => true,
     get: cluster.get,
     list: cluster.list,
     kindOf: cluster.kindOf,

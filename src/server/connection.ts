@@ -5,7 +5,7 @@ import type { ClusterAccess } from '../cluster/access/credentials.ts';
 import { type Caches, createCaches } from '../cluster/caches/caches.ts';
 import { type ClusterClient, createClusterClient } from '../cluster/client/client.ts';
 import { createDiscovery } from '../cluster/client/discovery.ts';
-import type { Verb } from '../cluster/transport/exchange.ts';
+import type { Verb } from '../cluster/transport/request.ts';
 import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
 import type { Log } from '../contracts/cluster.ts';
 

@@ -1,3 +1,4 @@
+import { join } from 'node:path';
 import type { Clock } from '../api/clock.ts';
 import { present, type SecretValues } from '../api/kubernetes.ts';
 import {
@@ -16,6 +17,7 @@ import type {
 import { GitError, type GitErrorCode } from '../git/errors.ts';
 import type { PollAges } from '../git/poll/context.ts';
 import { createGitSource } from '../git/poll/git-source.ts';
+import { createReadingJournal, type ReadingJournal } from '../git/poll/reading-journal.ts';
 import { type PollSchedule, scheduleProblem } from '../git/poll/schedule.ts';
 import { createSourcePoller } from '../git/poll/source-poller.ts';
 import { sshSigner } from '../git/sign/ssh-signature.ts';
@@ -54,14 +56,25 @@ interface RepositorySettings {
 export function createRepositories(settings: RepositorySettings): Repositories {
   const { dataDir, clock } = settings;
   const stores = createStores({ dataDir, clock });
-  return { open: opener(settings, stores), forget: stores.forget, usage: stores.usage, sweep: stores.sweep };
+  const journal = createReadingJournal(join(dataDir, 'reading'), clock);
+  return {
+    open: opener(settings, stores, journal),
+    forget: stores.forget,
+    usage: stores.usage,
+    sweep: stores.sweep,
+  };
 }
 
-function opener({ access, client, identity }: RepositorySettings, stores: Stores): OpenRepository {
+function opener(
+  { access, client, identity }: RepositorySettings,
+  stores: Stores,
+  journal: ReadingJournal,
+): OpenRepository {
   return (source, secrets) => {
     const { name, namespace = '' } = source.metadata;
     return createGitSource({
-      ...{ namespace, name, stores, client: forTenant(client, `git ${namespace}`) },
+      ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
+      generation: source.metadata.generation,
       url: source.spec.url,
       reference: referenceOf(source),
       credentialsFrom: access.credentialsFrom(source),

@@ -50,7 +50,15 @@ test('a Source is written as its account: its objects, deletions, and what rollo
     .filter(({ path, query }) => /\/deployments\/web(-primary)?$/.test(path) && query.includes('force='));
   expect(applied.length).toBeGreaterThan(2);
   expect(new Set(applied.map(({ impersonated }) => impersonated))).toEqual(new Set([deployer]));
-  expect(writersOf(/\/(secrets|sources|services|events)\b/)).toEqual(['']);
+  expect(writersOf(/\/namespaces\/shop\/secrets$/)).toEqual([deployer]);
+  expect(writersOf(/\/(sources|services|events)\b/)).toEqual(['']);
+  bed.sandbox.requests.clear();
+  await bed.commit('v2 with more pods', { 'web.json': deployment('shop/web:2', { replicas: 3 }) });
+  await eventually('the primary has them', async () => {
+    const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+    return (primary?.spec as { replicas?: number } | undefined)?.replicas === 3;
+  });
+  expect(writersOf(/\/deployments\/web-primary$/)).toEqual([deployer]);
 });
 
 test('without an account of its own it is written as the one that the flag names', async () => {
@@ -153,12 +161,12 @@ test('what a rollout would write is bound by spec.allow, too', async () => {
   await createSource(bed, { allow: { kinds: ['ConfigMap'] } });
   await bed.start();
   await eventually(
-    'the Canary is told',
-    async () => {
-      return condition(await bed.canary(), 'Ready')?.message.includes('spec.allow.kinds');
-    },
-    { seen: bed.canary },
+    'its Source says so',
+    async () =>
+      condition(await bed.source(), 'Ready')?.message.includes('web.json:1: Deployment shop/web: kind'),
+    { seen: bed.source },
   );
+  expect(condition(await bed.canary(), 'Ready')?.message).not.toContain('spec.allow');
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toBeUndefined();
   expect(await bed.get('v1', 'ConfigMap', 'a')).toBeDefined();
 });

@@ -51,6 +51,17 @@ function patch(change: Record<string, unknown>): Promise<unknown> {
   return bed.send('PATCH', path, { spec: change }, 'application/merge-patch+json');
 }
 
+async function suspendSource(): Promise<void> {
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  await bed.send('PATCH', path, { spec: { suspend: true } }, 'application/merge-patch+json');
+  const ready = async () => {
+    const source = await bed.get('holdfast.dev/v1alpha1', 'Source', 'shop');
+    const { conditions = [] } = (source?.status ?? {}) as { conditions?: Array<{ reason?: string }> };
+    return conditions.some(({ reason }) => reason === 'Suspended');
+  };
+  await eventually('the Source is suspended', ready);
+}
+
 function settingsOf(object: KubernetesObject | undefined): Record<string, unknown> {
   const { template: _, ...settings } = (object?.spec ?? {}) as Record<string, unknown>;
   return settings;
@@ -181,6 +192,8 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   await eventually('the share of 8', async () => (await counts()) === '4 of 8, 8 ready', { seen: counts });
   await scale(2);
   await eventually('the share of 2', async () => (await counts()) === '1 of 2, 2 ready', { seen: counts });
+  // The next look at Git would bring v2 back at once: nothing holds it any more.
+  await suspendSource();
   await bed.send('DELETE', `${canaries}/web`);
   await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
   expect(imageOf(await live())).toBe('shop/web:1');

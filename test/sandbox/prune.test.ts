@@ -138,7 +138,7 @@ describe('what left Git', () => {
       'most is gone',
       Object.fromEntries(names.map((name) => [`${name}.json`, null])),
     );
-    expect(await untilPruned('PruneNeedsApproval')).toContain(second);
+    expect(await untilPruned('PruneNeedsApproval')).toMatch(/"prune:[0-9a-f]{12}" to delete/);
     expect(condition(await bed.source(), 'Ready')).toMatchObject({
       status: 'False',
       reason: 'PruneNeedsApproval',
@@ -149,6 +149,37 @@ describe('what left Git', () => {
     await untilPruned('Pruned');
     expect(await Promise.all(names.map(isThere))).toEqual(names.map(() => false));
     expect(await isThere('stays')).toBe(true);
+  });
+
+  test('needs an approval of its own after a rewritten history was approved', async () => {
+    const names = Array.from({ length: 12 }, (_, index) => `c${index}`);
+    const files = Object.fromEntries(names.map((name) => [`${name}.json`, configMap(name)]));
+    const first = await bed.commit('first', { ...files, 'stays.json': configMap('stays') });
+    await createSource(bed, { prune: true });
+    const app = await bed.start();
+    await untilApplied(first);
+
+    const rewritten = await bed.rewrite('most is gone', { 'stays.json': configMap('stays') });
+    await eventually(
+      'the rewritten history waits',
+      async () => condition(await bed.source(), 'Ready')?.message.includes(rewritten),
+      { seen: bed.source },
+    );
+    await approve(rewritten);
+    await untilApplied(rewritten);
+    await untilPruned('PruneNeedsApproval');
+    await app.drain();
+
+    await bed.start();
+    await bed.pass(20_000);
+    const asked = await untilPruned('PruneNeedsApproval');
+    expect(await Promise.all(names.map(isThere))).toEqual(names.map(() => true));
+    const answers = statusOf(await bed.source()).answers as { approve?: { message?: string } };
+    expect(answers.approve?.message).toContain('the rewritten history');
+
+    await approve(/"(prune:[0-9a-f]+)"/.exec(asked)?.[1] ?? '');
+    await untilPruned('Pruned');
+    expect(await Promise.all(names.map(isThere))).toEqual(names.map(() => false));
   });
 });
 

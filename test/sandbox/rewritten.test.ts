@@ -38,7 +38,7 @@ function untilWaiting(): Promise<boolean> {
   return eventually(
     'the rewritten history waits',
     async () => condition(await bed.source(), 'Ready')?.reason === 'HistoryRewritten',
-    { seen: async () => statusOf(await bed.source()) },
+    { seen: async () => statusOf(await bed.source()), timeoutMs: 30_000 },
   );
 }
 
@@ -86,4 +86,43 @@ test('history rewritten to something that never proved itself waits, and so does
 
   expect(await bed.get('v1', 'ConfigMap', 'extra')).toBeUndefined();
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web'))).toBe('shop/web:1');
+});
+
+test('rewritten history waits after a restart, too, where an object of the commit before could never be applied', async () => {
+  const never = JSON.stringify({
+    apiVersion: 'example.com/v1',
+    kind: 'Widget',
+    metadata: { name: 'never', namespace: 'shop' },
+  });
+  const settings = (value: string) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'ConfigMap',
+      metadata: { name: 'settings', namespace: 'shop' },
+      data: { value },
+    });
+  const settingsValue = async () => {
+    const data = (await bed.get('v1', 'ConfigMap', 'settings'))?.data;
+    return (data as Record<string, string> | undefined)?.value;
+  };
+  await bed.commit('v1', { 'settings.json': settings('one'), 'never.json': never });
+  await createSource(bed);
+  const app = await bed.start();
+  await eventually(
+    'it cannot be applied whole',
+    async () => condition(await bed.source(), 'Applied')?.status === 'False',
+  );
+  await app.drain();
+  expect(statusOf(await bed.source()).appliedCommit).toBeUndefined();
+
+  const rewritten = await bed.rewrite('another', { 'settings.json': settings('two') });
+  await bed.start();
+  await untilWaiting();
+  expect(await settingsValue()).toBe('one');
+
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  const annotations = { 'holdfast.dev/approve': `rewrite:${rewritten}` };
+  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await untilApplied(rewritten);
+  expect(await settingsValue()).toBe('two');
 });

@@ -27,9 +27,24 @@ export const sourceStatusSchema = z.object({
   appliedCommit: text(64)
     .describe('The last commit whose objects were all applied or handed over.')
     .optional(),
+  attemptedCommit: text(64)
+    .describe(
+      'The last commit that was let in, whether or not all of it could be applied. History must lead on from it.',
+    )
+    .optional(),
   appliedTime: timestamp().describe('When that was done.').optional(),
   counts: sourceCountsSchema.describe('Number of objects by result.').optional(),
   ...requestFields,
+  approval: z
+    .object({
+      request: text(512).describe('Value of the annotation holdfast.dev/approve.'),
+      verb: z.enum(['rewrite', 'prune']).describe('Which kind of thing it approves.'),
+      hash: text(64).describe(
+        'What of that kind: a commit, or the hash of the objects that are still to be deleted.',
+      ),
+    })
+    .describe('What the last approval opened, and nothing else.')
+    .optional(),
   problem: z
     .object({
       reason: text(64).describe('Reason of the condition Ready then.'),

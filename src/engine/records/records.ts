@@ -28,9 +28,12 @@ import { readParts, recordReference, removeParts, writeParts } from './record-st
 export interface Records {
   /**
    * Writes the record unless it exists whole, reads it back and checks it (S10); a damaged one is replaced, since the digest of `release`
-   * proves its bytes. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
+   * proves its bytes. `actAs`: the user that writes it. True when something was written. Throws EngineError RecordTooLarge or RecordNameTaken.
    */
-  save(release: Release, stamp?: Pick<RecordStamp, 'promotedTime' | 'sequence'>): Promise<boolean>;
+  save(
+    release: Release,
+    options?: Pick<RecordStamp, 'promotedTime' | 'sequence'> & { readonly actAs?: string | undefined },
+  ): Promise<boolean>;
   /** The number of a release that proves itself now, from the records as the API server has them at this moment. */
   nextSequence(canary: NamespacedName, digest: string): Promise<number>;
   /**
@@ -99,9 +102,9 @@ export function rejectionsOf(
   return secret ? decodeRejections(secret) : [];
 }
 
-/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
+/** Works on the Secrets by direct requests. `secretKey` is the cluster's HMAC key; a reader may leave it out (see decodeRecord). */
 export function createRecords(
-  cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
+  cluster: Pick<Cluster, 'as' | 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
 ): Records {
   const memory = createRecordMemory();
@@ -120,9 +123,9 @@ export function createRecords(
     async load(canary, digest) {
       return memory.get(memoryKey(canary, digest))?.record ?? (await read(canary, digest));
     },
-    async save(release, stamp = {}) {
+    async save(release, { actAs, ...stamp } = {}) {
       if ((await tryTo(() => read(release.canary, release.digest))).problem === undefined) return false;
-      await writeParts(cluster, release, stamp);
+      await writeParts(actAs === undefined ? cluster : cluster.as(actAs), release, stamp);
       await read(release.canary, release.digest);
       return true;
     },
@@ -138,7 +141,7 @@ export function createRecords(
       const known = memory.get(key);
       if (known?.version === version)
         return known.problem === undefined ? undefined : { message: known.problem };
-      // What no watch shows may change unseen.
+      // What no watch shows may change without notice.
       memory.delete(key);
       try {
         const found = await tryTo(() => read(canary, digest));
@@ -182,11 +185,6 @@ async function tryTo(
   }
 }
 
-/** When it was rejected first stays, and what was diagnosed then unless something else is. */
-function isSameRejection(known: Rejection | undefined, { reason, cause }: Rejection): boolean {
-  return known?.reason === reason && (cause === undefined || known.cause === cause);
-}
-
 async function changeRejections(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
   canary: NamespacedName,
@@ -203,7 +201,11 @@ async function changeRejections(
       `Secret ${canary.namespace}/${reference.name} cannot be read; delete it to forget what was rejected`,
     );
   const known = before.find((entry) => entry.digest === digest);
-  if (rejection ? isSameRejection(known, rejection) : !known) return false;
+  // When it was rejected first stays, and what was diagnosed then unless something else is.
+  const isSame =
+    known?.reason === rejection?.reason &&
+    (rejection?.cause === undefined || known?.cause === rejection.cause);
+  if (isSame) return false;
   const others = before.filter((entry) => entry.digest !== digest);
   const object = encodeRejections(canary, rejection ? [rejection, ...others] : others);
   if (!live) {
@@ -226,10 +228,10 @@ interface Known {
   readonly characters: number;
 }
 
-/** All records that are kept, as JSON text; the verdict on a record costs next to nothing and is kept anyway. */
+/** Bound of all records in memory, as JSON text; whether a record is sound is remembered beyond it. */
 const mostCharacters = 16 * 1_048_576;
 
-/** Records that were read and checked, so that starting up and deciding read each of them once. Bounded; the longest unused go first. */
+/** Records that were read and checked, so that each is read once. Bounded; the least recently used are dropped first. */
 interface RecordMemory {
   get(key: string): Pick<Known, 'version' | 'problem' | 'record'> | undefined;
   set(key: string, known: { version: string; problem: string | undefined; record?: DecodedRecord }): void;

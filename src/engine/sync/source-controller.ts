@@ -9,10 +9,12 @@ import { createPresence } from './context/presence.ts';
 import { dependenciesOf } from './poll/dependencies.ts';
 import { createStoreSweep } from './poll/store.ts';
 import type { SourceGit } from './read/source-git.ts';
+import { createAccountRights } from './scope/account-rights.ts';
 import { createSourceBindings } from './scope/source-bindings.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
 type OwnParts =
+  | 'accountRights'
   | 'source'
   | 'sources'
   | 'canaries'
@@ -164,6 +166,7 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     refreshSoon,
     claims: createClaims(),
     presence: createPresence(options),
+    accountRights: createAccountRights(options),
     bindings: createSourceBindings({ ...options, bindings: options.bindingSet }),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),

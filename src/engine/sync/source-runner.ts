@@ -14,10 +14,12 @@ import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied, type SourceWatch } from './apply/source-watch.ts';
 import type { SourceParts, SourceState, SyncProblem } from './context/context.ts';
 import { currentSource, secretsOf } from './poll/source-object.ts';
+import { mayHoldOf } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
 import { reproduce } from './read/reproduce.ts';
 import { createSourceGit, type SourceGit } from './read/source-git.ts';
 import { createDriftMemory } from './scope/drift.ts';
+import { writerOf } from './scope/permissions.ts';
 import { sourceHealth } from './status/health.ts';
 import { writeSourceStatus } from './status/status.ts';
 import { syncSource } from './sync.ts';
@@ -67,8 +69,8 @@ export function startSourceRunner(
 ): SourceRunner {
   const opened = open(parts, object);
   const state = stateOf(key, opened);
-  parts.heads.expect(key);
-  followWindows(parts, key, opened);
+  parts.heads.expect(key, mayHoldOf(parts, opened.source, object.metadata.namespace ?? ''));
+  followSpec(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
@@ -172,10 +174,15 @@ function stateOf(key: string, opened: Opened): SourceState {
   };
 }
 
-/** A freeze is in force at once, also while Git cannot be read. One that cannot be understood leaves the windows as they were. */
-function followWindows(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
-  if (!source || problem !== undefined) return;
-  for (const canary of parts.heads.setWindows(key, source.spec.windows)) parts.wakeCanary(canary);
+/**
+ * A freeze and an account are in force at once, also while Git cannot be read. Windows that cannot be understood leave those before as they
+ * were.
+ */
+function followSpec(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
+  if (!source) return;
+  const account = writerOf(source, parts.rights).user;
+  const windows = problem === undefined ? { windows: source.spec.windows } : {};
+  for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
 
 interface Opened {
@@ -217,6 +224,7 @@ const noRepository: Repository = {
   treeOidAt: refuse,
   readFiles: refuse,
   entriesAt: refuse,
+  rendering: refuse,
   keep: () => undefined,
   expectNews: () => undefined,
   onNews: () => () => undefined,

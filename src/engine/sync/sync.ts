@@ -2,7 +2,7 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
-import { objectKey } from '../../render/render.ts';
+import { canaryKey } from '../../release/candidates.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { codeOf, failureOf } from '../failure.ts';
@@ -17,6 +17,7 @@ import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritte
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { readLedger, withLedger } from './read/ledger.ts';
+import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
 import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
@@ -113,7 +114,8 @@ async function commitToApply(
   state: SourceState,
   signal: AbortSignal,
 ): Promise<ToApply> {
-  const appliedBefore = state.snapshot?.commit.commit ?? source.status?.appliedCommit;
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const appliedBefore = state.snapshot?.commit.commit ?? attemptedCommit ?? appliedCommit;
   state.repository.keep(commitsInUse(parts, source, state));
   const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
     if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;
@@ -165,25 +167,27 @@ async function apply(
   state: SourceState,
   { watch, signal }: SyncContext,
 ): Promise<void> {
-  const { snapshot } = state;
-  if (!snapshot) return;
-  const waiting = whyNotAdmitted(parts, source, state, snapshot);
+  const { snapshot: whole } = state;
+  if (!whole) return;
+  const waiting = whyNotAdmitted(parts, source, state, whole);
   state.dirty = waiting !== undefined;
   if (waiting) {
     state.problem = { condition: 'Ready', ...waiting };
     return;
   }
   await parts.bindings.ensure(source);
+  const own = await withOwnCanaries(parts, source, state, whole);
+  const { snapshot } = own;
+  state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
   const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
     const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
-    const own = snapshot.all.filter(isAllowed);
-    const inventory = inventoryWith(source, own);
+    const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
-    // What it may not write it does not hold either: others prune theirs as if it were not there.
-    parts.claims.publish(state.key, new Set(own.map(objectKey)));
+    // Before anything is pruned elsewhere: what only moved here stays.
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
     watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
     const { left } = state;
@@ -193,15 +197,17 @@ async function apply(
       { ...snapshot, rest },
       { watched: watch, left, signal },
     );
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
     if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
     reportOtherWriters(parts, source, state, state.result);
   } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
+  state.result = { ...state.result, failures: [...state.result.failures, ...own.refused] };
   const { problems } = built;
   const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));
   const added = problems.filter(({ message }) => !known.has(message));
-  state.snapshot = { ...snapshot, problems: [...snapshot.problems, ...added] };
+  state.snapshot = { ...whole, problems: [...whole.problems, ...added] };
   const published = await withLedger(parts, source, state, { heads, snapshot, signal });
   const changed = parts.heads.publish(state.key, published);
   for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);
@@ -237,7 +243,8 @@ function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncPro
       reason: 'Timeout',
       message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
     };
-  if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
+  if (code === 'PathNotFound' || code === 'ReadingSkipped')
+    return { condition: 'Rendered', reason: code, message };
   if (code !== undefined) return { condition: 'Fetched', reason: code, message };
   return { condition: 'Ready', reason: failureOf(error).reason, message };
 }

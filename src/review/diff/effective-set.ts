@@ -88,10 +88,10 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
     ...{ key: '', repository, rendered: createRenderCache() },
     ...{ left: new WeakMap(), drift: createDriftMemory(), previous: new Map(), dirty: false },
   };
-  const { head, appliedCommit, conditions } = source.status ?? {};
+  const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23).
   const waits = conditions?.some(({ reason }) => reason === 'HistoryRewritten');
-  const seen = waits ? appliedCommit : (head?.commit ?? appliedCommit);
+  const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
   const subject = (head?.commit === seen && head?.subject) || '';
   const commit = seen
     ? { commit: seen, subject, author: '', time: '' }

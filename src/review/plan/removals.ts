@@ -4,10 +4,11 @@ import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { planPrune } from '../../engine/sync/scope/prune-plan.ts';
 import { objectKey } from '../../render/render.ts';
 import type { RenderedObject } from '../../render/rendered-object.ts';
+import type { RemovalFate } from './report.ts';
 
 /** What happens to one of them, and why. */
 export interface Removal {
-  readonly fate: 'pruned' | 'handedBack' | 'waitsForApproval' | 'stays';
+  readonly fate: RemovalFate;
   readonly reason?: string;
 }
 
@@ -35,7 +36,7 @@ export function removalsOf(input: RemovalInput): Map<string, Removal> {
   const canaries = staying.filter(isCanary);
   const members = [...staying, ...leaving];
   const keep: ReadonlySet<string> = new Set();
-  const plan = planPrune({ source, members, wanted, keep, canaries, isApproved: false, holderOf });
+  const plan = planPrune({ source, members, wanted, keep, canaries, isApproved: () => false, holderOf });
   const guard = plan.guard ?? 'deleting them deletes other objects or data too';
   const fates: Array<readonly [RenderedObject['object'], Removal]> = [
     ...plan.remove.map((object) => [object, { fate: 'pruned' }] as const),

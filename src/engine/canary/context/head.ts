@@ -17,8 +17,6 @@ export interface Head {
   readonly at?: string;
   /** What the Source holds under the names of the Canary's Services and routes. */
   readonly shared?: readonly KubernetesObject[] | undefined;
-  /** User that what the Source holds is written as; undefined: Holdfast itself. */
-  readonly actAs?: string;
 }
 
 /** The head under another commit, in its view and in its bytes. */
@@ -31,8 +29,7 @@ function withCommit(head: Head, commit: CommitInfo): Head {
 
 /** Whether two heads say different things. */
 export function differs(before: Head | undefined, after: Head | undefined): boolean {
-  const said = (head: Head | undefined) =>
-    JSON.stringify([head?.view, head?.scaler, head?.shared, head?.actAs]);
+  const said = (head: Head | undefined) => JSON.stringify([head?.view, head?.scaler, head?.shared]);
   return said(before) !== said(after);
 }
 

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Release } from '../../../release/release.ts';
+import { applySetIdOf } from '../../apply-set.ts';
 import type { Head } from './head.ts';
 import { createHeads } from './heads.ts';
 
@@ -133,6 +134,25 @@ test('what stands beside a release is news whatever the commit', () => {
   heads.publish('shop/git', new Map([['shop/web', head('a', 'c1')]]));
   const shared = { ...head('a', 'c2'), shared: [service] };
   expect(heads.publish('shop/git', new Map([['shop/web', shared]]))).toEqual(['shop/web']);
-  const actAs = { ...shared, actAs: 'system:serviceaccount:shop:deployer' };
-  expect(heads.publish('shop/git', new Map([['shop/web', actAs]]))).toEqual(['shop/web']);
+});
+
+test('the Source whose set the target is in speaks for its Canary, whoever is read first, until it holds it no more', () => {
+  const heads = createHeads();
+  for (const key of ['shop/a', 'shop/owner']) heads.expect(key);
+  heads.listed();
+  heads.setOwner('shop/web', applySetIdOf('shop/owner'));
+  heads.publish('shop/a', new Map([['shop/web', head('a')]]));
+  expect(heads.of('shop/web').view).toMatchObject({ reason: 'SourceNotRead' });
+  heads.publish('shop/owner', new Map([['shop/web', head('b')]]));
+  expect([heads.sourceOf('shop/web'), heads.of('shop/web').release?.digest]).toEqual(['shop/owner', 'b']);
+  heads.publish('shop/owner', new Map());
+  expect([heads.sourceOf('shop/web'), heads.of('shop/web').release?.digest]).toEqual(['shop/a', 'a']);
+});
+
+test('only a Source that may hold a Canary keeps it waiting', () => {
+  const heads = createHeads();
+  heads.listed();
+  heads.expect('other/git', (canaryKey) => canaryKey.startsWith('other/'));
+  expect(heads.of('shop/web').view).toMatchObject({ reason: 'NoSource' });
+  expect(heads.of('other/web').view).toMatchObject({ reason: 'SourceNotRead' });
 });

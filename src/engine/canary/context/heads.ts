@@ -2,6 +2,7 @@ import { gitPart, livePart } from '../../../api/digest.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
+import { applySetIdOf } from '../../apply-set.ts';
 import { createReleaseCommits, differs, type Head } from './head.ts';
 
 export type { Head } from './head.ts';
@@ -14,12 +15,14 @@ export interface Heads {
   inGit(canaryKey: string): Head;
   /** Puts what the live target says in the place of Git's word; undefined takes it back. */
   setLive(canaryKey: string, head: Head | undefined): void;
-  /** The Source that holds this Canary, `namespace/name`. */
+  /** The Source that holds this Canary, `namespace/name`; after a start also the one that held it before and has not been read yet. */
   sourceOf(canaryKey: string): string | undefined;
-  /** The windows of the Source that holds this Canary. */
-  windowsOf(canaryKey: string): readonly SourceWindow[] | undefined;
-  /** Replaces the windows of a Source, whether Git can be read or not; returns the keys it speaks for. */
-  setWindows(sourceKey: string, windows: readonly SourceWindow[] | undefined): string[];
+  /** The ApplySet that the Canary's live target is a member of: its Source goes before any other that holds the Canary, also after a restart. */
+  setOwner(canaryKey: string, applySetId: string | undefined): void;
+  /** What the Source that holds this Canary says of it; nothing where none does. */
+  specOf(canaryKey: string): Partial<SourceInForce>;
+  /** What the spec of a Source says now, whether Git can be read or not; what is left out stays. Returns the keys it speaks for. */
+  setSpec(sourceKey: string, spec: Partial<SourceInForce>): string[];
   /**
    * After a start, and for what a Source began to hold: the Canary may remember which commit introduced the digest, which `commitOf` then gives.
    * Asks once per Canary and Source.
@@ -31,8 +34,8 @@ export interface Heads {
   rememberRelease(canaryKey: string, release: Release): void;
   /** The releases at head of all Canaries in a namespace, by Canary key. */
   releasesIn(namespace: string): ReadonlyMap<string, Release>;
-  /** A Source exists whose content is not known yet. */
-  expect(sourceKey: string): void;
+  /** A Source exists whose content is not known yet. `mayHold`: false for Canaries whose target it may not write, which do not wait for it. */
+  expect(sourceKey: string, mayHold?: (canaryKey: string) => boolean): void;
   /** The Sources were listed: there is none but those that are expected. Until then any could hold any Canary. */
   listed(): void;
   /** Called each time that everything there is to read has been read. */
@@ -44,6 +47,13 @@ export interface Heads {
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
   /** The Source is gone; returns the keys it spoke for. */
   forget(sourceKey: string): string[];
+}
+
+/** What of a Source's spec is in force before its repository was read. */
+interface SourceInForce {
+  readonly windows: readonly SourceWindow[] | undefined;
+  /** User that what it holds is written as; undefined: Holdfast itself. */
+  readonly account: string | undefined;
 }
 
 /** Releases that were head before, by Canary. */
@@ -72,17 +82,44 @@ function createEarlier(): Earlier {
   };
 }
 
-/** An empty registry. A Canary that two Sources hold belongs to the one that was read first. */
+/** Sources that were not read since the start, with the Canaries that each may hold. */
+interface UnreadSources {
+  add(sourceKey: string, mayHold: (canaryKey: string) => boolean): void;
+  delete(sourceKey: string): void;
+  has(sourceKey: string): boolean;
+  whichMayHold(canaryKey: string): string | undefined;
+  onNone(listener: () => void): void;
+}
+
+/** The list of them is unread, too. */
+function createUnreadSources(): UnreadSources {
+  const unread = new Map<string, (canaryKey: string) => boolean>([[sourceList, () => true]]);
+  const listeners: Array<() => void> = [];
+  return {
+    add: (sourceKey, mayHold) => void unread.set(sourceKey, mayHold),
+    delete(sourceKey) {
+      if (unread.delete(sourceKey) && unread.size === 0) for (const listener of listeners) listener();
+    },
+    has: (sourceKey) => unread.has(sourceKey),
+    whichMayHold: (canaryKey) => [...unread].find(([, mayHold]) => mayHold(canaryKey))?.[0],
+    onNone: (listener) => void listeners.push(listener),
+  };
+}
+
+/** An empty registry. A Canary that two Sources hold belongs to the one that its target is a member of, else to the one that was read first. */
 export function createHeads(): Heads {
   const bySource = new Map<string, Map<string, Head>>();
   const live = new Map<string, Head>();
-  const windows = new Map<string, readonly SourceWindow[]>();
-  const unread = new Set<string>([sourceList]);
-  const listeners: Array<() => void> = [];
+  const specs = new Map<string, Partial<SourceInForce>>();
+  const owners = new Map<string, string | undefined>();
+  const sourcesBySet = new Map<string, string>();
+  const unread = createUnreadSources();
   const earlier = createEarlier();
   const releaseCommits = createReleaseCommits();
 
   function sourceOf(canaryKey: string): string | undefined {
+    const owner = sourcesBySet.get(owners.get(canaryKey) ?? '');
+    if (owner !== undefined && (unread.has(owner) || bySource.get(owner)?.has(canaryKey))) return owner;
     for (const [sourceKey, heads] of bySource) if (heads.has(canaryKey)) return sourceKey;
     return undefined;
   }
@@ -91,14 +128,8 @@ export function createHeads(): Heads {
     const source = sourceOf(canaryKey);
     const head = source === undefined ? undefined : bySource.get(source)?.get(canaryKey);
     if (head) return head;
-    const [waitingFor] = unread;
+    const waitingFor = source ?? unread.whichMayHold(canaryKey);
     return waitingFor === undefined ? noSource : notRead(waitingFor);
-  }
-
-  function noLongerUnread(sourceKey: string): boolean {
-    const was = unread.delete(sourceKey);
-    if (was && unread.size === 0) for (const listener of listeners) listener();
-    return was;
   }
 
   return {
@@ -110,10 +141,10 @@ export function createHeads(): Heads {
       else live.delete(canaryKey);
     },
     sourceOf,
-    windowsOf: (canaryKey) => windows.get(sourceOf(canaryKey) ?? ''),
-    setWindows(sourceKey, now) {
-      if (now) windows.set(sourceKey, now);
-      else windows.delete(sourceKey);
+    setOwner: (canaryKey, applySetId) => void owners.set(canaryKey, applySetId),
+    specOf: (canaryKey) => specs.get(sourceOf(canaryKey) ?? '') ?? {},
+    setSpec(sourceKey, spec) {
+      specs.set(sourceKey, { ...specs.get(sourceKey), ...spec });
       return [...(bySource.get(sourceKey)?.keys() ?? [])];
     },
     recall(canaryKey, commitOf) {
@@ -126,14 +157,18 @@ export function createHeads(): Heads {
     rememberRelease: earlier.keep,
     releasesIn(namespace) {
       const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
-      const inside = entries.filter(([key]) => key.startsWith(`${namespace}/`));
-      return new Map(inside.flatMap(([key, { release }]) => (release ? [[key, release] as const] : [])));
+      return new Map(
+        entries.flatMap(([key, { release }]) =>
+          release && key.startsWith(`${namespace}/`) ? [[key, release] as const] : [],
+        ),
+      );
     },
-    expect(sourceKey) {
-      if (!bySource.has(sourceKey)) unread.add(sourceKey);
+    expect(sourceKey, mayHold = () => true) {
+      sourcesBySet.set(applySetIdOf(sourceKey), sourceKey);
+      if (!bySource.has(sourceKey)) unread.add(sourceKey, mayHold);
     },
-    listed: () => void noLongerUnread(sourceList),
-    onAllRead: (listener) => void listeners.push(listener),
+    listed: () => unread.delete(sourceList),
+    onAllRead: unread.onNone,
     publish(sourceKey, said) {
       const before = bySource.get(sourceKey);
       const heads = releaseCommits.settle(sourceKey, said, before);
@@ -143,16 +178,16 @@ export function createHeads(): Heads {
       for (const [key, head] of before ?? []) earlier.keep(key, head.release);
       for (const [key, head] of heads) earlier.keep(key, head.ledger);
       bySource.set(sourceKey, heads);
-      noLongerUnread(sourceKey);
+      unread.delete(sourceKey);
       return changed;
     },
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
       releaseCommits.forget(sourceKey);
-      windows.delete(sourceKey);
+      specs.delete(sourceKey);
       for (const key of keys) earlier.forget(key);
-      noLongerUnread(sourceKey);
+      unread.delete(sourceKey);
       return keys;
     },
   };

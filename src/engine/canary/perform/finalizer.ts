@@ -7,16 +7,16 @@ import { type CanaryParts, type Performers, providerOf } from '../context/contex
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
 
-/** It is being deleted, and waits for us. */
+/** Whether it is being deleted and waits for our finalizer. */
 export function awaitsFinalizer({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata);
 }
 
-/** Puts the finalizer on or takes it off as `spec.revertOnDeletion` says; true when something was written. */
+/** Adds or removes the finalizer as `spec.revertOnDeletion` and the provider ask; true when something was written. */
 export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promise<boolean> {
   const { metadata, spec } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
-  // A workload that is held at a step goes back first.
+  // A native workload that is held at a step goes back before the Canary is deleted.
   const providers = [providerOf(canary, parts.options), canary.status?.provider];
   const isInPlace = providers.some(sharesWorkload);
   const wanted = spec.revertOnDeletion === true || isInPlace;
@@ -26,7 +26,7 @@ export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promi
   return true;
 }
 
-/** Lets a deleted Canary go; what became of it is nobody's any more. */
+/** Removes the finalizer from a Canary that is being deleted. */
 export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject): Promise<void> {
   const others = (canary.metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, others);
@@ -34,10 +34,10 @@ export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject
 
 /** The end of a deletion. */
 export const finalizerPerformers = {
-  /** Takes the finalizer off. The server then deletes the Canary, and what it owns. */
+  /** Removes the finalizer. The server then deletes the Canary, and what it owns. */
   async RemoveFinalizer({ parts, observation }) {
     const { canary } = observation;
-    // The status was written since it was observed: only who it is must still be the same.
+    // The status was written since it was observed: only the uid must be the same.
     const live = await parts.cluster.get(referenceOf(canary));
     if (live?.metadata.uid !== canary.metadata.uid || !live) return false;
     await dropFinalizer(parts, live);

@@ -5,6 +5,7 @@ import { lastKnownGood } from '../../../rollout/records.ts';
 import type { RecordView, World } from '../../../rollout/world.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
+import { accountFor } from './write.ts';
 
 /** What is remembered of releases: records of their bytes, and which were rejected. */
 export const recordPerformers = {
@@ -14,7 +15,8 @@ export const recordPerformers = {
     // A proven one that is written anew keeps its place.
     const known = context.observation.world.records.find((record) => record.digest === digest);
     const sequence = promotedTime === undefined ? undefined : known?.sequence;
-    const wrote = await context.parts.records.save(release, { promotedTime, sequence });
+    const actAs = accountFor(context, digest);
+    const wrote = await context.parts.records.save(release, { promotedTime, sequence, actAs });
     if (wrote) await removeSurplus(context, digest);
     return wrote;
   },
@@ -23,7 +25,7 @@ export const recordPerformers = {
   async MarkProven(context, { digest }) {
     const { parts, observation } = context;
     const { release, settings } = await bytesOf(context, digest);
-    await parts.records.save(release);
+    await parts.records.save(release, { actAs: accountFor(context, digest) });
     const promotedTime = new Date(parts.clock.nowMs()).toISOString();
     const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
     const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
@@ -61,7 +63,7 @@ async function removeSurplus({ parts, observation }: ActionContext, digest: stri
   for (const { name } of surplus) await parts.records.remove(canaryName(observation.canary), name);
 }
 
-/** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
+/** Of releases that differ only by config outside Git, the newest that a revert may use: rotated Secrets must not displace older commits. */
 function newestByGitDigest(
   { records, rejected }: World,
   needed: ReadonlySet<string | undefined>,

@@ -1,5 +1,5 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
 import { canaryKey } from '../../../release/candidates.ts';
 import { isService } from '../../../release/service-content.ts';
 import { EngineError } from '../../failure.ts';
@@ -20,25 +20,26 @@ export async function readInForce(
   snapshot: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): Promise<SnapshotInForce> {
-  const inForce = findInForce(parts, snapshot, digests);
+  const canaries = snapshot.plans.map(({ canary }) => canary);
+  const inForce = findInForce(parts, canaries, digests);
   const releases = (await Promise.all(inForce.map((one) => bytesOf(parts, state, one)))).flat();
   const effective = effectiveRest(snapshot.rest, releases);
-  return { digests, key: inForceKey(inForce), releases, effective };
+  return { digests, key: inForceKey(inForce), canaries, releases, effective };
 }
 
 /** Something else is in force than when the snapshot was applied, so that it has to be applied again. Costs no request. */
-export function isOtherInForce(parts: SourceParts, { snapshot, inForce }: SourceState): boolean {
-  if (!snapshot || !inForce) return false;
-  return inForceKey(findInForce(parts, snapshot, inForce.digests)) !== inForce.key;
+export function isOtherInForce(parts: SourceParts, { inForce }: SourceState): boolean {
+  if (!inForce) return false;
+  return inForceKey(findInForce(parts, inForce.canaries, inForce.digests)) !== inForce.key;
 }
 
 function findInForce(
   parts: Pick<SourceParts, 'canaries'>,
-  { plans }: Snapshot,
+  names: readonly NamespacedName[],
   digests: ReadonlyMap<string, string>,
 ): InForce[] {
   const canaries = new Map(parts.canaries().map((canary) => [namespacedName(canary), canary]));
-  return plans.flatMap(({ canary }) => {
+  return names.flatMap((canary) => {
     const key = canaryKey(canary);
     const status = (canaries.get(key)?.status ?? {}) as CanaryStatus;
     const found = inForceOf(canary, status, digests.get(key));

@@ -1,8 +1,9 @@
 /** What the Source loop works with, and what it knows about one Source between two syncs. */
 import type { Clock } from '../../../api/clock.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
+import type { SourceStatus } from '../../../api/source/status.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../../../contracts/cluster.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import type { Release } from '../../../release/release.ts';
@@ -15,6 +16,7 @@ import type { Applied } from '../../applied.ts';
 import type { Claims } from '../../apply-set.ts';
 import type { Heads } from '../../canary/context/heads.ts';
 import type { Records } from '../../records/records.ts';
+import type { AccountRights } from '../scope/account-rights.ts';
 import type { DriftMemory, SourceDrift } from '../scope/drift.ts';
 import type { SourceRights } from '../scope/permissions.ts';
 import type { PrunePlan } from '../scope/prune-plan.ts';
@@ -33,6 +35,7 @@ export interface SourceParts {
   readonly applied: Applied;
   readonly claims: Claims;
   readonly presence: Presence;
+  readonly accountRights: AccountRights;
   readonly rights: SourceRights;
   readonly bindings: SourceBindings;
   /** Name of this cluster in refs, branches and commit statuses. */
@@ -60,7 +63,8 @@ export interface SourceParts {
 }
 
 /** What is asked of a repository to read one commit of it. */
-export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'>;
+export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
+  Partial<Pick<Repository, 'rendering'>>;
 
 /** What reading one commit takes of the loop. */
 export interface ReadingParts
@@ -107,6 +111,8 @@ export interface SnapshotInForce {
   readonly digests: ReadonlyMap<string, string>;
   /** `inForceKey` of what counted. */
   readonly key: string;
+  /** Canaries that the Source speaks for. */
+  readonly canaries: readonly NamespacedName[];
   readonly releases: readonly ReleaseInForce[];
   readonly effective: EffectiveRest;
 }
@@ -164,6 +170,8 @@ export interface SourceState {
   isRenamed?: boolean;
   /** Generation and verbs the snapshot was read under; another one means reading again. */
   readUnder?: string;
+  /** Keys of the Canaries that it speaks for: of the commit's, those whose target it may write. */
+  canaries?: ReadonlySet<string>;
   result?: ApplyResult;
   /** When something was written last. */
   appliedMs?: number;
@@ -177,6 +185,10 @@ export interface SourceState {
   inForce?: SnapshotInForce;
   /** What the last look answered. */
   requests?: SourceRequests;
+  /** What the last approval opened. */
+  approval?: NonNullable<SourceStatus['approval']>;
+  /** `idOf` of the objects whose deletion it approved. */
+  approvedObjects?: ReadonlySet<string>;
   /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
   rewritten?: { readonly pair: string; readonly isProven: boolean };
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */

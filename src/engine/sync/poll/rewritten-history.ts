@@ -12,6 +12,7 @@ import type { CanaryPlan } from '../../../release/select.ts';
 import type { Snapshot, SourceParts, SourceState, SyncProblem } from '../context/context.ts';
 import { readSnapshot } from '../read/read.ts';
 import { releaseAt } from '../read/source-heads.ts';
+import { isApproved } from './approvals.ts';
 
 /** A history that does not lead on from what is applied. */
 export interface Rewritten {
@@ -32,7 +33,7 @@ export function historyRewritten(
   return {
     condition: 'Ready',
     reason: 'HistoryRewritten',
-    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; annotate the Source with ${approveAnnotation}: "${head.commit}" or set spec.ref.rewrite: allow`,
+    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; annotate the Source with ${approveAnnotation}: "rewrite:${head.commit}" or set spec.ref.rewrite: allow`,
   };
 }
 
@@ -48,11 +49,12 @@ export async function needsApproval(
 ): Promise<boolean> {
   const { head, kind } = poll;
   if (kind !== 'rewritten' || source.spec.ref.rewrite === 'allow') return false;
-  if (source.metadata.annotations?.[approveAnnotation]?.split('@')[0] === head.commit) return false;
+  const { commit } = head;
+  if (isApproved(source, state, { verb: 'rewrite', hashes: [commit], commit })) return false;
   const { snapshot } = state;
   if (!snapshot) return true;
   // Looked at once for each pair of commits: rendering head costs more than a poll.
-  const pair = `${snapshot.commit.commit} ${head.commit}`;
+  const pair = `${snapshot.commit.commit} ${commit}`;
   if (state.rewritten?.pair !== pair) {
     const there = await readApart(parts, source, state, { poll, signal });
     state.rewritten = { pair, isProven: there !== undefined && isProven(parts, snapshot, there) };

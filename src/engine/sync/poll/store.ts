@@ -49,7 +49,8 @@ export function commitsInUse(parts: SourceParts, source: Source, state: SourceSt
     const { lastKnownGood, lastPromotedCommit, lastAppliedCommit } = (status ?? {}) as CanaryStatus;
     return [lastKnownGood?.commit, lastPromotedCommit, lastAppliedCommit];
   });
-  const applied = [state.snapshot?.commit.commit, source.status?.appliedCommit];
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const applied = [state.snapshot?.commit.commit, attemptedCommit, appliedCommit];
   return [...new Set([...applied, ...promoted].filter(isCommitId))];
 }
 

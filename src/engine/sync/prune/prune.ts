@@ -11,6 +11,7 @@ import { applyWaves, inParallel } from '../apply/apply-order.ts';
 import { writeParent } from '../apply/members.ts';
 import type { SourceWatch } from '../apply/source-watch.ts';
 import type { PruneResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { inventoryFor } from '../scope/inventory.ts';
 import { clusterOf } from '../scope/permissions.ts';
@@ -46,10 +47,11 @@ export async function prune(
     wanted: snapshot.keys,
     keep: inForce.effective.keep,
     canaries: parts.canaries(),
-    isApproved: approval?.split('@')[0] === snapshot.commit.commit,
+    isApproved: (asked, going) => isPruneApproved(source, state, { asked, going, snapshot }),
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
   const done = await carryOut(parts, source, plan, signal);
+  followApproval(source, state, { plan, removed: done.removed });
   const event = prunedEvent(done, snapshot.commit.commit);
   if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
   const tookBack = await keepReturned(clusterOf(parts, source), snapshot, members);
@@ -57,6 +59,39 @@ export async function prune(
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isStale, approval };
+}
+
+interface Going {
+  readonly asked: readonly KubernetesObject[];
+  readonly going: readonly KubernetesObject[];
+  readonly snapshot: Snapshot;
+}
+
+/** An approval opens what it names, and what is left of it later. */
+function isPruneApproved(source: Source, state: SourceState, { asked, going, snapshot }: Going): boolean {
+  const isRest =
+    approvalOf(source, state)?.verb === 'prune' &&
+    asked.every((object) => state.approvedObjects?.has(idOf(object)));
+  const { commit } = snapshot.commit;
+  const hashes = [hashOf(asked), hashOf(going)];
+  if (!isRest && !isApproved(source, state, { verb: 'prune', hashes, commit })) return false;
+  state.approvedObjects = new Set(going.map(idOf));
+  return true;
+}
+
+/** After a restart the approval counts for what is left, and for nothing else. */
+function followApproval(
+  source: Source,
+  state: SourceState,
+  { plan, removed }: { plan: PrunePlan; removed: readonly KubernetesObject[] },
+): void {
+  const approval = approvalOf(source, state);
+  if (approval?.verb !== 'prune' || plan.toApprove.length > 0) return;
+  const gone = new Set(removed.map(idOf));
+  const left = [...plan.remove, ...plan.handBack, ...plan.waiting.map(({ object }) => object)].filter(
+    (object) => !object.metadata.deletionTimestamp && !gone.has(idOf(object)),
+  );
+  state.approval = { ...approval, hash: hashOf(left) };
 }
 
 /** True when pruning has to be looked at again: it is not over, or a person approved it meanwhile. */

@@ -8,7 +8,7 @@ import { type FileProblem, formatOrigin, formatProblem } from '../../../render/r
 import type { Head } from '../../canary/context/head.ts';
 import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
-import { type SourceRights, whyNotAllowed, writerOf } from '../scope/permissions.ts';
+import { type SourceRights, whyNotAllowed } from '../scope/permissions.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
 interface SnapshotHeads {
@@ -26,36 +26,28 @@ export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
   return { heads, problems };
 }
 
-/**
- * The heads as this Source may have them written: by its account, and none with an object that it may not write (S21). What rollouts write is
- * bound like what the Source applies itself.
- */
+/** The heads as this Source may have them written: none with config or a scaler that it may not write. */
 export function confinedHeads(
   source: Source,
   { plans }: Pick<Snapshot, 'plans'>,
   { heads, problems }: SnapshotHeads,
   rights: SourceRights,
 ): SnapshotHeads {
-  const actAs = writerOf(source, rights).user;
   const refused = new Map(
     plans.flatMap((plan) => {
       const why = plan.state === 'release' ? refusalOf(source, plan, rights) : undefined;
       return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
     }),
   );
-  const confined = [...heads].map(([key, head]) => [key, refused.get(key) ?? head] as const);
-  return {
-    problems,
-    heads: new Map(confined.map(([key, head]) => [key, actAs === undefined ? head : { ...head, actAs }])),
-  };
+  return { problems, heads: new Map([...heads].map(([key, head]) => [key, refused.get(key) ?? head])) };
 }
 
 function refusalOf(
   source: Source,
-  { target, configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
+  { configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
   rights: SourceRights,
 ): string | undefined {
-  for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
+  for (const { object, origin } of [...configs, ...(scaler ? [scaler] : [])]) {
     const why = whyNotAllowed(source, object, rights);
     if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
   }

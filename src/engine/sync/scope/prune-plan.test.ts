@@ -37,7 +37,7 @@ function plan(members: KubernetesObject[], wanted: KubernetesObject[], more: Par
     wanted: new Set(wanted.map(objectKey)),
     keep: new Set(),
     canaries: [],
-    isApproved: false,
+    isApproved: () => false,
     holderOf: () => undefined,
     ...more,
   });
@@ -79,7 +79,7 @@ describe('what left Git', () => {
   it('stays where another Source holds it, or it is the Source or its namespace', () => {
     const members = [object('ConfigMap', 'moved'), { ...source, spec: {} }, cluster('Namespace', 'shop')];
     const holderOf = (key: string) => (key.endsWith('moved') ? 'other/source' : undefined);
-    expect(plan(members, many(1), { holderOf, isApproved: true })).toMatchObject({
+    expect(plan(members, many(1), { holderOf, isApproved: () => true })).toMatchObject({
       remove: [],
       kept: [
         'moved: Source other/source holds it',
@@ -117,9 +117,23 @@ describe('guards', () => {
       guard: expect.stringContaining('fifth of its 50 objects'),
     });
     expect(plan(members, members.slice(0, 39)).toApprove).toHaveLength(11);
-    expect(plan(members, members.slice(0, 39), { isApproved: true }).remove).toHaveLength(11);
+    expect(plan(members, members.slice(0, 39), { isApproved: () => true }).remove).toHaveLength(11);
     expect(plan(members, members.slice(0, 40)).remove).toHaveLength(10);
     expect(plan(many(100), many(85)).remove).toHaveLength(15);
+  });
+
+  it('judge all that left Git, not only what may go now', () => {
+    const members = many(21);
+    const keep = new Set(members.slice(0, 10).map(objectKey));
+    const found = plan(members, members.slice(20), { keep });
+    expect(found).toMatchObject({
+      remove: [],
+      waiting: [],
+      guard: expect.stringContaining('fifth of its 21'),
+    });
+    expect(found.toApprove).toHaveLength(20);
+    const approved = plan(members, members.slice(20), { keep, isApproved: () => true });
+    expect([approved.remove.length, approved.waiting.length, approved.toApprove]).toEqual([10, 10, []]);
   });
 
   it('ask where the commit holds nothing, however little there is', () => {
@@ -136,7 +150,7 @@ describe('guards', () => {
       object('ConfigMap', 'e'),
     ];
     expect(plan(members, many(1))).toEqual({ ...nothing, remove: ['d', 'e'], toApprove: ['a', 'b', 'c'] });
-    expect(plan(members, many(1), { isApproved: true }).remove).toHaveLength(5);
+    expect(plan(members, many(1), { isApproved: () => true }).remove).toHaveLength(5);
   });
 });
 

@@ -21,8 +21,8 @@ export interface PruneInput {
   readonly keep: ReadonlySet<string>;
   /** Canaries of the cluster. */
   readonly canaries: readonly KubernetesObject[];
-  /** A person approved deletions for this very commit. */
-  readonly isApproved: boolean;
+  /** A person approved the deletion of all that needs it now (`asked`); `going` is all that goes with this commit. */
+  readonly isApproved: (asked: readonly KubernetesObject[], going: readonly KubernetesObject[]) => boolean;
   /** Another Source that holds an object of this `objectKey`. */
   readonly holderOf: (key: string) => string | undefined;
 }
@@ -49,7 +49,7 @@ export interface PrunePlan {
 }
 
 type Verdict =
-  | { readonly kind: 'remove' | 'handBack' | 'toApprove' }
+  | { readonly kind: 'remove' | 'handBack' }
   | { readonly kind: 'waiting' | 'kept'; readonly why: string };
 
 /** Nothing left Git. */
@@ -60,23 +60,30 @@ const nothingToDo: PrunePlan = {
 
 /** The plan (S25, design section 5 'Scope'). */
 export function planPrune(input: PruneInput): PrunePlan {
-  const { members, wanted, isApproved } = input;
+  const { members, wanted } = input;
   const leaving = members.filter((object) => !wanted.has(objectKey(object)) && !isMadeByController(object));
   if (leaving.length === 0) return nothingToDo;
   const readers = new Map(members.flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)));
   const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
   const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
-  const of = (kind: Verdict['kind']) =>
-    verdicts.filter(({ verdict }) => verdict.kind === kind).map(({ object }) => object);
+  const of = (...kinds: Verdict['kind'][]) =>
+    verdicts.filter(({ verdict }) => kinds.includes(verdict.kind)).map(({ object }) => object);
   const withReason = (kind: 'waiting' | 'kept') =>
     verdicts.flatMap(({ object, verdict }) =>
       verdict.kind === kind && 'why' in verdict ? [{ object, why: verdict.why }] : [],
     );
-  const going = [...of('remove'), ...of('handBack'), ...of('toApprove')];
-  const guard = isApproved ? undefined : guardAgainst(going, input);
-  const plan = { waiting: withReason('waiting'), kept: withReason('kept'), guard };
-  if (guard !== undefined) return { ...plan, remove: [], handBack: [], toApprove: going };
-  return { ...plan, remove: of('remove'), handBack: of('handBack'), toApprove: of('toApprove') };
+  // What waits goes later with the same commit, so that it counts now: a mistake must not go in slices.
+  const going = of('remove', 'handBack', 'waiting').filter(({ metadata }) => !metadata.deletionTimestamp);
+  const guard = guardAgainst(going, input);
+  const asked = guard === undefined ? of('remove', 'handBack').filter(needsPruneApproval) : going;
+  const plan = { waiting: withReason('waiting'), kept: withReason('kept'), guard: undefined };
+  const [remove, handBack] = [of('remove'), of('handBack')];
+  if (asked.length === 0 || input.isApproved(asked, going))
+    return { ...plan, remove, handBack, toApprove: [] };
+  if (guard === undefined)
+    return { ...plan, remove: remove.filter((one) => !asked.includes(one)), handBack, toApprove: asked };
+  const waiting = plan.waiting.filter(({ object }) => !asked.includes(object));
+  return { ...plan, waiting, remove: [], handBack: [], toApprove: asked, guard };
 }
 
 /** Why nothing at all may go without a person. */
@@ -102,7 +109,6 @@ function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   if (stays !== undefined) return { kind: 'kept', why: stays };
   const waits = whyItWaits(object, input);
   if (waits !== undefined) return { kind: 'waiting', why: waits };
-  if (needsPruneApproval(object) && !input.isApproved) return { kind: 'toApprove' };
   if (!isCanary(object)) return { kind: 'remove' };
   const { target } = objectsOfCanary(object);
   const goesWithTarget = target !== undefined && input.leavingKeys.has(target);

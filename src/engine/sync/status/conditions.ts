@@ -3,6 +3,7 @@ import { type Condition, describe, type KubernetesObject } from '../../../api/ku
 import type { Source } from '../../../api/source/source.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { ApplyResult, PruneResult, SourceParts, SourceState } from '../context/context.ts';
+import { hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 
 type News = Omit<ConditionNews, 'type'>;
@@ -12,12 +13,11 @@ type News = Omit<ConditionNews, 'type'>;
  * object that it applied works; Unknown as long as that may still come.
  */
 export function healthyNews(
-  { snapshot, health }: Pick<SourceState, 'snapshot' | 'health'>,
+  { snapshot, health, canaries: names = new Set() }: Pick<SourceState, 'canaries' | 'snapshot' | 'health'>,
   canaries: readonly KubernetesObject[],
 ): News {
   if (!snapshot)
     return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
-  const names = new Set(snapshot.plans.map(({ canary }) => `${canary.namespace}/${canary.name}`));
   const ill = canaries.filter((canary) => {
     const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
     return names.has(key) && isRejectedOrHeld(canary);
@@ -86,7 +86,7 @@ function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, '
   const { guard, toApprove: objects } = plan;
   const why = guard ?? 'deleting them deletes other objects or data too';
   const names = listed(objects.map(describe));
-  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "${commit}" to delete ${names}`;
+  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "prune:${hashOf(objects)}" to delete ${names}`;
   return { status: 'False', reason: 'PruneNeedsApproval', message };
 }
 

@@ -5,11 +5,13 @@ import type { Source } from '../../../api/source/source.ts';
 import type { SourceStatus } from '../../../api/source/status.ts';
 import type { News } from '../../status-patch.ts';
 import type { SourceRequests, SourceState } from '../context/context.ts';
+import { approvalOf, doBothWait, readRequest } from '../poll/approvals.ts';
 
 /** Longest request that the status can hold. */
 const handledCharacters = 512;
 
-type Verb = keyof SourceRequests;
+type Answering = Pick<SourceState, 'approval' | 'head' | 'problem' | 'pruned' | 'requests' | 'snapshot'>;
+type Answer = Omit<RequestAnswer, 'time'>;
 
 /** What the annotations ask for now. */
 export function requestsOf({ metadata }: Source): SourceRequests {
@@ -22,17 +24,17 @@ export function requestsOf({ metadata }: Source): SourceRequests {
 
 /** The answers to requests that were not answered before, and the requests as handled. */
 export function answered(
-  { status }: Source,
-  state: Pick<SourceState, 'requests' | 'head' | 'snapshot'>,
+  source: Source,
+  state: Answering,
   nowMs: number,
 ): Pick<SourceStatus, 'handled' | 'answers'> {
   const { requests = {} } = state;
-  let { handled, answers } = status ?? {};
+  let { handled, answers } = source.status ?? {};
   for (const verb of ['sync', 'approve'] as const) {
     const value = requests[verb];
     if (value === undefined || handled?.[verb] === value) continue;
     handled = { ...handled, [verb]: value };
-    const answer = answerTo(verb, value, state);
+    const answer = verb === 'sync' ? answerToSync(state) : answerToApprove(source, value, state);
     answers = { ...answers, [verb]: { ...answer, time: new Date(nowMs).toISOString() } };
   }
   return { ...(handled ? { handled } : {}), ...(answers ? { answers } : {}) };
@@ -47,22 +49,28 @@ export function newsOfAnswers(before: SourceStatus | undefined, next: SourceStat
   });
 }
 
-function answerTo(
-  verb: Verb,
-  value: string,
-  { head, snapshot }: Pick<SourceState, 'head' | 'snapshot'>,
-): Omit<RequestAnswer, 'time'> {
-  if (verb === 'sync') {
-    const at = head ? `at ${head.commit.slice(0, 7)}` : 'it could not be read';
-    return { result: 'Done', reason: 'Requested', message: `polled Git: ${at}` };
+function answerToSync({ head }: Answering): Answer {
+  const at = head ? `at ${head.commit.slice(0, 7)}` : 'it could not be read';
+  return { result: 'Done', reason: 'Requested', message: `polled Git: ${at}` };
+}
+
+function answerToApprove(source: Source, value: string, state: Answering): Answer {
+  const { head, snapshot } = state;
+  const done = (what: string): Answer => ({
+    result: 'Done',
+    reason: 'Requested',
+    message: `approved ${what}`,
+  });
+  const opened = approvalOf(source, state);
+  if (opened?.verb === 'rewrite') return done(`the rewritten history at ${opened.hash.slice(0, 7)}`);
+  if (opened) return done('the deletion of what is no longer in Git');
+  const { verb, hash } = readRequest(value);
+  if (!verb && doBothWait(source, state)) {
+    const message = `a rewritten history and deletions wait: approve one of them by its name, as the conditions Ready and Pruned say it`;
+    return { result: 'Refused', reason: 'Ambiguous', message };
   }
-  const commit = value.split('@')[0] ?? '';
-  if ([head?.commit, snapshot?.commit.commit].includes(commit))
-    return { result: 'Done', reason: 'Requested', message: `approved ${commit.slice(0, 7)}` };
+  if (!verb && [head?.commit, snapshot?.commit.commit].includes(hash)) return done(hash.slice(0, 7));
   const there = head ? `head is ${head.commit}` : 'nothing was read yet';
-  return {
-    result: 'Refused',
-    reason: 'Stale',
-    message: `${commit.slice(0, 40)} does not wait for approval: ${there}`,
-  };
+  const message = `${value.split('@')[0]?.slice(0, 50)} does not wait for approval: ${there}`;
+  return { result: 'Refused', reason: 'Stale', message };
 }

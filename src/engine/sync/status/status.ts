@@ -15,6 +15,7 @@ import {
   withoutCondition,
 } from '../../status-patch.ts';
 import type { SourceParts, SourceState } from '../context/context.ts';
+import { approvalOf } from '../poll/approvals.ts';
 import { driftNews, healthyNews, prunedNews, verifiedNews } from './conditions.ts';
 import { newsOfSource, problemOf } from './problem.ts';
 import { answered, newsOfAnswers } from './requests.ts';
@@ -66,6 +67,7 @@ function sourceStatus(
     ...at,
     ...progress(state, nowMs, source),
     ...answered(source, state, nowMs),
+    approval: approvalOf(source, state),
     conditions,
     // Where no alert is sent it would be a write for nothing.
     problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
@@ -166,6 +168,7 @@ function progress(state: SourceState, nowMs: number, source: Source): SourceStat
           },
         }
       : {}),
+    ...(snapshot ? { attemptedCommit: snapshot.commit.commit } : {}),
     ...(applied ? { appliedCommit: snapshot.commit.commit, appliedTime: new Date(nowMs).toISOString() } : {}),
     ...(snapshot ? { counts: countsOf(snapshot, state, source.status?.counts?.pruned) } : {}),
   };

@@ -1,0 +1,115 @@
+/** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { canaryKey } from '../../../release/candidates.ts';
+import type { CanaryPlan } from '../../../release/select.ts';
+import { objectKey } from '../../../render/render.ts';
+import { formatOrigin } from '../../../render/rendered-object.ts';
+import type { ApplyFailure, ApplyResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import { whyNotAllowed, writerOf } from '../scope/permissions.ts';
+
+/** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
+interface OwnSnapshot {
+  readonly snapshot: Snapshot;
+  readonly refused: readonly ApplyFailure[];
+}
+
+/** Leaves out the Canaries whose target this Source may not write (S21). Throws what the API server says. */
+export async function withOwnCanaries(
+  parts: SourceParts,
+  source: Source,
+  { previous }: Pick<SourceState, 'previous'>,
+  snapshot: Snapshot,
+): Promise<OwnSnapshot> {
+  const plans: CanaryPlan[] = [];
+  const refused: ApplyFailure[] = [];
+  for (const plan of snapshot.plans) {
+    const why = await whyNotHeld(parts, source, plan);
+    if (!why) plans.push(plan);
+    else previous.delete(canaryKey(plan.canary));
+    if (!why || plan.state !== 'release') continue;
+    const { object, origin } = plan.target;
+    const message = `${formatOrigin(origin)}: ${describe(object)}: ${why.message}`;
+    refused.push({ reason: why.reason, message, object, transient: false });
+  }
+  return { snapshot: { ...snapshot, plans }, refused };
+}
+
+/** `objectKey` of the objects that the Source keeps from being pruned by others: those that it may write, as far as is known. */
+export function claimedKeys(
+  { rights }: Pick<SourceParts, 'rights'>,
+  source: Source,
+  { all }: Pick<Snapshot, 'all'>,
+  result: Pick<ApplyResult, 'failures'> | undefined,
+): ReadonlySet<string> {
+  const forbidden = (result?.failures ?? []).filter(({ reason }) => reason === 'Forbidden');
+  const refused = new Set(forbidden.map(({ object }) => objectKey(object)));
+  const allowed = all.filter((object) => whyNotAllowed(source, object, rights) === undefined).map(objectKey);
+  return new Set(allowed.filter((key) => !refused.has(key)));
+}
+
+type RightsParts = Pick<SourceParts, 'accountRights' | 'canaries' | 'rights' | 'wakeCanary'>;
+
+/** Why a Source may not have an object written. */
+interface NotWritable {
+  readonly reason: 'NotAllowed' | 'Forbidden';
+  readonly message: string;
+}
+
+/** Why the Source may not write the target of a plan; undefined: it may, and speaks for the Canary. Throws what the API server says. */
+async function whyNotHeld(
+  parts: RightsParts,
+  source: Source,
+  plan: CanaryPlan,
+): Promise<NotWritable | undefined> {
+  const target = plan.state === 'release' ? plan.target.object : targetOf(parts, plan);
+  const message = whyNotAllowed(source, target, parts.rights);
+  if (message !== undefined) return { reason: 'NotAllowed', message };
+  const { kind, user } = writerOf(source, parts.rights);
+  // The default account has its rights in the Source's own namespace, and what is not there was refused above.
+  if (kind !== 'account' || (await parts.accountRights.mayWrite(user, target))) return undefined;
+  return { reason: 'Forbidden', message: `${user} may not patch it` };
+}
+
+/**
+ * Which Canaries may have their target in a Source that was not read yet; those alone wait for it. Until the API server has answered it may be
+ * any that its spec allows. One that cannot be parsed has no say outside its namespace.
+ */
+export function mayHoldOf(
+  parts: RightsParts,
+  source: Source | undefined,
+  namespace: string,
+): (canaryKey: string) => boolean {
+  if (!source) return (canaryKey) => canaryKey.startsWith(`${namespace}/`);
+  const answers = new Map<string, boolean>();
+  const { kind, user } = writerOf(source, parts.rights);
+  return (canaryKey) => {
+    const [canaryNamespace = '', name = ''] = canaryKey.split('/');
+    const target = targetOf(parts, { canary: { namespace: canaryNamespace, name } });
+    if (whyNotAllowed(source, target, parts.rights) !== undefined) return false;
+    if (kind !== 'account' || answers.has(canaryKey)) return answers.get(canaryKey) ?? true;
+    answers.set(canaryKey, true);
+    parts.accountRights.mayWrite(user, target).then(
+      (isAllowed) => {
+        answers.set(canaryKey, isAllowed);
+        if (!isAllowed) parts.wakeCanary(canaryKey);
+      },
+      () => answers.delete(canaryKey),
+    );
+    return true;
+  };
+}
+
+/** What a Canary names as its target; the Canary itself while nobody knows it. */
+function targetOf(
+  { canaries }: Pick<SourceParts, 'canaries'>,
+  plan: Pick<CanaryPlan, 'canary'> & { readonly object?: KubernetesObject | undefined },
+): KubernetesObject {
+  const { namespace, name } = plan.canary;
+  const canary = plan.object ?? canaries().find((one) => namespacedName(one) === `${namespace}/${name}`);
+  const { targetRef } = (canary?.spec ?? {}) as {
+    targetRef?: Partial<Record<'apiVersion' | 'kind' | 'name', string>>;
+  };
+  const { apiVersion = 'flagger.app/v1beta1', kind = 'Canary', name: target = name } = targetRef ?? {};
+  return { apiVersion, kind, metadata: { namespace, name: target } };
+}

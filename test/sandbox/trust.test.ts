@@ -1,0 +1,171 @@
+import { dirname } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import {
+  canary,
+  condition,
+  deployment,
+  eventually,
+  imageOf,
+  sourceFor,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+let repositories: string;
+beforeEach(async () => {
+  bed = await startQuickBed();
+  repositories = dirname(bed.repository);
+  const metadata = { name: 'other' };
+  await bed.send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
+});
+afterEach(() => bed.close());
+
+/** A Source of another tenant, in its namespace `other`. */
+async function createOther(
+  spec: Record<string, unknown>,
+  name = 'other',
+  namespace = 'other',
+): Promise<void> {
+  const source = { ...sourceFor(bed, spec), metadata: { name, namespace } };
+  const { status, body } = await bed.send('POST', sourcesIn(namespace), source);
+  if (status !== 201) throw new Error(JSON.stringify(body));
+}
+
+/** What limits the Sources there is what the tests are about: their spec, and the rights of accounts. */
+const trusted = ['shop', 'other'];
+
+const sourcesIn = (namespace: string) => `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources`;
+const otherSource = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'other', 'other');
+const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
+const reasonOf = (object: KubernetesObject | undefined) => condition(object, 'Ready')?.reason;
+
+/** Its own repository with the target of the Canary `shop/web`. */
+async function repositoryWithTarget(image: string): Promise<string> {
+  const repository = await createRepository(repositories, 'other');
+  await commitFiles(repository, { subject: 'other', files: { 'web.json': deployment(image) } });
+  return `${bed.git.url}/other.git`;
+}
+
+const shop = { 'web.json': deployment('shop/web:1'), 'canary.json': canary() };
+
+describe("a Source that may not write a Canary's target does not speak for the Canary", () => {
+  const account = 'system:serviceaccount:other:deployer';
+
+  test.each([
+    ['spec.allow', { allow: { namespaces: ['other'] } }, 'spec.allow.namespaces'],
+    ['the rights of its account', { serviceAccountName: 'deployer' }, account],
+  ])('by %s', async (_, confinement, told) => {
+    bed.sandbox.authorize(({ user, namespace }) => user !== account || namespace === 'other');
+    await createOther({ url: await repositoryWithTarget('evil'), ...confinement });
+    await bed.commit('v1', shop);
+    const app = await bed.start({ trustedSourceNamespaces: trusted });
+    await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+    await eventually(
+      'its Source says so',
+      async () => condition(await otherSource(), 'Ready')?.message.includes(told),
+      { seen: otherSource, timeoutMs: 30_000 },
+    );
+    await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
+    await waitForPhase(bed, 'Initialized', 30_000);
+    await app.drain();
+
+    await bed.start({ trustedSourceNamespaces: trusted });
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await waitForPhase(bed, 'Succeeded', 40_000);
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+  });
+});
+
+test('the Source whose objects a target is one of speaks for its Canary after a restart, whoever is read first', async () => {
+  await bed.commit('v1', shop);
+  await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
+  const app = await bed.start({ trustedSourceNamespaces: trusted });
+  await waitForPhase(bed, 'Initialized', 30_000);
+  await app.drain();
+  // Listed before the owner, read at once, and as free to write as that one, which cannot be read.
+  await createOther({ url: await repositoryWithTarget('shop/web:other') }, 'another', 'shop');
+  const away = `${bed.git.url}/away.git`;
+  const merge = 'application/merge-patch+json';
+  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: away } }, merge);
+
+  await bed.start({ trustedSourceNamespaces: trusted });
+
+  const another = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'another');
+  await eventually('the other one was read', async () => statusOf(await another()).head !== undefined, {
+    seen: another,
+  });
+  await bed.pass(20_000);
+  expect(statusOf(await bed.canary()).phase).toBe('Initialized');
+  expect(imageOf(await workload('web'))).toBe('shop/web:1');
+  await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: `${bed.git.url}/shop.git` } }, merge);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded', 40_000);
+  expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+});
+
+describe('a Source that cannot be read and may not write in a namespace keeps no new Canary there waiting', () => {
+  const account = 'system:serviceaccount:other:deployer';
+  const confined = { allow: { namespaces: ['other'] } };
+
+  test.each<[string, Record<string, unknown>]>([
+    ['suspended', { suspend: true, ...confined }],
+    ['invalid', { windows: [{ kind: 'allow', schedule: '61 * * * *', duration: '1h' }], ...confined }],
+    ['unreachable', { url: 'http://127.0.0.1:1/away.git', ...confined }],
+    ['of other kinds', { suspend: true, allow: { kinds: ['ConfigMap'] } }],
+    ['with an account without rights there', { suspend: true, serviceAccountName: 'deployer' }],
+  ])('%s', async (_, spec) => {
+    bed.sandbox.authorize(({ user, namespace }) => user !== account || namespace === 'other');
+    await createOther(spec);
+    await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
+    await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+    await bed.start({ trustedSourceNamespaces: trusted });
+    await waitForPhase(bed, 'Initialized', 20_000);
+  });
+
+  test('without an account, in another namespace', async () => {
+    await createOther({ suspend: true });
+    await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
+    await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+    await bed.start({ trustedSourceNamespaces: [] });
+    await waitForPhase(bed, 'Initialized', 20_000);
+  });
+
+  test('one that may write there does', async () => {
+    await createOther({ suspend: true, allow: { namespaces: ['shop'] } });
+    await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
+    await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
+    await bed.start({ trustedSourceNamespaces: trusted });
+    await eventually('it waits', async () => reasonOf(await bed.canary()) === 'SourceNotRead', {
+      seen: bed.canary,
+      timeoutMs: 30_000,
+    });
+  });
+});
+
+test('a Source keeps no object from being pruned that it may not write', async () => {
+  const configMap = (name: string) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } });
+  const repository = await createRepository(repositories, 'other');
+  await commitFiles(repository, { subject: 'other', files: { 'b.json': configMap('b') } });
+  const url = `${bed.git.url}/other.git`;
+  await createOther({ url, allow: { namespaces: ['other'] } });
+  await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+  await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { prune: true }));
+  await bed.start({ trustedSourceNamespaces: trusted });
+  await eventually(
+    'the other one was read',
+    async () => condition(await otherSource(), 'Ready')?.status === 'False',
+  );
+  await eventually('b is there', () => bed.get('v1', 'ConfigMap', 'b'));
+
+  await bed.commit('without b', { 'b.json': null });
+
+  await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')), {
+    seen: bed.source,
+    timeoutMs: 20_000,
+  });
+});
