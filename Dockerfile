@@ -2,13 +2,14 @@
 # The controller as one bundled file beside the Node program and the libraries that it is linked with, and the programs that it renders with:
 # kustomize, helm, and prlimit and unshare to bound them. No shell, no package manager.
 # It needs no writable file system but --data-dir.
-FROM golang:1.26-bookworm AS programs
+# By digest, so that a rebuild has the same base; renew tag and digest together.
+FROM golang:1.26-bookworm@sha256:b305420a68d0f229d91eb3b3ed9e519fcf2cf5461da4bef997bf927e8c0bfd2b AS programs
 ENV CGO_ENABLED=0
 COPY programs /src
 RUN cd /src/kustomize && go build -trimpath -buildvcs=false -ldflags '-s -w' -o /programs/ tool \
  && cd /src/helm && go build -trimpath -buildvcs=false -ldflags '-s -w' -o /programs/ tool
 
-FROM node:24-bookworm-slim AS build
+FROM node:24-bookworm-slim@sha256:6f7b03f7c2c8e2e784dcf9295400527b9b1270fd37b7e9a7285cf83b6951452d AS build
 WORKDIR /src
 COPY package.json package-lock.json ./
 RUN npm ci --ignore-scripts --no-audit --no-fund

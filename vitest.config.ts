@@ -21,6 +21,8 @@ const temporaryFolder = 'test/temporary-folder.ts';
 
 export default defineConfig({
   test: {
+    // The four projects load the same modules: what one has translated, the next ones read.
+    experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     projects: [
       {
@@ -45,9 +47,9 @@ export default defineConfig({
           name: 'sandbox',
           globalSetup: [temporaryFolder],
           include: ['test/sandbox/**/*.test.ts', ...manyProcesses],
-          // Nothing is kept in modules here either. They wait more than they compute.
+          // Nothing is kept in modules here either. Each worker loads all of the code: more of them cost more than their waiting gives.
           isolate: false,
-          maxWorkers: 6,
+          maxWorkers: 3,
           // A wait that fails says for what after two minutes.
           testTimeout: 300_000,
           hookTimeout: 60_000,

@@ -12,6 +12,12 @@ it('the image runs as nobody in particular, on nothing but what is copied into i
   expect(finalStage).toContain('USER 65532:65532');
 });
 
+it('every base is named by its digest', () => {
+  const bases = lines.filter((line) => line.startsWith('FROM ') && line !== 'FROM scratch');
+  expect(bases).toHaveLength(2);
+  for (const base of bases) expect(base).toMatch(/^FROM \S+:\S+@sha256:[0-9a-f]{64} AS \w+$/);
+});
+
 it('the final stage runs no command at build time and takes one prepared root', () => {
   expect(finalStage.filter((line) => /^(RUN|ADD|VOLUME) /.test(line))).toEqual([]);
   const copies = finalStage.filter((line) => line.startsWith('COPY '));

@@ -20,6 +20,10 @@ export const limits = {
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */
   sourceFiles: 5_000,
+  /** Processes that may die while the same commit of a Source is fetched or rendered; then it is left alone for a while. */
+  readingDeaths: 2,
+  /** Milliseconds for which it is left alone. */
+  skippedReadingMs: 60 * 60 * 1000,
   /** Steps of matching the files of a Source with its `spec.ignore`, about one for each character of path and rule: some 20 seconds, with pauses. */
   ignoreSteps: 500_000_000,
   /** Folders deep below a Source's path. */
@@ -40,8 +44,14 @@ export const limits = {
   ageCharacters: 64 * 1024,
   /** Stanzas, one for each recipient, in such a file; SOPS writes one. */
   ageStanzas: 20,
+  /** Stanzas of all of them that are tried to open one encrypted file. */
+  ageStanzasPerFile: 200,
+  /** Keys of one Secret; each is tried on each stanza. */
+  ageKeys: 20,
   /** Such files that are tried to open one encrypted file; SOPS writes one for each recipient. */
   ageEntriesPerFile: 100,
+  /** Times that a message is searched for a secret, of all messages of a Source together. */
+  hidingSteps: 20_000_000,
   /** Objects that one Source may render. */
   objectsPerSource: 5_000,
   /** Bytes of one object as JSON; etcd refuses more than about this. */

@@ -18,7 +18,7 @@ import {
   screenOf,
 } from '../terminal/output.ts';
 import { clusterFindings } from './check/check.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   asUserOption,
   holdfastNamespaceOption,
@@ -251,7 +251,7 @@ async function withGit<T>(
   }) => Promise<T>,
 ): Promise<T> {
   const http = createHttpClient({
-    ...addressPolicy(connection.access.server),
+    ...outboundPolicy(connection.access.server),
     userAgent: `holdfast/${version}`,
   });
   try {

@@ -1,9 +1,9 @@
 import type { Command } from 'commander';
 import { systemClock } from '../api/clock.ts';
-import { isLoopback } from '../cluster/access/cluster-access.ts';
 import { silentLogger } from '../cluster/log.ts';
 import type { AddressPolicy } from '../http/address-guard.ts';
 import { type Connection, connect } from '../server/connection.ts';
+import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
 
 /** One command of the program: a file of its own, one line in commands.ts. */
@@ -38,13 +38,8 @@ export async function withConnection<T>(
   }
 }
 
-/**
- * Which hosts a command may ask, as `run` has it: on one machine everything is loopback, in a cluster the API server is no target. `server`:
- * the API server's address; undefined: none is asked.
- */
-export function addressPolicy(server: string | undefined, metricsServer?: string): AddressPolicy {
-  const allowHosts = metricsServer && URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
-  if (server === undefined) return { allowHosts };
-  const { hostname: host } = new URL(server);
-  return isLoopback(host) ? { allowLoopback: true, allowHosts } : { denyHosts: [host], allowHosts };
+/** What a command may reach: as the controller, and the metrics server that it was given. */
+export function outboundPolicy(server: string | undefined, metricsServer?: string): AddressPolicy {
+  const isUrl = metricsServer !== undefined && URL.canParse(metricsServer);
+  return addressPolicy(server, isUrl ? [new URL(metricsServer).host] : []);
 }

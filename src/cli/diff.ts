@@ -6,9 +6,9 @@ import {
   type CanaryDifference,
   canaryDifferenceOf,
   expectedRelease,
-  type ObjectDifference,
 } from '../review/diff/canary-difference.ts';
 import { readEffectiveSet, readSource, type SourceReading } from '../review/diff/effective-set.ts';
+import type { ObjectDifference } from '../review/diff/object-difference.ts';
 import {
   type SourceDifference,
   type SourceObjectDifference,
@@ -29,7 +29,7 @@ import {
   wrap,
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   includeLabelPrefixOption,
   kubeconfigOption,
@@ -117,7 +117,7 @@ async function ofSource(
 ): Promise<CommandResult> {
   const userAgent = `holdfast/${version}`;
   const programs = programsIn(flags, process.env);
-  const http = createHttpClient({ ...addressPolicy(connection.access.server), userAgent });
+  const http = createHttpClient({ ...outboundPolicy(connection.access.server), userAgent });
   try {
     const source = await readSource(connection, { namespace, name });
     return await diffSource(connection, source, { http, programs }, shownAs(flags));

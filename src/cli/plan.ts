@@ -19,7 +19,7 @@ import type { PlanRequest } from '../review/plan/request.ts';
 import type { Connection } from '../server/connection.ts';
 import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from './command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   commaList,
   kubeconfigOption,
@@ -116,7 +116,7 @@ async function planned(
   };
   const metricsServer = flags.metricsServer ?? (connection ? 'http://prometheus:9090' : undefined);
   const userAgent = `holdfast/${version}`;
-  const policy = addressPolicy(connection?.access.server, metricsServer);
+  const policy = outboundPolicy(connection?.access.server, metricsServer);
   const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   try {

@@ -12,6 +12,7 @@ import { createLog, isLogLevel, keepHeapSmall } from '../server/process.ts';
 import type { DefaultReceiver } from '../server/providers.ts';
 import type { CliCommand } from './command.ts';
 import {
+  commaList,
   httpUrl,
   includeLabelPrefixOption,
   isHttpUrl,
@@ -43,6 +44,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly minAnalysisInterval: number;
   readonly meshProvider: string;
   readonly metricsServer: string;
+  readonly allowOutbound: string[];
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
   readonly drillSchedule?: string;
@@ -95,6 +97,12 @@ function withFlags(command: Command): Command {
       'Prometheus for the built-in metrics',
       httpUrl,
       'http://prometheus:9090',
+    )
+    .option(
+      '--allow-outbound <hosts>',
+      'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
+      commaList,
+      [],
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
@@ -163,6 +171,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     minAnalysisIntervalMs: flags.minAnalysisInterval,
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
+    allowOutbound: flags.allowOutbound,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,

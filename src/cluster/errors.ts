@@ -117,7 +117,7 @@ const actors: Readonly<Record<ApiErrorKind, Actor>> = {
 };
 
 /** What a request was about, for messages: `apply Deployment shop/web`. */
-export interface Subject {
+interface Subject {
   readonly verb: string;
   readonly object: string;
   /** The object is a Secret: nothing of the server's text is repeated, since it may echo values (S31). */

@@ -97,7 +97,7 @@ export interface WatchedSet {
   problem(): string | undefined;
   get(namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(namespace?: string): readonly KubernetesObject[];
-  /** Puts the answer of an own write in, so that the next look sees it (read your writes). */
+  /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */
   remember(object: KubernetesObject): void;
   /** Called for every object that came, changed or went, and once without an object when the set is synced. */
   onChange(listener: (object: KubernetesObject | undefined) => void): void;
@@ -125,7 +125,7 @@ export interface Metrics {
   read(question: MetricQuestion, signal: AbortSignal): Promise<MetricReading>;
 }
 
-/** Where news goes: a Kubernetes Event and a log line, written once per change. Never rejects. */
+/** Writes a Kubernetes Event and a log line, once per change. Never rejects. */
 export interface EventSink {
   emit(
     about: KubernetesObject,

@@ -77,11 +77,16 @@ export interface Repository extends RepositoryWriting {
     options: { readonly signal: AbortSignal; readonly maxFileBytes: number },
   ): Promise<ReadonlyMap<string, CommitEntry>>;
   /**
-   * Full ids of the commits, besides head, that must survive when an outgrown store is built anew (the last promoted ones). If the server
+   * Full ids of the commits, besides head, that must survive when a store that grew too large is built anew (the last promoted ones). If the server
    * no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
-  /** Somebody said that there is news: the next poll asks the server, however short ago another Source of the repository did. */
+  /**
+   * Runs work that renders a commit, noted down meanwhile: what ended the process twice is not tried again for a while. Throws an error of the
+   * code `ReadingSkipped`, and what the work throws.
+   */
+  rendering<T>(commit: string, work: () => Promise<T>): Promise<T>;
+  /** A push was announced: the next poll asks the server, however recently another Source of the repository did. */
   expectNews(): void;
   /** Calls `listener` when another Source of the repository found news of what this one follows. Returns how to end that. */
   onNews(listener: () => void): () => void;
@@ -109,7 +114,7 @@ export interface Repositories {
     readonly bytes: number;
     readonly compactedMs: number | undefined;
   };
-  /** Takes from the disk what no Source uses any more. Throws errors with a `code`. */
+  /** Deletes from the disk what no Source uses any more. Throws errors with a `code`. */
   sweep(): Promise<void>;
 }
 
@@ -119,11 +124,11 @@ export interface Repositories {
  */
 export type OpenRepository = (source: Source, secrets: SourceSecrets) => Repository;
 
-/** Calls a Source's poll by its interval or schedule, or when woken. */
+/** Calls a Source's poll by its interval or schedule, or on request. */
 export interface Poller {
   /** First poll at once. */
   start(): void;
-  /** Polls as soon as the least gap allows; during a poll, once more after it. Many wakes become one poll. */
+  /** Polls as soon as the least interval allows; during a poll, once more after it. Many calls become one poll. */
   wake(): void;
   /** Aborts the poll under way and resolves when it has ended. */
   stop(): Promise<void>;

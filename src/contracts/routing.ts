@@ -20,8 +20,8 @@ export interface RouteContext {
   /** The apex Service as it is to be written; needed where the apex itself is the traffic. */
   apex?: KubernetesObject | undefined;
   /**
-   * The routing object as Git holds it, while the Canary is about to leave it: the backends in it, which lead to the target, take the requests
-   * over. Undefined: backends of others are those that the live object names.
+   * The routing object as Git holds it, while the Canary is about to leave it: its backends, which lead to the target, take over the
+   * requests. Undefined: backends of others are those that the live object names.
    */
   successor?: KubernetesObject | undefined;
 }

@@ -5,13 +5,13 @@ import { covers } from '../workload/compare/semantic-compare.ts';
 import { appliedAnnotation } from '../workload/shared/names.ts';
 
 /**
- * Remembers what was applied last, so that what is there already costs no request. Lost on restart: then it is applied once more, but for
- * objects that carry the memory themselves (`withMark`).
+ * Remembers what was applied last, so that an unchanged object costs no request. Lost on restart: then it is applied once more, except
+ * objects that carry a hash of what was applied (`withMark`).
  */
 export interface Applied {
-  /** True when the object says all of this and we applied exactly this before, so that nothing of an older write is left. */
+  /** True when the object has all of these fields and we applied exactly this before, so that nothing of an older write is left. */
   has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
-  /** True when exactly this was applied before, whatever the object says now. */
+  /** True when exactly this was applied before, whatever the object is now. */
   knows(wanted: KubernetesObject): boolean;
   note(wanted: KubernetesObject): void;
   forget(wanted: KubernetesObject): void;
@@ -31,14 +31,14 @@ export function createApplied(): Applied {
   };
 }
 
-/** The object with the memory of what was applied, for a copy of the program that has not seen it. */
+/** The object with a hash of itself as annotation, for another replica and after a restart. */
 export function withMark(wanted: KubernetesObject): KubernetesObject {
   const { metadata } = wanted;
   const annotations = { ...metadata.annotations, [appliedAnnotation]: hashOf(wanted) };
   return { ...wanted, metadata: { ...metadata, annotations } };
 }
 
-/** The object carries the memory that exactly this was applied last, and still says all of it. */
+/** Whether the object's annotation says that exactly this was applied last, and its fields still do. */
 export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
   return markOf(live) === hashOf(wanted) && covers(live, wanted);
 }

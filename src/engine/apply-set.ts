@@ -30,7 +30,7 @@ export function asMember(object: KubernetesObject, id: string): KubernetesObject
   return { ...rest, metadata: { ...metadata, labels: { ...metadata.labels, [partOfLabel]: id } } };
 }
 
-/** What each Source that is followed holds at its head: so that none deletes what has only moved to another one. */
+/** The objects of each Source at its head, so that none prunes what has moved to another one. */
 export interface Claims {
   /** Replaces what a Source (`namespace/name`) holds: `objectKey` of its objects. */
   publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;

@@ -1,4 +1,4 @@
-/** Errors in the engine's words: who must act, and whether trying again can help. */
+/** Errors as the engine reports them: who must act, and whether trying again can help. */
 
 /** What kind of failure an adapter's error is. Adapters give errors a `kind`; anything else is Unexpected. */
 export interface Failure {
@@ -24,9 +24,10 @@ const reasons: Readonly<Record<string, { reason: string; transient: boolean }>> 
 /** Sorts any thrown value. The message is the error's own; adapters keep secrets out of theirs (S31). */
 export function failureOf(error: unknown): Failure {
   if (isFailure(error)) return error;
-  const refusal = refusalOf(error);
-  if (refusal) return refusal;
-  const kind = (error as { kind?: unknown } | null)?.kind;
+  const { refusal, kind } = (error ?? {}) as { refusal?: { reason?: unknown }; kind?: unknown };
+  // What a builder refused, only the author can end.
+  if (typeof refusal?.reason === 'string' && error instanceof Error)
+    return { reason: refusal.reason, message: error.message, transient: false };
   const message = error instanceof Error ? error.message : String(error);
   const known = typeof kind === 'string' ? reasons[kind] : undefined;
   if (known) return { ...known, message };
@@ -37,13 +38,6 @@ export function failureOf(error: unknown): Failure {
 function isFailure(error: unknown): error is Failure {
   const { reason, message, transient } = (error ?? {}) as Partial<Record<keyof Failure, unknown>>;
   return typeof reason === 'string' && typeof message === 'string' && typeof transient === 'boolean';
-}
-
-/** What a builder refused, which only the author can end. */
-function refusalOf(error: unknown): Failure | undefined {
-  const refusal = (error as { refusal?: { reason?: unknown } } | null)?.refusal;
-  if (typeof refusal?.reason !== 'string' || !(error instanceof Error)) return undefined;
-  return { reason: refusal.reason, message: error.message, transient: false };
 }
 
 /** True when the API server refused a write because the object changed meanwhile: look again. */

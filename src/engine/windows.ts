@@ -4,7 +4,7 @@ import type { SourceWindow } from '../api/source/source.ts';
 import { durationOr } from '../api/time.ts';
 import type { WindowView } from '../rollout/world.ts';
 
-/** While this lasts nothing opens, and then is to be looked again. */
+/** No window opens in this time; after it the windows are evaluated again. */
 interface Closed {
   readonly fromMs: number;
   readonly untilMs: number;
@@ -39,29 +39,25 @@ function openingMs(windows: readonly SourceWindow[], nowMs: number): number {
   const denies = windows.filter(({ kind }) => kind === 'deny');
   let atMs = nowMs;
   for (let count = 0; count < mostSteps; count += 1) {
-    const nextMs = deniedUntilMs(denies, atMs) ?? allowedFromMs(allows, atMs);
-    if (nextMs === atMs) return atMs;
-    atMs = nextMs;
+    const seenMs = atMs;
+    const isInside = (window: SourceWindow) => endMs(window, seenMs) !== undefined;
+    const denied = denies.filter(isInside);
+    if (denied.length > 0) {
+      // The deny windows of this moment end, as far as they have begun by then.
+      atMs = Math.max(...denied.map((window) => endMs(window, seenMs) ?? seenMs));
+    } else {
+      if (allows.length === 0 || allows.some(isInside)) return atMs;
+      atMs = Math.min(...allows.map((window) => startAfterMs(window, seenMs)));
+    }
   }
   return atMs;
 }
 
-/** When the deny windows of this moment end, as far as they have begun by then; undefined: there is none. */
-function deniedUntilMs(denies: readonly SourceWindow[], atMs: number): number | undefined {
-  const ends = denies.map((window) => endMs(window, atMs)).filter((end) => end !== undefined);
-  return ends.length > 0 ? Math.max(...ends) : undefined;
-}
-
-/** This moment, or when the first allow window begins after it. */
-function allowedFromMs(allows: readonly SourceWindow[], atMs: number): number {
-  if (allows.length === 0 || allows.some((window) => endMs(window, atMs) !== undefined)) return atMs;
-  return Math.min(...allows.map((window) => startAfterMs(window, atMs)));
-}
-
-/** End of the window's oldest time that this moment is in; undefined outside. */
+/** End of the window's oldest time that this moment is in; undefined outside. It lasts in real time, whatever clocks are put forward or back. */
 function endMs(window: SourceWindow, atMs: number): number | undefined {
-  const startMs = startAfterMs(window, atMs - lengthMs(window));
-  return startMs <= atMs ? startMs + lengthMs(window) : undefined;
+  const lengthMs = durationOr(window.duration, 0);
+  const startMs = startAfterMs(window, atMs - lengthMs);
+  return startMs <= atMs ? startMs + lengthMs : undefined;
 }
 
 /** Between these two moments nothing begins: asked for one of them, the answer is the second. */
@@ -72,11 +68,6 @@ interface Gap {
 
 /** The gap that was found last, since the same one is asked for at each look. */
 const gaps = new WeakMap<SourceWindow, Gap>();
-
-/** Length of a window in milliseconds of real time, whatever clocks are put forward or back meanwhile. */
-function lengthMs({ duration }: SourceWindow): number {
-  return durationOr(duration, 0);
-}
 
 /**
  * When the window begins first after a moment; milliseconds since the epoch. A beginning in an hour that clocks skip is at the next moment

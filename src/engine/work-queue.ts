@@ -24,7 +24,7 @@ interface WorkQueueOptions {
 export interface WorkQueue {
   /** Runs the key as soon as there is room, also in the middle of its back-off. */
   add(key: string): void;
-  /** Runs the key after the time at the latest; an earlier appointment stays. */
+  /** Runs the key after this time at the latest; an earlier one that was asked for stays. */
   addAfter(key: string, delayMs: number): void;
   /** Drops what is known about the key; a pass under way ends normally. */
   forget(key: string): void;
@@ -83,7 +83,11 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   function retry(key: string, error: unknown, atMostMs = Number.POSITIVE_INFINITY): number {
     const count = (failures.get(key) ?? 0) + 1;
     failures.set(key, count);
-    const retryAfterMs = Math.min(atMostMs, backoffMs(count, options));
+    const { firstMs, maximumMs } = options.backoff;
+    const ceilingMs = Math.min(maximumMs, firstMs * 2 ** Math.min(count - 1, 30));
+    // Between half of it and all of it, so that many keys do not come back in step.
+    const backoffMs = Math.round(ceilingMs * (0.5 + options.random() / 2));
+    const retryAfterMs = Math.min(atMostMs, backoffMs);
     options.onError(key, error, retryAfterMs);
     return retryAfterMs;
   }
@@ -107,13 +111,6 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     },
     depth: () => waiting.size,
   };
-}
-
-/** Between half of and all of `firstMs * 2^(failures-1)`, capped, so that many keys do not come back in step. */
-function backoffMs(failures: number, options: WorkQueueOptions): number {
-  const { firstMs, maximumMs } = options.backoff;
-  const ceiling = Math.min(maximumMs, firstMs * 2 ** Math.min(failures - 1, 30));
-  return Math.round(ceiling * (0.5 + options.random() / 2));
 }
 
 /** At most one point in time per key; the earliest one asked for counts. */

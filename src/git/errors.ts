@@ -15,6 +15,7 @@ export type GitErrorCode =
   | 'Rejected'
   | 'NotVerified'
   | 'SignersUnusable'
+  | 'ReadingSkipped'
   | 'Aborted';
 
 /**
@@ -39,6 +40,7 @@ const ACTORS: Record<GitErrorCode, GitErrorActor> = {
   Rejected: 'operator',
   NotVerified: 'author',
   SignersUnusable: 'operator',
+  ReadingSkipped: 'author',
   Aborted: 'nobody',
 };
 

@@ -266,3 +266,27 @@ test('a tenant has its own slots at a host, and a share of all of them', async (
   }
   for (const { status } of await Promise.all(sent)) expect(status).toBe(200);
 });
+
+test('a name that resolves to an address of the API server is refused at its port, whenever that address becomes known', async () => {
+  const server = await serve((_request, response) =>
+    response.writeHead(200, { connection: 'close' }).end('ok'),
+  );
+  const other = await serve((_request, response) => response.end('ok'));
+  const resolver = ((_name: string, _options: unknown, callback: (error: null, found: object[]) => void) =>
+    callback(null, [{ address: '127.0.0.1', family: 4 }])) as unknown as Resolver;
+  const denied: string[] = [];
+  const client = newClient({ resolver, deniedAddresses: () => denied });
+  const url = `http://innocent.example:${server.port}/`;
+  expect((await client.send({ url })).status).toBe(200);
+  denied.push(`127.0.0.1:${server.port}`);
+  expect(await failure(client, { url })).toMatchObject({
+    code: 'Refused',
+    message: expect.stringContaining('API server'),
+  });
+  expect(
+    await failure(client, { url: server.url, proxy: `http://innocent.example:${server.port}` }),
+  ).toMatchObject({
+    code: 'Refused',
+  });
+  expect((await client.send({ url: `http://innocent.example:${other.port}/` })).status).toBe(200);
+});

@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib';
+import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { request as undiciRequest } from 'undici';
 import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
@@ -7,15 +7,7 @@ import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
 import { onlyWhile } from './send-condition.ts';
 import { createSlots, type Slots } from './slots.ts';
-import type {
-  HttpAuth,
-  HttpClient,
-  HttpLimits,
-  HttpRequest,
-  HttpResponse,
-  HttpStream,
-  JsonResponse,
-} from './types.ts';
+import type { HttpClient, HttpLimits, HttpRequest, HttpResponse, HttpStream, JsonResponse } from './types.ts';
 
 /** Settings for the whole client. */
 export interface HttpClientOptions extends AddressPolicy {
@@ -65,7 +57,12 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
   };
-  const send = (request: HttpRequest) => readAll(open(parts, request));
+  const send = async (request: HttpRequest): Promise<HttpResponse> => {
+    const { status, headers, body } = await open(parts, request);
+    const chunks: Uint8Array[] = [];
+    for await (const chunk of body) chunks.push(chunk);
+    return { status, headers, body: Buffer.concat(chunks) };
+  };
   return {
     open: (request) => open(parts, request),
     send,
@@ -204,13 +201,6 @@ function stream(
   return { status: answer.status, headers: answer.headers, body: body(), cancel: finish };
 }
 
-async function readAll(opened: Promise<HttpStream>): Promise<HttpResponse> {
-  const { status, headers, body } = await opened;
-  const chunks: Uint8Array[] = [];
-  for await (const chunk of body) chunks.push(chunk);
-  return { status, headers, body: Buffer.concat(chunks) };
-}
-
 async function sendJson(
   send: HttpClient['send'],
   { json, ...request }: HttpRequest & { readonly json?: unknown },
@@ -253,13 +243,13 @@ function requestHeaders(request: HttpRequest, options: HttpClientOptions): Recor
     'accept-encoding': 'gzip, deflate, br',
     ...request.headers,
   };
-  if (request.auth) headers.authorization = authorization(request.auth);
+  const { auth } = request;
+  if (auth?.kind === 'bearer') headers.authorization = `Bearer ${auth.token}`;
+  if (auth?.kind === 'basic') {
+    const credentials = Buffer.from(`${auth.username}:${auth.password}`, 'utf8');
+    headers.authorization = `Basic ${credentials.toString('base64')}`;
+  }
   return headers;
-}
-
-function authorization(auth: HttpAuth): string {
-  if (auth.kind === 'bearer') return `Bearer ${auth.token}`;
-  return `Basic ${Buffer.from(`${auth.username}:${auth.password}`, 'utf8').toString('base64')}`;
 }
 
 function refuseRedirect({ url, method }: Exchange, status: number, headers: Record<string, string>): void {
@@ -288,25 +278,26 @@ interface Reading {
   readonly maxBytes: number;
 }
 
-/** The content of an answer, unpacked by its content-encoding. Throws HttpError InvalidBody for an unknown one. */
-function decoded(body: Readable, encoding: string | undefined, reading: Reading): Readable {
-  const unpack = decoder(encoding?.trim().toLowerCase() ?? '', reading);
-  if (!unpack) return body;
-  body.on('error', (error) => unpack.destroy(error));
-  unpack.on('close', () => body.destroy());
-  return body.pipe(unpack);
-}
+const decoders: Readonly<Record<string, () => Gunzip>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+};
 
-function decoder(encoding: string, { method, host }: Reading) {
-  if (encoding === '' || encoding === 'identity') return undefined;
-  if (encoding === 'gzip' || encoding === 'x-gzip') return createGunzip();
-  if (encoding === 'deflate') return createInflate();
-  if (encoding === 'br') return createBrotliDecompress();
-  throw new HttpError(
-    'InvalidBody',
-    host,
-    `${method} ${host}: content-encoding "${encoding}" is not supported`,
-  );
+/** The content of an answer, unpacked by its content-encoding. Throws HttpError InvalidBody for an unknown one. */
+function decoded(body: Readable, contentEncoding: string | undefined, { method, host }: Reading): Readable {
+  const encoding = contentEncoding?.trim().toLowerCase() ?? '';
+  if (encoding === '' || encoding === 'identity') return body;
+  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined;
+  if (!decoder) {
+    const problem = `content-encoding "${encoding}" is not supported`;
+    throw new HttpError('InvalidBody', host, `${method} ${host}: ${problem}`);
+  }
+  const content = decoder();
+  body.on('error', (error) => content.destroy(error));
+  content.on('close', () => body.destroy());
+  return body.pipe(content);
 }
 
 /**
@@ -345,8 +336,8 @@ function startDeadline(
   const controller = new AbortController();
   const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
     controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
-  const onIdle = fail('Timeout', `no data for ${seconds(limits.idleTimeoutMs)}`);
-  const onTotal = fail('Timeout', `not finished within ${seconds(limits.totalTimeoutMs)}`);
+  const onIdle = fail('Timeout', `no data for ${limits.idleTimeoutMs / 1000} s`);
+  const onTotal = fail('Timeout', `not finished within ${limits.totalTimeoutMs / 1000} s`);
   const onCaller = fail('Aborted', 'cancelled by the caller');
   const total = setTimeout(onTotal, limits.totalTimeoutMs);
   let idle = setTimeout(onIdle, limits.idleTimeoutMs);
@@ -364,8 +355,4 @@ function startDeadline(
       caller?.removeEventListener('abort', onCaller);
     },
   };
-}
-
-function seconds(timeoutMs: number): string {
-  return `${timeoutMs / 1000} s`;
 }

@@ -1,26 +1,17 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
 import {
   type AddressPolicy,
   guardedLookup,
   hostProblem,
   isAllowed,
+  portOf,
   type Resolver,
   refusal,
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
-
-/** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
-export interface HttpTls {
-  readonly ca?: string;
-  /** Our own certificate with its chain, PEM; with `key`. Shown only to a server that asks for one. */
-  readonly cert?: string;
-  /** The private key of `cert`, PEM without a passphrase. */
-  readonly key?: string;
-  /** Accept any certificate. Only where a user asked for it by name. */
-  readonly insecureSkipVerify?: boolean;
-}
+import type { HttpTls } from './types.ts';
 
 /** Connection pools, one per trust setting, proxy and guard; at most 64, the oldest is closed first. */
 export interface Dispatchers {
@@ -41,14 +32,12 @@ export function createDispatchers(
 
   function open(tls: HttpTls, guarded: boolean): Agent {
     return new Agent({
-      // Deadlines of the whole exchange are ours (deadline.ts); undici's own timers are coarse.
+      // Deadlines of the whole exchange are ours (client.ts); undici's own timers are coarse.
       headersTimeout: 0,
       bodyTimeout: 0,
-      connect: {
-        timeout: connectTimeoutMs,
-        ...tlsOptions(tls),
-        ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
-      },
+      connect: guarded
+        ? guardedConnector({ timeout: connectTimeoutMs, ...tlsOptions(tls) }, policy, resolver)
+        : { timeout: connectTimeoutMs, ...tlsOptions(tls) },
     });
   }
 
@@ -62,7 +51,7 @@ export function createDispatchers(
       // Both are options of the sockets; the types know only those of TLS.
       proxyTls: {
         timeout: connectTimeoutMs,
-        ...(guarded ? { lookup: guardedLookup(policy, resolver) } : {}),
+        ...(guarded ? { lookup: guardedLookup(policy, portOf(proxy), resolver) } : {}),
       },
       requestTls: {
         ...(isIP(url.hostname.replace(/^\[|\]$/g, '')) ? {} : { servername: url.hostname }),
@@ -86,7 +75,12 @@ export function createDispatchers(
       const pool = pools.get(key) ?? (proxy ? openThrough(proxy, url, tls, guarded) : open(tls, guarded));
       pools.delete(key);
       pools.set(key, pool);
-      dropOldest(pools);
+      const [oldest] = pools;
+      if (pools.size > MAX_POOLS && oldest) {
+        pools.delete(oldest[0]);
+        // Requests under way finish; only new ones need another pool.
+        oldest[1].close().catch(() => undefined);
+      }
       return pool;
     },
     async close() {
@@ -94,6 +88,23 @@ export function createDispatchers(
       pools.clear();
       await Promise.all(open.map((pool) => pool.destroy()));
     },
+  };
+}
+
+/** A lookup is not told the port, which the rule for the API server is about: each port has a connector of its own. */
+function guardedConnector(
+  settings: buildConnector.BuildOptions,
+  policy: AddressPolicy,
+  resolver: Resolver | undefined,
+): buildConnector.connector {
+  const connectors = new Map<string, buildConnector.connector>();
+  return (target, callback) => {
+    const port = portOf(target);
+    const lookup = guardedLookup(policy, port, resolver);
+    const connect =
+      connectors.get(port) ?? buildConnector({ ...settings, lookup } as buildConnector.BuildOptions);
+    connectors.set(port, connect);
+    connect(target, callback);
   };
 }
 
@@ -109,13 +120,4 @@ function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
 function poolKey({ ca = '', cert = '', key = '', insecureSkipVerify }: HttpTls, guarded: boolean): string {
   const material = createHash('sha256').update([ca, cert, key].join('\0')).digest('hex');
   return `${material} ${Boolean(insecureSkipVerify)} ${guarded}`;
-}
-
-function dropOldest(pools: Map<string, Agent | ProxyAgent>): void {
-  const oldest = pools.keys().next().value;
-  if (pools.size <= MAX_POOLS || oldest === undefined) return;
-  const pool = pools.get(oldest);
-  pools.delete(oldest);
-  // Requests under way finish; only new ones need another pool.
-  pool?.close().catch(() => undefined);
 }

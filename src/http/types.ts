@@ -1,4 +1,13 @@
-import type { HttpTls } from './dispatchers.ts';
+/** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
+export interface HttpTls {
+  readonly ca?: string;
+  /** Our own certificate with its chain, PEM; with `key`. Shown only to a server that asks for one. */
+  readonly cert?: string;
+  /** The private key of `cert`, PEM without a passphrase. */
+  readonly key?: string;
+  /** Accept any certificate. Only where a user asked for it by name. */
+  readonly insecureSkipVerify?: boolean;
+}
 
 /** Limits of one exchange. */
 export interface HttpLimits {

@@ -1,18 +1,15 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
-import type { HttpClient } from '../http/types.ts';
-import type { ProgramPaths } from '../render/build/programs.ts';
 import { objectKey } from '../render/render.ts';
 import { formatProblem } from '../render/rendered-object.ts';
-import { readEffectiveSet } from '../review/diff/effective-set.ts';
+import { readEffectiveSet, type SourceReading } from '../review/diff/effective-set.ts';
 import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/source-difference.ts';
 import type { Connection } from '../server/connection.ts';
 import type { Comparison } from './facts.ts';
 
-/** How Git is asked and rendered. */
-export interface Rendering {
-  readonly http: HttpClient;
-  readonly programs: ProgramPaths;
+/** The cluster, and how Git is asked. */
+export interface ClusterReading extends SourceReading {
+  readonly connection: Connection;
 }
 
 const nothing = { missing: [], created: [], changed: [], refused: [] };
@@ -24,10 +21,10 @@ const nothing = { missing: [], created: [], changed: [], refused: [] };
 export async function comparisonOf(
   connection: Connection,
   source: Source,
-  { inventory, ...rendering }: Rendering & { inventory: readonly ObjectReference[] },
+  { inventory, ...reading }: SourceReading & { inventory: readonly ObjectReference[] },
 ): Promise<Comparison> {
   try {
-    const set = await readEffectiveSet(connection, source, rendering);
+    const set = await readEffectiveSet(connection, source, reading);
     const [first] = set.problems;
     if (first) return { ...nothing, problem: formatProblem(first) };
     const applied = new Set(set.objects.map(({ object }) => objectKey(object)));

@@ -3,12 +3,22 @@ import { namespacedName } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
+import type { ClusterReading } from './comparison.ts';
 import { pruneAfterAnnotation } from './facts.ts';
 import { planFromSource } from './from-source-plan.ts';
 import { getSource } from './read-facts.ts';
 import type { Move } from './steps.ts';
 import { planToSource } from './to-source-plan.ts';
-import { type MoveQuery, type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
+import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
+
+/** What `holdfast adopt --from flux|argocd` asks for. */
+interface MoveQuery {
+  readonly tool: 'flux' | 'argocd';
+  readonly path: string;
+  readonly isBack: boolean;
+  /** The cluster, and how Git is asked; undefined: nothing is read back. */
+  readonly cluster: ClusterReading | undefined;
+}
 
 /** Plans every move of a tree, in the order in which they can be made. Throws InputError for a tree that cannot be read, and ApiError. */
 export async function planMoves(query: MoveQuery): Promise<Move[]> {
@@ -16,9 +26,12 @@ export async function planMoves(query: MoveQuery): Promise<Move[]> {
   if (tree.problems.length > 0) throw new InputError(tree.problems.join('\n'));
   const subjects = query.isBack ? backSubjects(tree, query) : await forwardSubjects(tree, query);
   const moves: Move[] = [];
+  const { cluster, isBack } = query;
   for (const subject of subjects)
     moves.push(
-      await (query.isBack ? planFromSource(tree, subject, query) : planToSource(tree, subject, query)),
+      await (isBack
+        ? planFromSource(tree, subject, cluster?.connection)
+        : planToSource(tree, subject, cluster)),
     );
   return [...moves, ...(query.isBack ? [] : notMovable(tree, query))];
 }

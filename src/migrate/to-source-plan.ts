@@ -5,7 +5,7 @@ import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { readCredentials, sourceOfArgo } from './argocd/source.ts';
 import { argoToSource } from './argocd/steps.ts';
-import { comparisonOf } from './comparison.ts';
+import { type ClusterReading, comparisonOf } from './comparison.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import type { ConvertedSource, Stop } from './field-rules.ts';
 import { repositoryOf, sourceOfFlux } from './flux/source.ts';
@@ -13,10 +13,14 @@ import { fluxToSource } from './flux/steps.ts';
 import { type FactsQuery, readFacts } from './read-facts.ts';
 import { type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
-import type { MoveQuery, MoveTree, Placed, Subject } from './tree.ts';
+import type { MoveTree, Placed, Subject } from './tree.ts';
 
 /** Plans the move of one Kustomization or Application to a Source. Throws ApiError. */
-export async function planToSource(tree: MoveTree, subject: Subject, query: MoveQuery): Promise<Move> {
+export async function planToSource(
+  tree: MoveTree,
+  subject: Subject,
+  cluster: ClusterReading | undefined,
+): Promise<Move> {
   const { former, owner } = subject;
   const name = `${former.kind} ${former.namespace}/${former.name}`;
   const early = earlyStops(tree, subject);
@@ -34,7 +38,6 @@ export async function planToSource(tree: MoveTree, subject: Subject, query: Move
     ({ object: { kind, metadata } }) =>
       kind === 'GitRepository' && metadata.name === named?.name && metadata.namespace === named?.namespace,
   );
-  const { cluster } = query;
   const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
   const credentials = await credentialsFor(subject, cluster?.connection);
   const made = owner && sourceFrom(tree, { former, owner, repository, credentials, live: facts?.repository });
@@ -95,13 +98,13 @@ function sourceFrom(
 
 /** A Source that exists need not be compared, and one whose owner does not apply cannot. */
 async function compared(
-  { connection, ...rendering }: NonNullable<MoveQuery['cluster']>,
+  { connection, ...reading }: ClusterReading,
   { owner, source, members }: MoveFacts,
   wanted: Source,
 ): Promise<Comparison | undefined> {
   if (!owner || source) return undefined;
   const inventory = members.map(({ reference }) => reference);
-  return comparisonOf(connection, wanted, { ...rendering, inventory });
+  return comparisonOf(connection, wanted, { ...reading, inventory });
 }
 
 function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subject): string[] {

@@ -7,8 +7,6 @@ import { type FileProblem, formatProblem, type Origin } from '../render/rendered
 import { decodeText } from '../render/yaml/documents.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { readLocalFiles } from '../review/local-files.ts';
-import type { Connection } from '../server/connection.ts';
-import type { Rendering } from './comparison.ts';
 import { type Files, identityOf, listed, withoutDocument } from './edit.ts';
 
 /** An object of the tree, and where it is. */
@@ -73,15 +71,6 @@ function kustomizationBeside(files: Files, file: string): string | undefined {
   return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
     .map((name) => join(dirname(file), name))
     .find((name) => files.has(name));
-}
-
-/** What is asked. */
-export interface MoveQuery {
-  readonly tool: 'flux' | 'argocd';
-  readonly path: string;
-  readonly isBack: boolean;
-  /** The cluster, and how Git is asked; undefined: nothing is read back. */
-  readonly cluster: ({ readonly connection: Connection } & Rendering) | undefined;
 }
 
 /** One thing to move, as far as the tree says it. */

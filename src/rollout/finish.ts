@@ -58,7 +58,7 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
     return isIncident ? { ...event, message: eventTextOf(incident) } : event;
   });
   return {
-    status: changed ? { ...status, lastTransitionTime: stamp(world.nowMs) } : world.status,
+    status: changed ? { ...status, lastTransitionTime: context.now } : world.status,
     actions: others.actions,
     intentFirst: intentFirst && others.actions.length > 0,
     check: check && { ...check, facts: { ...check.facts, phase: status.phase ?? '' } },

@@ -8,7 +8,6 @@ import { limits } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten } from '../api/text.ts';
-import { stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { GATE_REASONS } from './gates.ts';
@@ -61,7 +60,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
   return present({
     key,
-    time: stamp(draft.world.nowMs),
+    time: draft.now,
     outcome: moment.outcome,
     severity,
     reason: moment.reason,
@@ -170,7 +169,7 @@ function aboutOf(draft: Result, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
     const { commit, author, subject } = head?.commit ?? unknown;
-    const since = commit || stamp(draft.world.nowMs);
+    const since = commit || draft.now;
     return { digest: head?.digest ?? '', commit, author, subject, since };
   }
   const { digest, commit, subject, startTime } = run;

@@ -2,13 +2,12 @@ import { knownReason } from '../api/reasons.ts';
 import { type Action, type Decision, laneOf } from './action.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
-import { keepConfigCopies, withServices } from './generated-objects.ts';
 import { act, combine, type Effects, note, type Outcome } from './outcome.ts';
 import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
-import { repairRecord, scalePrimaryBack } from './states/restore.ts';
+import { keepConfigCopies, repairRecord, scalePrimaryBack, withServices } from './states/restore.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
@@ -136,7 +135,7 @@ function decided(context: Context, outcome: Outcome, before: Effects, isSwitchin
   const prefers = outcome.prefers ?? row.prefers(context, next as never);
   const traffic = allocate(context, run, prefers);
   const effects = combine(before, traffic, outcome, askRollback(context, next, outcome.check));
-  // A retry lifted the rejection of the release that is tried; it is deleted until it was read back to be gone.
+  // A retry lifted the rejection of the release that is tried: it is deleted until its deletion was read back.
   const isTried = next.kind === 'Waiting' || next.kind === 'Starting' || next.kind === 'Analysing';
   const rejected = withRejections(context, effects, isTried ? next.run.digest : undefined);
   const needsServices = isSwitching ? movesTraffic(rejected) : context.good !== undefined;

@@ -3,7 +3,6 @@ import type { Logger } from 'pino';
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { Source } from '../api/source/source.ts';
-import { isLoopback } from '../cluster/access/cluster-access.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { startElection } from '../cluster/election/election.ts';
 import type { Cluster, Log, WatchedSet } from '../contracts/cluster.ts';
@@ -17,12 +16,13 @@ import {
   shadowElection,
 } from './cluster.ts';
 import { loadClusterKey } from './cluster-key.ts';
-import { type Connection, connect } from './connection.ts';
+import { connect } from './connection.ts';
 import { startWeb } from './endpoints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { holderIdentity } from './holder-identity.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
+import { addressPolicy, findApiServer } from './outbound.ts';
 import { createMemoryTrimmer, createSteadyClock } from './process.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './source-files.ts';
 import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
@@ -77,7 +77,15 @@ export async function startApp(
   const sourceCluster = clusterPort(connection.sourceClient, gate, { options, log });
   const web = await startWeb({ options, connection, election, log, state, instance: identity });
   const memory = createMemoryTrimmer(realTime);
-  const http = createHttpClient(addressPolicy(connection, options));
+  let apiServer: Awaited<ReturnType<typeof findApiServer>> | undefined;
+  const { server } = connection.access;
+  const { metricsServer, allowOutbound = [] } = options;
+  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
+  const http = createHttpClient({
+    ...addressPolicy(server, [...named, ...allowOutbound]),
+    deniedAddresses: () => apiServer?.addresses() ?? [],
+    userAgent: `holdfast/${options.version}`,
+  });
   const leadersHttp = options.shadow ? http : whileLeading(http, gate);
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
@@ -92,6 +100,12 @@ export async function startApp(
     state.canaries = openKind(openWatch, 'Canary', namespacesOf(options));
     await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
     if (stopping.signal.aborted) return;
+    apiServer = await findApiServer({
+      openWatch,
+      server,
+      namespaces: namespacesOf(options),
+      clock: realTime,
+    });
     const leadingSinceMs = clock.nowMs();
     const secretKey = await loadClusterKey(cluster, namespace);
     await writeSources(cluster, fileSources);
@@ -118,7 +132,7 @@ export async function startApp(
     const what = options.shadow
       ? 'Holdfast runs in shadow mode and writes nothing'
       : 'Holdfast is the leader and reconciles';
-    log.info({ namespace, server: connection.access.server }, what);
+    log.info({ namespace, server }, what);
   }
 
   return {
@@ -131,6 +145,7 @@ export async function startApp(
       await leading.catch(() => undefined);
       await state.engine?.stop();
       state.canaries?.close();
+      apiServer?.close();
       memory.stop();
       await election.stop(gate.settled);
       await web.close();
@@ -172,15 +187,6 @@ async function writeSources(cluster: Cluster, sources: readonly Source[]): Promi
     const { status: _, ...object } = source;
     await cluster.apply(object, { manager: 'holdfast', force: true });
   }
-}
-
-/** On one machine everything is loopback: where the API server is, Git and Prometheus may be too. */
-function addressPolicy({ access }: Connection, { metricsServer, version }: AppOptions) {
-  const { hostname: host } = new URL(access.server);
-  const local = isLoopback(host);
-  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
-  const guard = local ? { allowLoopback: true } : { denyHosts: [host] };
-  return { ...guard, allowHosts: named, userAgent: `holdfast/${version}` };
 }
 
 function waitForAbort(signal: AbortSignal): Promise<void> {

@@ -5,7 +5,7 @@ import type { ClusterAccess } from '../cluster/access/credentials.ts';
 import { type Caches, createCaches } from '../cluster/caches/caches.ts';
 import { type ClusterClient, createClusterClient } from '../cluster/client/client.ts';
 import { createDiscovery } from '../cluster/client/discovery.ts';
-import type { Verb } from '../cluster/transport/exchange.ts';
+import type { Verb } from '../cluster/transport/request.ts';
 import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
 import type { Log } from '../contracts/cluster.ts';
 
@@ -84,18 +84,15 @@ export async function connect(
     leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
     leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
     publicClients: { webhooks: publicClient(), gates: publicClient(), gateSwitches: publicClient() },
-    requests: () => transports.map((one) => one.counts()).reduce(sum),
+    requests() {
+      const [first, ...others] = transports.map((one) => one.counts());
+      const total = { ...first } as Record<Verb, number>;
+      for (const counts of others)
+        for (const verb of Object.keys(total) as Verb[]) total[verb] += counts[verb];
+      return total;
+    },
     async close() {
       for (const one of transports) await one.close();
     },
   };
-}
-
-function sum(
-  some: Readonly<Record<Verb, number>>,
-  others: Readonly<Record<Verb, number>>,
-): Record<Verb, number> {
-  const total = { ...some };
-  for (const verb of Object.keys(total) as Verb[]) total[verb] += others[verb];
-  return total;
 }

@@ -31,6 +31,8 @@ export interface AppOptions {
   readonly meshProvider: string;
   /** Prometheus of built-in metrics (Flagger's --metrics-server). */
   readonly metricsServer: string;
+  /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
+  readonly allowOutbound?: readonly string[];
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
   /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */

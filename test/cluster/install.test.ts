@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { check } from '../../src/cli/check/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
+import { destinationOf } from '../../src/cli/install/policies.ts';
 import { applyRights, holdfastRights, ownRights } from '../../src/cli/install/rights.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
@@ -188,6 +189,13 @@ describe('what install prints, on a real API server', () => {
       'pod-security.kubernetes.io/enforce=restricted',
     ]);
     expect(warnings).not.toContain('violate');
+    const privileged = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'privileged', namespace },
+      spec: { containers: [{ name: 'a', image: 'app:v1', securityContext: { privileged: true } }] },
+    };
+    await expect(bed.apply([privileged], namespace)).rejects.toThrow('violates PodSecurity "restricted');
     await waitFor(
       async () => {
         const pods = await bed.kubectl(['-n', namespace, 'get', 'pods', '-o', 'name']);
@@ -221,6 +229,34 @@ describe('what install prints, on a real API server', () => {
     const refused = requests.filter(({ responseStatus }) => responseStatus?.code === 403);
     expect(requests.length).toBeGreaterThan(50);
     expect(refused.map(({ verb, requestURI }) => `${verb} ${requestURI}`)).toEqual([]);
+  });
+
+  test('its options for more copies and for outgoing connections are valid, and their pods are let in, too', async () => {
+    const egress = ['192.0.2.10/32:6443', 'monitoring:9090'].map((text) => destinationOf(text)!);
+    const more = {
+      ...options,
+      replicas: 2,
+      egress,
+      trustedSourceNamespaces: ['delivery'],
+      crossNamespaceRefs: true,
+    };
+    const kinds = /^(PodDisruptionBudget|NetworkPolicy|Deployment|ClusterRole|ValidatingAdmissionPolicy)$/;
+    const wanted = installObjects(more).filter(({ kind }) => kinds.test(kind));
+    for (const object of wanted)
+      await bed.kubectl(
+        ['apply', '--dry-run=server', '--validate=strict', '-f', '-'],
+        JSON.stringify(object),
+      );
+    const { template } = wanted.find(({ kind }) => kind === 'Deployment')!.spec as {
+      template: { spec: object };
+    };
+    const pod = {
+      apiVersion: 'v1',
+      kind: 'Pod',
+      metadata: { name: 'as-template', namespace },
+      spec: template.spec,
+    };
+    await bed.kubectl(['apply', '--dry-run=server', '-f', '-'], JSON.stringify(pod));
   });
 
   test('the examples of deploy are valid', async () => {

@@ -12,8 +12,10 @@ const rows = [
   'Objects',
   'YAML',
   'Variables',
+  'Encrypted files',
   'Patterns',
   'Kustomizations',
+  'What ends the process',
 ].flatMap((heading) => rowsUnder(page, heading));
 
 /** The names after a word: `rows "a", "b"`. */

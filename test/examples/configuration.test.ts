@@ -38,7 +38,7 @@ test('the page has the limits of the code', () => {
     `| all manifests of a Source | ${mebibytes(limits.sourceBytes)}, ${number(limits.sourceFiles)} files, ${number(limits.objectsPerSource)} objects |`,
     `| documents in one file | ${limits.documentsPerFile} |`,
     `| depth, nodes and aliases of one document | ${limits.yamlDepth}, ${number(limits.yamlNodes)}, ${limits.yamlAliases} |`,
-    `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas |`,
+    `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas; ${limits.ageStanzasPerFile} stanzas together; ${limits.ageKeys} keys |`,
     `| one text with its variables filled in (\`spec.substitute\`) | ${number(limits.substitutedTextCharacters)} characters |`,
     `| one fetched pack | ${mebibytes(limits.packBytes)} |`,
     `| its objects | ${number(limits.packObjects)}, of ${mebibytes(limits.packObjectBytes)}, ${number(limits.packMadeBytes / 1024 / 1024)} MiB together, ${limits.packChainDeltas} deltas in a chain, ${mebibytes(limits.packHeldBytes)} at once |`,

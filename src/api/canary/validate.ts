@@ -6,7 +6,7 @@ import { findUnsupported } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
-import { checkWebhooks } from './webhooks.ts';
+import { checkWebhooks } from './validate-webhooks.ts';
 
 /** What a check found. */
 export interface Findings {

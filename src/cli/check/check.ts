@@ -8,7 +8,7 @@ import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, checkReport, guarded } from '../../terminal/check-report.ts';
 import { screenOf } from '../../terminal/output.ts';
-import { addressPolicy, type CliCommand, emit, withConnection } from '../command.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
 import {
   asUserOption,
   holdfastNamespaceOption,
@@ -56,7 +56,7 @@ export const checkCommand: CliCommand = {
         const sections = await withConnection(
           { kubeconfig, version: context.version },
           async (connection) => {
-            const policy = addressPolicy(connection.access.server, flags.metricsServer);
+            const policy = outboundPolicy(connection.access.server, flags.metricsServer);
             const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
             try {
               return await check(

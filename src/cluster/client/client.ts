@@ -1,6 +1,6 @@
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
 import { isApiError } from '../errors.ts';
-import type { ApiRequest } from '../transport/exchange.ts';
+import type { ApiRequest } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { Discovery, ResourceInfo } from './discovery.ts';
 import { collectionPath, type ListOptions, type ListResult, listAll, pathOf } from './list.ts';

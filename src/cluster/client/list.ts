@@ -1,7 +1,7 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { isApiError, localError } from '../errors.ts';
-import type { ApiRequest } from '../transport/exchange.ts';
+import type { ApiRequest } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import type { ResourceInfo } from './discovery.ts';
 

@@ -2,7 +2,8 @@ import { type Dispatcher, request as undiciRequest } from 'undici';
 import { retryAfterMs } from '../../api/time.ts';
 import { onlyWhile } from '../../http/send-condition.ts';
 import type { Authentication } from '../access/credentials.ts';
-import { ApiError, errorFromStatus, localError, type Subject } from '../errors.ts';
+import { ApiError, errorFromStatus, localError } from '../errors.ts';
+import { type ApiRequest, isRead, methodOf } from './request.ts';
 
 /** The limits one HTTP exchange obeys. */
 export interface ExchangeSettings {
@@ -28,10 +29,13 @@ interface OpenAnswer {
 export async function openExchange(request: ApiRequest, settings: ExchangeSettings): Promise<OpenAnswer> {
   const answer = await send(request, settings);
   if (answer.statusCode < 300) return { status: answer.statusCode, body: answer.body };
-  const text = await readText(answer.body, errorBodyBytes).catch(() => '');
+  const body = await readText(answer.body, errorBodyBytes)
+    .then((text): unknown => JSON.parse(text))
+    .catch(() => undefined);
   const { 'retry-after': retryAfter } = answer.headers;
   const waitMs = typeof retryAfter === 'string' ? retryAfterMs(retryAfter, Date.now()) : undefined;
-  throw errorFromStatus(subjectOf(request), answer.statusCode, parseOrNothing(text), waitMs);
+  const { verb, object, secret = false } = request;
+  throw errorFromStatus({ verb, object, secret }, answer.statusCode, body, waitMs);
 }
 
 /** The same, with the answer's JSON read to the end. */
@@ -40,7 +44,9 @@ export async function exchange(
   settings: ExchangeSettings,
 ): Promise<{ status: number; body: unknown }> {
   const answer = await openExchange(request, settings);
-  const text = await readAnswer(request, answer, settings.maximumBytes);
+  const text = await readText(answer.body, settings.maximumBytes).catch((error: unknown) => {
+    throw networkError(request, error);
+  });
   try {
     return { status: answer.status, body: JSON.parse(text) };
   } catch {
@@ -63,7 +69,8 @@ export function unsent(request: ApiRequest): ApiError {
 const errorBodyBytes = 256 * 1024;
 
 async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Dispatcher.ResponseData> {
-  const url = `${settings.server}${request.path}${queryString(request.query)}`;
+  const query = new URLSearchParams(request.query).toString();
+  const url = `${settings.server}${request.path}${query ? `?${query}` : ''}`;
   try {
     return await undiciRequest(url, {
       method: methodOf(request.verb),
@@ -79,14 +86,6 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
   }
 }
 
-async function readAnswer(request: ApiRequest, answer: OpenAnswer, maximumBytes: number): Promise<string> {
-  try {
-    return await readText(answer.body, maximumBytes);
-  } catch (error) {
-    throw networkError(request, error);
-  }
-}
-
 /** A failure below HTTP. A write may have happened, unless no connection came about; then the message names whom it was wanted to. */
 export function networkError(
   request: ApiRequest,
@@ -95,7 +94,8 @@ export function networkError(
 ): ApiError {
   if (error instanceof ApiError) return error;
   const refused = proxyRefusal(error);
-  const code = refused ? '' : codeOf(error);
+  const given = (error as { code?: unknown } | null)?.code;
+  const code = !refused && typeof given === 'string' ? given : '';
   const why = refused ?? ((error instanceof Error && error.message) || 'connection failed');
   // The headers that undici waits for are those of a proxy's answer to CONNECT: for others its timer is off.
   const neverSent =
@@ -117,11 +117,6 @@ function proxyRefusal(error: unknown): string | undefined {
   return status ? `the proxy refused the connection with status ${status}` : undefined;
 }
 
-function codeOf(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === 'string' ? code : '';
-}
-
 async function readText(body: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<string> {
   const chunks: Uint8Array[] = [];
   let size = 0;
@@ -141,73 +136,4 @@ function headersOf(request: ApiRequest, settings: ExchangeSettings): Record<stri
     ...settings.authentication.headers,
     ...(request.impersonate ? { 'impersonate-user': request.impersonate } : {}),
   };
-}
-
-function queryString(query: Readonly<Record<string, string>> | undefined): string {
-  const text = new URLSearchParams(query).toString();
-  return text ? `?${text}` : '';
-}
-
-function parseOrNothing(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
-
-/** Kubernetes' verbs as RBAC and metrics name them; `apply` is a patch that is counted apart. */
-export type Verb = 'get' | 'list' | 'watch' | 'create' | 'apply' | 'patch' | 'delete';
-
-/** One request to the API server. */
-export interface ApiRequest {
-  readonly verb: Verb;
-  /** Path on the server, for instance `/api/v1/namespaces/shop/pods`, each part already encoded. */
-  readonly path: string;
-  readonly query?: Readonly<Record<string, string>>;
-  readonly body?: unknown;
-  readonly contentType?: string;
-  readonly accept?: string;
-  /** How messages name what this is about, for instance `Deployment shop/web`. */
-  readonly object: string;
-  /** The answer may hold a Secret: the server's text stays out of messages. */
-  readonly secret?: boolean;
-  /** User to act as (Impersonate-User), for instance `system:serviceaccount:shop:deployer`. */
-  readonly impersonate?: string;
-  /** From sending to the last byte of the answer, all retries included; not used for watches. Default 30 s. */
-  readonly deadlineMs?: number;
-  readonly signal?: AbortSignal;
-  /** Asked when a connection is free and the first byte is about to be sent; while it says no, nothing is sent (`aborted`, S20). */
-  readonly maySend?: (() => boolean) | undefined;
-}
-
-/** A parsed answer with status < 300. */
-export interface ApiAnswer {
-  readonly status: number;
-  readonly body: unknown;
-}
-
-/** True for requests that change nothing and may therefore be sent again. */
-export function isRead(verb: Verb): boolean {
-  return verb === 'get' || verb === 'list' || verb === 'watch';
-}
-
-/** What messages say about a request. */
-function subjectOf(request: ApiRequest): Subject {
-  return { verb: request.verb, object: request.object, secret: request.secret ?? false };
-}
-
-/** The HTTP method of a verb. */
-function methodOf(verb: Verb): 'GET' | 'POST' | 'PATCH' | 'DELETE' {
-  switch (verb) {
-    case 'create':
-      return 'POST';
-    case 'apply':
-    case 'patch':
-      return 'PATCH';
-    case 'delete':
-      return 'DELETE';
-    default:
-      return 'GET';
-  }
 }

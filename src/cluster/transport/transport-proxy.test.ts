@@ -6,7 +6,7 @@ import type { ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import { readProxyUrl } from '../access/proxy-url.ts';
 import { createAuthority, type KeyPair } from '../testing/certificates.ts';
 import { accessTo, answer, startScriptedServer } from '../testing/scripted-server.ts';
-import type { ApiRequest } from './exchange.ts';
+import type { ApiRequest } from './request.ts';
 import { createTransport } from './transport.ts';
 
 const cleanups: Array<() => unknown> = [];

@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from 'vitest';
 import type { ClusterAccess } from '../access/credentials.ts';
 import { createAuthority } from '../testing/certificates.ts';
 import { accessTo, answer, startScriptedServer } from '../testing/scripted-server.ts';
-import type { ApiRequest } from './exchange.ts';
+import type { ApiRequest } from './request.ts';
 import { createTransport, type Transport } from './transport.ts';
 
 const cleanups: Array<() => unknown> = [];

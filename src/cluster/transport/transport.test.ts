@@ -10,7 +10,7 @@ import {
   type ScriptedServer,
   startScriptedServer,
 } from '../testing/scripted-server.ts';
-import type { ApiRequest } from './exchange.ts';
+import type { ApiRequest } from './request.ts';
 import { createTransport, type Transport, type TransportOptions } from './transport.ts';
 
 const cleanups: Array<() => unknown> = [];

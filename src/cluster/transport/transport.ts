@@ -10,17 +10,8 @@ import {
   type Random,
 } from '../timing.ts';
 import { type ConnectionPool, createConnectionPool } from './connection-pool.ts';
-import {
-  type ApiAnswer,
-  type ApiRequest,
-  type ExchangeSettings,
-  exchange,
-  isRead,
-  networkError,
-  openExchange,
-  unsent,
-  type Verb,
-} from './exchange.ts';
+import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
+import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
 
 /** Settings of the transport; the defaults suit one controller beside others. */
 export interface TransportOptions {

@@ -13,7 +13,7 @@ import { deliverAlert } from './delivery.ts';
  * and leaves it with its answer, so that it is sent at least once whatever crashes, and normally once.
  */
 export interface AlertOutbox {
-  /** Starts what the status, as read back, says is waiting and is not under way. Never waits. */
+  /** Starts the alerts that are waiting by the status as read back, unless they are under way. Never waits. */
   send(canary: Canary): void;
   /** The status with the answers that came since it was read. */
   answered(canary: Canary, status: CanaryStatus): CanaryStatus;
@@ -40,7 +40,7 @@ interface Delivery {
   answer: AlertState | undefined;
 }
 
-/** Nothing under way. */
+/** Creates an outbox with nothing under way. */
 export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
   const { log, onAnswer } = options;
   const byCanary = new Map<string, Map<string, Delivery>>();
@@ -65,16 +65,16 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       const canaryKey = namespacedName(canary);
       const waiting = waitingOf(canary);
       const known = byCanary.get(canaryKey) ?? new Map<string, Delivery>();
-      const kept = new Map([...known].filter(([id]) => waiting.has(id)));
-      if (kept.size > 0 || waiting.size > 0) byCanary.set(canaryKey, kept);
+      const current = new Map([...known].filter(([id]) => waiting.has(id)));
+      if (current.size > 0 || waiting.size > 0) byCanary.set(canaryKey, current);
       else byCanary.delete(canaryKey);
       for (const [id, delivery] of waiting) {
-        if (kept.has(id) || stopping.signal.aborted) continue;
+        if (current.has(id) || stopping.signal.aborted) continue;
         if (running.size >= maximumUnderWay) {
           log.warn({ canary: canaryKey }, 'too many alerts under way; this one waits in the status');
           return void postponed.add(canaryKey);
         }
-        kept.set(id, delivery);
+        current.set(id, delivery);
         start(canaryKey, delivery);
       }
     },

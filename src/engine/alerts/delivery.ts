@@ -6,7 +6,7 @@ import type { Source } from '../../api/source/source.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { AlertAnswer, AlertNews, Alerts } from '../../contracts/notifications.ts';
 
-/** What sending takes. */
+/** What is needed to send. */
 interface DeliveryParts {
   readonly alerts: Alerts;
   readonly clock: Clock;
@@ -17,7 +17,7 @@ const maximumAttempts = 10;
 const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 
-/** Tries until it is answered for good, ever later; undefined when the program stops first. Never rejects. */
+/** Tries with growing delays until there is a final answer; undefined when the program stops first. Never rejects. */
 export async function deliverAlert(
   { alerts, clock, log }: DeliveryParts,
   news: AlertNews,
@@ -54,7 +54,7 @@ export interface SourceAlerts {
 
 const maximumUnderWay = 100;
 
-/** Nothing under way. */
+/** Creates a sender with nothing under way. */
 export function createSourceAlerts(parts: DeliveryParts & { readonly events: EventSink }): SourceAlerts {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();

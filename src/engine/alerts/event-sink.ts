@@ -12,22 +12,23 @@ interface EventSinkOptions {
   readonly instance: string;
 }
 
-/** Events waiting to be written; more are only logged, since news must never grow without bound. */
+/** Events waiting to be written; more are only logged, so that they never grow without bound. */
 const maximumPending = 200;
 const maximumRemembered = 2_000;
 
 /** Writes Kubernetes Events one after another, and a log line each. A refused event is logged, never thrown. */
 export function createEventSink({ cluster, clock, log, instance }: EventSinkOptions): EventSink {
-  const said = new Map<string, string>();
+  /** Reason and message of the last Event, by object. */
+  const lastEvents = new Map<string, string>();
   let pending = 0;
   let last: Promise<unknown> = Promise.resolve();
 
-  /** A failure is reported at each retry: the same news right after itself is no news. */
+  /** A failure is reported at each retry: the same Event right after itself is not written again. */
   function isRepeat(object: string, text: string): boolean {
-    const before = said.get(object);
-    said.delete(object);
-    said.set(object, text);
-    if (said.size > maximumRemembered) said.delete(said.keys().next().value ?? '');
+    const before = lastEvents.get(object);
+    lastEvents.delete(object);
+    lastEvents.set(object, text);
+    if (lastEvents.size > maximumRemembered) lastEvents.delete(lastEvents.keys().next().value ?? '');
     return before === text;
   }
 
@@ -64,6 +65,9 @@ function eventObject(
 ): KubernetesObject {
   const { name, uid, resourceVersion } = about.metadata;
   const namespace = about.metadata.namespace ?? 'default';
+  // What does not fit is left out, never half a character.
+  const bytes = Buffer.from(event.message).subarray(0, limits.eventNoteBytes);
+  const note = new TextDecoder('utf-8', { ignoreBOM: true }).decode(bytes, { stream: true });
   return {
     apiVersion: 'events.k8s.io/v1',
     kind: 'Event',
@@ -73,16 +77,9 @@ function eventObject(
     type: event.type,
     reason: event.reason.slice(0, 128),
     action: event.reason.slice(0, 128),
-    note: cutToBytes(event.message, limits.eventNoteBytes),
+    note,
     regarding: { apiVersion: about.apiVersion, kind: about.kind, namespace, name, uid, resourceVersion },
     reportingController: 'holdfast.dev/holdfast',
     reportingInstance: instance.slice(0, 128),
   };
-}
-
-/** What does not fit is left out, never half a character. */
-function cutToBytes(text: string, maxBytes: number): string {
-  const bytes = Buffer.from(text);
-  if (bytes.length <= maxBytes) return text;
-  return new TextDecoder().decode(bytes.subarray(0, maxBytes), { stream: true });
 }

@@ -7,13 +7,13 @@ interface Names {
   readonly target: string;
   readonly apex: string;
   readonly scaler: string | undefined;
-  /** Its pods are anybody's. */
+  /** The target is a Service: its pods may have any owner. */
   readonly isService: boolean;
 }
 
 /**
- * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods and what stands for their
- * template by the name of their owner, Secrets by label. Too many is a wasted look, too few a missed change: kinds not known here always matter.
+ * Whether a changed object of a Canary's namespace can matter to it: workloads, Services and routes by name, pods, ReplicaSets and
+ * ControllerRevisions by the name of their owner, Secrets by label. A needless yes costs a pass, a wrong no misses a change: unknown kinds matter.
  */
 export function affects(object: KubernetesObject, canary: KubernetesObject): boolean {
   const names = relatedNames(canary);

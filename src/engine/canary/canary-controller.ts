@@ -16,7 +16,7 @@ import { createShadowPass } from './shadow.ts';
 import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
 import { mayName } from './status/spec-notices.ts';
 
-/** What the controller of all Canaries is made of. */
+/** The parts of the controller of all Canaries. */
 interface CanaryControllerOptions
   extends Omit<
     CanaryParts,
@@ -39,7 +39,7 @@ interface CanaryControllerOptions
   readonly onPass?: (key: string, durationMs: number, succeeded: boolean) => void;
 }
 
-/** Reconciles every Canary, each on its own. */
+/** Reconciles every Canary, independent of the others. */
 export interface CanaryController {
   start(): void;
   /** Reconciles a Canary soon, for instance because Git has a new commit. */
@@ -168,7 +168,7 @@ function newQueue(
   });
 }
 
-/** The Canary itself and those with the same target: when one goes, the other may begin. */
+/** The Canary itself and those with the same target: when one is deleted, the other may begin. */
 function canariesOfSameTarget(
   canary: KubernetesObject,
   all: readonly KubernetesObject[],

@@ -4,15 +4,15 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
+import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
 import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
-/** Rounds in one pass; a Canary that is busier than this comes back at the end of the queue (L8). */
+/** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
-/** When the world changes faster than it is looked at, the watches get this time to bring the change. */
+/** After two stale observations in a row the watches get this time to deliver the change. */
 const staleWaitMs = 200;
 
 /** How a round ended: look again at once, later, or only when something changes; and what could not be done in it. */
@@ -21,8 +21,8 @@ type Round =
   | { readonly again: false; readonly afterMs: number | undefined; readonly failure?: Failure | undefined };
 
 /**
- * One pass over one Canary: observe, decide, write the intent, act, write the status; again until nothing is left to do. What could not be
- * done is reported and tried again with back-off, and holds up only what relies on it. Throws after having reported it when nothing could be done.
+ * One pass over one Canary: observe, decide, write the intent, act, write the status; repeated until nothing is left to do. What failed is
+ * reported and retried with back-off, and blocks only what depends on it. Throws, after reporting it, an error that let nothing be done.
  */
 export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<PassResult> {
   const failures = new Map<string, Failure>();
@@ -65,7 +65,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     return { again: false, afterMs: undefined };
   }
 
-  /** Turns failures into conditions, and stale looks into another round. */
+  /** Turns failures into conditions, and stale observations into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = canaryInForce(parts, object);
     if ('failure' in read) {
@@ -117,9 +117,9 @@ const defaultDeadlineSeconds = 600;
 const againMs = 5_000;
 
 /**
- * A deletion that cannot even be looked at (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves, so all
- * that was made stays, the finalizer is removed, and an Event says so. Gives the time until the next try, undefined once it is gone. Throws what
- * the API server refuses.
+ * A deletion that fails before anything can be decided (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves,
+ * so everything that was created stays, the finalizer is removed, and an Event says so. Returns the time until the next try, undefined once the
+ * finalizer is removed. Throws what the API server refuses.
  */
 async function afterFailedDeletion(
   parts: CanaryParts,
@@ -127,12 +127,11 @@ async function afterFailedDeletion(
   failure: Failure,
 ): Promise<number | undefined> {
   // From the raw object: it may be the spec that is broken.
-  const spec = (canary.spec ?? {}) as { revertOnDeletion?: unknown; progressDeadlineSeconds?: unknown };
-  if (spec.revertOnDeletion !== true) {
+  const { progressDeadlineSeconds: seconds } = (canary.spec ?? {}) as { progressDeadlineSeconds?: unknown };
+  if (!handsBack(parts, canary)) {
     await dropFinalizer(parts, canary);
     return undefined;
   }
-  const { progressDeadlineSeconds: seconds } = spec;
   const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
   const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineSeconds * 1000 + graceMs;
   const leftMs = endMs - parts.clock.nowMs();

@@ -57,15 +57,15 @@ interface RoundState {
   readonly persistentFailure: Failure | undefined;
 }
 
-/** What became of the first write of a decision. */
+/** The result of the first write of a decision. */
 interface Intent {
   readonly written?: Canary | undefined;
   readonly failure?: Failure;
 }
 
 /**
- * Observe, decide, write the intent, act, write the status. `before`: what could not be done in the last round. Throws a conflict or
- * StaleView where the world is another one, and what keeps it from being looked at, or its status from being written.
+ * Observe, decide, write the intent, act, write the status. `before`: the failure of the last round. Throws a conflict or StaleView where the
+ * cluster changed since it was observed, and errors of observing and of writing the status.
  */
 export async function runRound(
   parts: CanaryParts,
@@ -128,7 +128,7 @@ function startBackgroundChecks({ parts, observation, decision, status }: RoundSt
     parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
 }
 
-/** What cannot be taken back is in the status first. A refusal keeps back only that; a conflict is thrown. */
+/** Before an action that cannot be undone, the status with its intent is written. A refusal blocks only such actions; a conflict is thrown. */
 async function writeIntent(round: RoundState, before: Failure | undefined): Promise<Intent> {
   if (!round.decision.intentFirst) return {};
   try {
@@ -139,7 +139,7 @@ async function writeIntent(round: RoundState, before: Failure | undefined): Prom
   }
 }
 
-/** The status after the actions, as far as they were done, and what stands in the way. */
+/** Writes the status after the actions, as far as they were done, with the failure of the others. */
 async function conclude(
   round: RoundState,
   canary: Canary,
@@ -174,18 +174,18 @@ async function saveStatus(
   return written;
 }
 
-/** A failure as condition and event; one that cannot be written is logged. Gives the Canary as written, if it was. */
+/** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */
 export async function report(
   parts: CanaryParts,
   canary: Canary,
   failure: Failure,
 ): Promise<Canary | undefined> {
   const { generation } = canary.metadata;
-  const looked = {
+  const observed = {
     ...canary.status,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
-  const status = withEngineConditions(canary, looked, { failure, nowMs: parts.clock.nowMs() });
+  const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
   emitFailure(parts, canary, failure);
   try {
     return await writeStatus(parts, canary, status);

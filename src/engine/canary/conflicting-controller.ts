@@ -6,11 +6,11 @@ import type { CanaryParts } from './context/context.ts';
 import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
 import { writeStatus } from './status/status.ts';
 
-/** A Lease runs out without an event; so often it is looked at again. */
+/** A Lease expires without a watch event: it is checked this often. */
 const againMs = 10_000;
 const unknownAgainMs = 500;
 
-/** Phases in which Flagger writes no status: in the others a write of ours would cost it a conflict, and what it had not written yet. */
+/** Phases in which Flagger writes no status: in the others a write of ours would give it a conflict, and it would lose what it had not written. */
 const quietPhases = new Set(['Initialized', 'Succeeded']);
 
 type Pass = (key: string) => Promise<PassResult>;

@@ -1,6 +1,6 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
-import { type HookAnswer, type HookType, hooksOf, type Webhook } from '../../api/canary/webhooks.ts';
+import { metricsById } from '../../api/canary/metrics.ts';
+import { type HookAnswer, type HookType, hooksOf } from '../../api/canary/webhooks.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
@@ -10,9 +10,9 @@ import type { CheckOutcome } from '../../health/check-results.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
-/** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers live in memory only. */
+/** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers are kept in memory only. */
 export interface Checks {
-  /** Starts the check unless the same key was started already; an older one of the same Canary is given up. */
+  /** Starts the check unless the same key was started already; an older one of the same Canary is cancelled. */
   request(canary: Canary, request: CheckRequest, subject: CheckSubject): void;
   /** The answers that came last; those of a check under way replace them once they are all there. */
   outcomeOf(canaryKey: string): CheckOutcome | undefined;
@@ -49,7 +49,7 @@ interface Entry {
   outcome: CheckOutcome | undefined;
 }
 
-/** No check under way. */
+/** Starts without a check. */
 export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): Checks {
   const entries = new Map<string, Entry>();
 
@@ -59,12 +59,18 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
     subject: CheckSubject,
     signal: AbortSignal,
   ): Promise<CheckOutcome['readings']> {
+    const { analysis, postPromotion } = canary.spec;
+    // Each list has ids of its own; after promotion its own list is asked first.
+    const lists =
+      request.purpose === 'analysis' ? [analysis?.metrics] : [postPromotion?.metrics, analysis?.metrics];
     return Promise.all(
       request.metrics.map(async (name) => {
-        const metric = metricNamed(canary, request, name);
-        const reading = metric
-          ? readCompared(metrics, { canary, metric, request, subject }, signal)
-          : notDefined(name);
+        const metric = lists.map((list) => metricsById(list).get(name)).find((one) => one !== undefined);
+        if (!metric) {
+          const detail = `the Canary defines no metric ${name}`;
+          return { name, reading: { kind: 'error' as const, detail } };
+        }
+        const reading = readCompared(metrics, { canary, metric, request, subject }, signal);
         return { name, reading: await withDeadline(reading, clock, signal) };
       }),
     );
@@ -81,10 +87,10 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       const { signal } = entry.abort;
       void Promise.all([
         ask(canary, request, subject, signal),
-        askHooks(hooks, { canary, request }, signal),
+        Promise.all(request.hooks.map((type) => askType(hooks, { canary, request }, type, signal))),
       ]).then(([readings, answers]) => {
         if (signal.aborted) return;
-        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings, hooks: answers };
+        entry.outcome = { key: request.key, atMs: clock.nowMs(), readings, hooks: answers.flat() };
         onDone(canaryKey);
       });
     },
@@ -94,12 +100,6 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       entries.delete(canaryKey);
     },
   };
-}
-
-/** Each list has its own ids; after promotion its own list is asked first. */
-function metricNamed({ spec }: Canary, { purpose }: CheckRequest, id: string): CanaryMetric | undefined {
-  const own = purpose === 'analysis' ? undefined : metricsById(spec.postPromotion?.metrics).get(id);
-  return own ?? metricsById(spec.analysis?.metrics).get(id);
 }
 
 /**
@@ -129,10 +129,6 @@ async function readCompared(
   return otherRole === 'canary' ? { ...compared, baselineOf: otherRole } : compared;
 }
 
-async function notDefined(name: string): Promise<MetricReading> {
-  return { kind: 'error', detail: `the Canary defines no metric ${name}` };
-}
-
 async function withDeadline(
   reading: Promise<MetricReading>,
   clock: Clock,
@@ -155,7 +151,7 @@ async function withDeadline(
   }
 }
 
-/** What is known of the two sides at the moment of a check. */
+/** The two sides at the moment of a check. */
 interface Seen {
   readonly provider: string;
   readonly world: Pick<World, 'primary' | 'target'>;
@@ -173,21 +169,16 @@ export function checkSubject(
   return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
 }
 
-/** One request's part that concerns webhooks. */
+/** The part of a request that concerns webhooks. */
 interface Asked {
   readonly canary: Canary;
   readonly request: Pick<CheckRequest, 'hooks' | 'facts'>;
 }
 
 /**
- * Asks the webhooks of a request: types side by side, those of one type in the order of the spec. The first that decides ends its type: one
- * that does not approve, and of the rollback type one that does. Never rejects.
+ * Asks the webhooks of one type, in the order of the spec; the types of a request are asked side by side. The first that decides ends its type:
+ * one that does not approve, and of the rollback type one that does. Never rejects.
  */
-async function askHooks(hooks: Hooks, asked: Asked, signal: AbortSignal): Promise<HookAnswer[]> {
-  const answers = await Promise.all(asked.request.hooks.map((type) => askType(hooks, asked, type, signal)));
-  return answers.flat();
-}
-
 async function askType(
   hooks: Hooks,
   { canary, request }: Asked,
@@ -198,14 +189,12 @@ async function askType(
   for (const webhook of hooksOf(canary, type)) {
     if (signal.aborted) break;
     const call = { canary, webhook, type, facts: request.facts };
-    const answer = await hooks.call(call, signal).catch((error: unknown) => failed(webhook, type, error));
+    const answer = await hooks.call(call, signal).catch((error: unknown): HookAnswer => {
+      const detail = error instanceof Error ? error.message : 'the webhook could not be called';
+      return { name: webhook.name, type, verdict: 'unreachable', detail };
+    });
     answers.push(answer);
     if ((answer.verdict === 'approved') === (type === 'rollback')) break;
   }
   return answers;
-}
-
-function failed({ name }: Webhook, type: HookType, error: unknown): HookAnswer {
-  const detail = error instanceof Error ? error.message : 'the webhook could not be called';
-  return { name, type, verdict: 'unreachable', detail };
 }

@@ -6,7 +6,7 @@ import { namespacedName } from '../../api/kubernetes.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import type { HookNews, Hooks } from '../../contracts/notifications.ts';
 
-/** What telling webhooks needs. */
+/** What sending Events to webhooks needs. */
 interface EventHookOptions {
   readonly hooks: Hooks;
   readonly clock: Clock;
@@ -15,17 +15,17 @@ interface EventHookOptions {
   readonly options: { readonly eventWebhook?: string | undefined };
 }
 
-/** Tells webhooks of type event what was written as a Kubernetes Event. What they answer has no effect. */
+/** Sends each Kubernetes Event of a Canary to its webhooks of type event. Their answers have no effect. */
 export interface EventHooks {
   emit(canary: Canary, status: CanaryStatus, news: HookNews): void;
-  /** Gives up what is not sent yet. */
+  /** Drops what is not sent yet. */
   stop(): void;
 }
 
-/** News of one Canary that wait; more are dropped with a log line, since a slow receiver must not grow memory without bound. */
+/** Events of one Canary that wait; more are dropped with a log line, since a slow receiver must not grow memory without bound. */
 const maximumPending = 50;
 
-/** News of one Canary go out one after another; a slow receiver delays only its own Canary's, and no rollout. */
+/** Events of one Canary are sent one after another; a slow receiver delays only those of its own Canary, and no rollout. */
 export function createEventHooks({ hooks, clock, log, options }: EventHookOptions): EventHooks {
   const queues = new Map<string, { last: Promise<unknown>; pending: number }>();
   const stopping = new AbortController();
@@ -35,9 +35,15 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
     status: CanaryStatus,
     event: HookNews & { timeMs: number },
   ): Promise<void> {
+    const { phase = '', run, lastAppliedSpec = '', lastAppliedCommit = '', canaryWeight = 0 } = status;
+    const facts = {
+      phase,
+      digest: run?.digest ?? lastAppliedSpec,
+      commit: run?.commit ?? lastAppliedCommit,
+      canaryWeight,
+    };
     for (const webhook of webhooksOf(canary, options)) {
       if (stopping.signal.aborted) return;
-      const facts = factsOf(status);
       const call = { canary, webhook, type: 'event' as const, facts, event };
       const answer = await hooks.call(call, stopping.signal).catch((error: unknown) => ({
         verdict: 'unreachable',
@@ -76,18 +82,9 @@ export function createEventHooks({ hooks, clock, log, options }: EventHookOption
   };
 }
 
-/** The Canary's own; without any, the one that flags name, as in Flagger. */
+/** The Canary's own webhooks; without any, the one that flags name, as in Flagger. */
 function webhooksOf(canary: Canary, { eventWebhook }: EventHookOptions['options']): readonly Webhook[] {
   const own = hooksOf(canary, 'event');
   if (own.length > 0 || eventWebhook === undefined) return own;
   return [{ name: 'event-webhook', type: 'event', url: eventWebhook }];
-}
-
-function factsOf({ phase, run, lastAppliedSpec, lastAppliedCommit, canaryWeight }: CanaryStatus) {
-  return {
-    phase: phase ?? '',
-    digest: run?.digest ?? lastAppliedSpec ?? '',
-    commit: run?.commit ?? lastAppliedCommit ?? '',
-    canaryWeight: canaryWeight ?? 0,
-  } as const;
 }

@@ -69,7 +69,12 @@ function secretReference(namespace: string, name: string): ObjectReference {
 
 async function removeOld(cluster: Requests, reference: ObjectReference): Promise<void> {
   const old = await cluster.get(reference);
-  if (old) await removeOurs(cluster, old);
+  if (!old) return;
+  if (old.type === recordType) return remove(cluster, old);
+  throw new EngineError(
+    'RecordNameTaken',
+    `${describe(old)} is of type ${old.type ?? 'Opaque'} and has the name of a release record; delete or rename it`,
+  );
 }
 
 async function createAnew(cluster: Requests, part: KubernetesObject): Promise<void> {
@@ -80,14 +85,6 @@ async function createAnew(cluster: Requests, part: KubernetesObject): Promise<vo
     await removeOld(cluster, referenceOf(part));
     await cluster.create(part);
   }
-}
-
-async function removeOurs(cluster: Requests, old: KubernetesObject): Promise<void> {
-  if (old.type === recordType) return remove(cluster, old);
-  throw new EngineError(
-    'RecordNameTaken',
-    `${describe(old)} is of type ${old.type ?? 'Opaque'} and has the name of a release record; delete or rename it`,
-  );
 }
 
 async function remove(cluster: Requests, part: KubernetesObject): Promise<void> {

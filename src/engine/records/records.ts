@@ -102,7 +102,7 @@ export function rejectionsOf(
   return secret ? decodeRejections(secret) : [];
 }
 
-/** Works on the Secrets through direct requests. `secretKey` is the cluster's HMAC key; who only reads may do without (see decodeRecord). */
+/** Works on the Secrets by direct requests. `secretKey` is the cluster's HMAC key; a reader may leave it out (see decodeRecord). */
 export function createRecords(
   cluster: Pick<Cluster, 'as' | 'get' | 'list' | 'create' | 'patch' | 'apply' | 'delete'>,
   secretKey: Uint8Array | undefined,
@@ -141,7 +141,7 @@ export function createRecords(
       const known = memory.get(key);
       if (known?.version === version)
         return known.problem === undefined ? undefined : { message: known.problem };
-      // What no watch shows may change unseen.
+      // What no watch shows may change without notice.
       memory.delete(key);
       try {
         const found = await tryTo(() => read(canary, digest));
@@ -185,11 +185,6 @@ async function tryTo(
   }
 }
 
-/** When it was rejected first stays, and what was diagnosed then unless something else is. */
-function isSameRejection(known: Rejection | undefined, { reason, cause }: Rejection): boolean {
-  return known?.reason === reason && (cause === undefined || known.cause === cause);
-}
-
 async function changeRejections(
   cluster: Pick<Cluster, 'get' | 'create' | 'patch'>,
   canary: NamespacedName,
@@ -206,7 +201,11 @@ async function changeRejections(
       `Secret ${canary.namespace}/${reference.name} cannot be read; delete it to forget what was rejected`,
     );
   const known = before.find((entry) => entry.digest === digest);
-  if (rejection ? isSameRejection(known, rejection) : !known) return false;
+  // When it was rejected first stays, and what was diagnosed then unless something else is.
+  const isSame =
+    known?.reason === rejection?.reason &&
+    (rejection?.cause === undefined || known?.cause === rejection.cause);
+  if (isSame) return false;
   const others = before.filter((entry) => entry.digest !== digest);
   const object = encodeRejections(canary, rejection ? [rejection, ...others] : others);
   if (!live) {
@@ -229,10 +228,10 @@ interface Known {
   readonly characters: number;
 }
 
-/** All records that are kept, as JSON text; the verdict on a record costs next to nothing and is kept anyway. */
+/** Bound of all records in memory, as JSON text; whether a record is sound is remembered beyond it. */
 const mostCharacters = 16 * 1_048_576;
 
-/** Records that were read and checked, so that starting up and deciding read each of them once. Bounded; the longest unused go first. */
+/** Records that were read and checked, so that each is read once. Bounded; the least recently used are dropped first. */
 interface RecordMemory {
   get(key: string): Pick<Known, 'version' | 'problem' | 'record'> | undefined;
   set(key: string, known: { version: string; problem: string | undefined; record?: DecodedRecord }): void;

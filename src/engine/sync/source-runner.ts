@@ -224,6 +224,7 @@ const noRepository: Repository = {
   treeOidAt: refuse,
   readFiles: refuse,
   entriesAt: refuse,
+  rendering: refuse,
   keep: () => undefined,
   expectNews: () => undefined,
   onNews: () => () => undefined,

@@ -239,7 +239,8 @@ function problemOf(error: unknown, signal: AbortSignal, source: Source): SyncPro
       reason: 'Timeout',
       message: `a sync took longer than ${sourceTimeoutMs(source) / 1000} s (spec.timeout)`,
     };
-  if (code === 'PathNotFound') return { condition: 'Rendered', reason: code, message };
+  if (code === 'PathNotFound' || code === 'ReadingSkipped')
+    return { condition: 'Rendered', reason: code, message };
   if (code !== undefined) return { condition: 'Fetched', reason: code, message };
   return { condition: 'Ready', reason: failureOf(error).reason, message };
 }

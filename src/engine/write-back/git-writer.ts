@@ -3,27 +3,24 @@ import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
-import { requestOf } from '../../writeback/records.ts';
+import { type GitRecord, requestOf } from '../../writeback/records.ts';
 import type { Heads } from '../canary/context/heads.ts';
 import { type ConditionNews, findCondition } from '../status-patch.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { createWorkQueue, type PassResult } from '../work-queue.ts';
 import {
-  asksForSomething,
   attempt,
   conditionFrom,
   currentRecords,
-  forgetRefusals,
-  isGivenUp,
+  givenUp,
   type Memory,
-  manualRevert,
   newMemory,
   type Problem,
-  refusal,
+  type Write,
 } from './write-state.ts';
-import { type Write, type WriteContext, writesFor } from './writes.ts';
+import { type WriteContext, writesFor } from './writes.ts';
 
-/** What the writer works with. */
+/** The parts of the writer. */
 interface GitWriterOptions {
   readonly clock: Clock;
   readonly log: Log;
@@ -39,7 +36,7 @@ interface GitWriterOptions {
   readonly wakeCanary: (canaryKey: string) => void;
 }
 
-/** Keeps Git where the Canaries say it should be: ledger, reverts, commit statuses. Rollouts never wait for it (L6). */
+/** Writes to Git what the Canaries ask for: ledger, reverts, commit statuses. Rollouts never wait for it (L6). */
 export interface GitWriter {
   start(): void;
   /** Git was read: Canaries of this Source may want something written. */
@@ -129,7 +126,8 @@ interface WritePass {
 async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<void> {
   const { key, git, memory } = pass;
   const facts = factsOf(options, pass);
-  memory.isWanted = asksForSomething(facts.write);
+  const { ledger, revert = 'none', status: writesStatus } = facts.write;
+  memory.isWanted = ledger === true || writesStatus === true || revert !== 'none';
   memory.records = facts.records;
   // Before the first read nobody knows where the ledger is.
   if (git.head() === undefined) return;
@@ -137,13 +135,19 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const { clock, documentation } = options;
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
   const writes = writesFor(context, wantedInGit(facts));
-  // While head is not known, nobody knows whether a revert is still wanted.
-  if (facts.head) memory.records = forgetRefusals(memory.records, writes);
+  // Refusals of what is not to be written any more are forgotten. While head is not known, nobody knows whether a revert is still wanted.
+  const isCurrent = (entry: GitRecord) =>
+    entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write);
+  if (facts.head) memory.records = memory.records.filter(isCurrent);
   const { problems, retry } = await writeAll(options, pass, writes);
   memory.failures = retry ? memory.failures + 1 : 0;
-  memory.notBeforeMs = retry ? options.clock.nowMs() + retryMs(memory.failures) : 0;
+  const retryMs = Math.min(maximumRetryMs, firstRetryMs * 2 ** (memory.failures - 1));
+  memory.notBeforeMs = retry ? clock.nowMs() + retryMs : 0;
   const refused = problems.find(({ reason }) => reason === 'GitRefused');
-  memory.problem = refused ?? problems[0] ?? manualRevert(memory.records);
+  const byHand = memory.records.find(
+    (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
+  );
+  memory.problem = refused ?? problems[0] ?? (byHand && { reason: 'RevertByHand', message: byHand.text });
 }
 
 function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, memory }: WritePass): Facts {
@@ -167,19 +171,16 @@ async function writeAll(
   let retry = false;
   const request = requestOf(git.source);
   for (const one of writes) {
-    if (isGivenUp(memory, one.id, request)) {
-      problems.push(refusal(memory, one.id));
+    const refused = givenUp(memory, one.id, request);
+    if (refused) {
+      problems.push(refused);
       continue;
     }
     const problem = await attempt(memory, one, request);
     if (!problem) continue;
     log.warn({ canary: key, write: one.id, reason: problem.reason }, problem.message);
     problems.push(problem);
-    retry ||= !isGivenUp(memory, one.id, request);
+    retry ||= givenUp(memory, one.id, request) === undefined;
   }
   return { problems, retry };
-}
-
-function retryMs(failures: number): number {
-  return Math.min(maximumRetryMs, firstRetryMs * 2 ** (failures - 1));
 }

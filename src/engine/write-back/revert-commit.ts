@@ -12,7 +12,7 @@ import type { FileChanges, SourceGit } from '../sync/read/source-git.ts';
 export type BuiltRevert =
   /** Only this Canary's release changes, to the last-known-good. */
   | { readonly kind: 'exact'; readonly head: string; readonly files: FileChanges }
-  /** The whole commit is taken back, and `others` change with it: a person decides. */
+  /** The whole commit is reverted, and `others` change with it: a person decides. */
   | {
       readonly kind: 'whole';
       readonly head: string;
@@ -26,11 +26,11 @@ export type BuiltRevert =
   /** Nothing can be built without guessing. */
   | { readonly kind: 'impossible'; readonly why: string };
 
-/** Files that change besides manifests are read too; more than this many are no release of one workload. */
+/** Files other than manifests are read too; a commit with more than this many is no release of one workload. */
 const maximumFiles = 500;
 
 /**
- * Builds what takes a release back in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
+ * Builds the change that reverts a release in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
  * exactly the last-known-good, the whole commit (design section 2.2, issue 4). Pushes nothing. Throws Git's errors when Git cannot be read.
  */
 export async function buildRevert(
@@ -52,7 +52,7 @@ interface Head {
   readonly before: Snapshot;
 }
 
-/** The narrow revert, or why it is not what is wanted. */
+/** The revert of the Canary's own lines, or why it does not lead to the last-known-good. */
 async function buildExact(
   git: SourceGit,
   canaryKey: string,
@@ -128,42 +128,30 @@ async function versionsOf(
 /** Objects that differ between two renderings and are not this Canary's own, as people name them. */
 function othersChanged(before: Snapshot, after: Snapshot, canaryKey: string): string[] {
   const own = new Set([before, after].flatMap((snapshot) => ownKeys(snapshot, canaryKey)));
-  const [old, now] = [before, after].map(byKey);
-  const keys = [...new Set([...(old?.keys() ?? []), ...(now?.keys() ?? [])])];
-  return keys
-    .filter((key) => !own.has(key) && text(old?.get(key)) !== text(now?.get(key)))
-    .map((key) => {
-      const entry = old?.get(key) ?? now?.get(key);
-      return entry ? describe(entry.object) : key;
-    });
+  const byKey = ({ rest, plans }: Snapshot) =>
+    new Map([...rest, ...plans.flatMap(objectsOf)].map(({ object }) => [objectKey(object), object]));
+  const [old, now] = [byKey(before), byKey(after)];
+  const objects = new Map([...old, ...now]);
+  const isOther = (key: string) =>
+    !own.has(key) && JSON.stringify(old.get(key)) !== JSON.stringify(now.get(key));
+  return [...objects].filter(([key]) => isOther(key)).map(([, object]) => describe(object));
 }
 
-/** A configuration that two Canaries use is nobody's own. */
-function ownKeys(snapshot: Snapshot, canaryKey: string): string[] {
-  const shared = new Set(
-    snapshot.plans.filter(({ canary }) => keyOfPlan(canary) !== canaryKey).flatMap(keysOfPlan),
-  );
-  const plan = snapshot.plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
-  const canary = plan?.state === 'release' && plan.object ? [objectKey(plan.object)] : [];
-  return [...(plan ? keysOfPlan(plan) : []), ...canary].filter((key) => !shared.has(key));
+/** Keys of the objects of a Canary. A configuration that two Canaries use is nobody's own. */
+function ownKeys({ plans }: Snapshot, canaryKey: string): string[] {
+  const plan = plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
+  if (!plan) return [];
+  const keysOf = (one: Plan) => objectsOf(one).map(({ object }) => objectKey(object));
+  const shared = new Set(plans.filter((one) => keyOfPlan(one.canary) !== canaryKey).flatMap(keysOf));
+  const canary = plan.state === 'release' && plan.object ? [objectKey(plan.object)] : [];
+  return [...keysOf(plan), ...canary].filter((key) => !shared.has(key));
 }
 
-function keysOfPlan(plan: Snapshot['plans'][number]): string[] {
-  return objectsOf(plan).map(({ object }) => objectKey(object));
-}
+type Plan = Snapshot['plans'][number];
 
-function objectsOf(plan: Snapshot['plans'][number]): RenderedObject[] {
+function objectsOf(plan: Plan): RenderedObject[] {
   if (plan.state !== 'release') return [];
   return [plan.target, ...plan.configs, ...(plan.scaler ? [plan.scaler] : [])];
-}
-
-function byKey({ rest, plans }: Snapshot): Map<string, RenderedObject> {
-  const all = [...rest, ...plans.flatMap(objectsOf)];
-  return new Map(all.map((entry) => [objectKey(entry.object), entry]));
-}
-
-function text(entry: RenderedObject | undefined): string | undefined {
-  return entry && JSON.stringify(entry.object);
 }
 
 function listed(names: readonly string[]): string {

@@ -13,7 +13,6 @@ import {
 } from '../../writeback/records.ts';
 import { codeOf } from '../failure.ts';
 import type { ConditionNews } from '../status-patch.ts';
-import type { Write } from './writes.ts';
 
 /** Why something is not in Git. */
 export interface Problem {
@@ -21,7 +20,13 @@ export interface Problem {
   readonly message: string;
 }
 
-/** What is known about one Canary; what matters is in its condition too, and so outlives the process. */
+/** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
+export interface Write {
+  readonly id: string;
+  readonly perform: () => Promise<GitRecord | undefined>;
+}
+
+/** What is known about one Canary; what must survive a restart is in its condition, too. */
 export interface Memory {
   records: readonly GitRecord[];
   problem: Problem | undefined;
@@ -32,7 +37,7 @@ export interface Memory {
 
 /** A push that was refused is tried again twice; after that a person must act (issue 4). */
 const maximumTries = 3;
-/** No right, no such repository, a protected branch: trying on would change nothing. */
+/** No right, no such repository, a protected branch: another try would change nothing. */
 const refusedCodes = new Set([
   'Rejected',
   'Unauthorized',
@@ -52,28 +57,17 @@ export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | und
   return { records, problem, failures: 0, notBeforeMs: 0, isWanted: false };
 }
 
-/** True when this write was refused so often that only a person can help. */
-export function isGivenUp(memory: Memory, write: string, request: string): boolean {
-  return timesRefused(memory, write, request) >= maximumTries;
-}
-
-/** The problem of a write that was given up; the one that is remembered may be of another write. */
-export function refusal({ problem }: Memory, write: string): Problem {
-  if (problem?.reason === 'GitRefused') return problem;
+/** The problem of a write that was refused so often that only a person can help; undefined while it is worth another try. */
+export function givenUp(memory: Memory, write: string, request: string): Problem | undefined {
+  if (timesRefused(memory, write, request) < maximumTries) return undefined;
+  // The problem that is remembered may be of another write.
+  if (memory.problem?.reason === 'GitRefused') return memory.problem;
   return { reason: 'GitRefused', message: `${write} was refused ${maximumTries} times` };
 }
 
 function timesRefused({ records }: Memory, write: string, request: string): number {
   const found = records.find((entry) => entry.kind === 'refused' && entry.write === write);
   return found?.kind === 'refused' && found.request === request ? found.times : 0;
-}
-
-/** Forgets refusals of what is not to be written any more. */
-export function forgetRefusals(
-  records: readonly GitRecord[],
-  writes: readonly Pick<Write, 'id'>[],
-): readonly GitRecord[] {
-  return records.filter((entry) => entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write));
 }
 
 /** Does one write that `request` asks for, and remembers what came of it; the problem, if there is one. */
@@ -101,7 +95,7 @@ interface Now {
   readonly ledger: string | undefined;
 }
 
-/** Leaves out what is of no use any more: reverts that are over, unless their pull request is still open. */
+/** The records without those that are over: reverts, unless their pull request is still open, and the like. */
 export function currentRecords(
   records: readonly GitRecord[],
   { write, status, head, ledger }: Now,
@@ -118,14 +112,6 @@ export function currentRecords(
   return write.ledger && ledger !== undefined ? [ledgerRecord(ledger), ...current] : current;
 }
 
-/** A revert that nobody may guess, if one is remembered. */
-export function manualRevert(records: readonly GitRecord[]): Problem | undefined {
-  const found = records.find(
-    (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
-  );
-  return found && { reason: 'RevertByHand', message: found.text };
-}
-
 /** The condition of what is remembered; `absent` when the Source asks for nothing or nothing happened yet. */
 export function conditionFrom({ records, problem, isWanted }: Memory): ConditionNews | 'absent' {
   if (!isWanted || (records.length === 0 && !problem)) return 'absent';
@@ -133,11 +119,6 @@ export function conditionFrom({ records, problem, isWanted }: Memory): Condition
   const text = formatGitRecords(records);
   if (!problem) return { type, status: 'True', reason: 'WrittenToGit', message: text };
   const { reason, message } = problem;
-  const words = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
-  return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: words };
-}
-
-/** Whether a Source wants anything written at all. */
-export function asksForSomething({ ledger, revert, status }: SourceWrite): boolean {
-  return ledger === true || status === true || (revert ?? 'none') !== 'none';
+  const whole = reason === 'RevertByHand' ? text : [text, message].filter(Boolean).join('; ');
+  return { type, status: reason === 'GitUnavailable' ? 'Unknown' : 'False', reason, message: whole };
 }

@@ -21,8 +21,9 @@ import {
 import { codeOf } from '../failure.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { type BuiltRevert, buildRevert } from './revert-commit.ts';
+import type { Write } from './write-state.ts';
 
-/** What one Canary's writes are made with. */
+/** What the writes of one Canary need. */
 export interface WriteContext {
   readonly git: SourceGit;
   readonly canaryKey: string;
@@ -31,12 +32,6 @@ export interface WriteContext {
   readonly nowMs: number;
   /** Root of the pages that runbooks are linked to. */
   readonly documentation: string | undefined;
-}
-
-/** One write: what it is called for counting, and how it is done; the result says what is in Git then. */
-export interface Write {
-  readonly id: string;
-  readonly perform: () => Promise<GitRecord | undefined>;
 }
 
 /** The writes that bring Git to where it should be, independent of one another. */
@@ -78,7 +73,12 @@ async function setStatus(
   { git }: WriteContext,
   { commit, about, ...status }: WantedStatus,
 ): Promise<GitRecord> {
-  const forge = await forgeOf(git, 'commit statuses');
+  const forge = await git.forge();
+  if (!forge)
+    throw writeError(
+      'Invalid',
+      'commit statuses need a forge, and the host of spec.url is not a known forge',
+    );
   await forge.setCommitStatus(commit, status);
   return statusRecord(status.state, commit, about);
 }
@@ -103,7 +103,7 @@ async function closeOutdated({ git }: WriteContext, branch: string): Promise<Git
   return pullRequestRecord({ ...request, state: 'closed' });
 }
 
-/** The branch is the lock: who finds it, or a pull request from it in whatever state, makes nothing anew. */
+/** The branch is the lock: where it exists, or a pull request from it in any state, nothing is created again. */
 async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise<GitRecord | undefined> {
   const { git } = context;
   const ref = `refs/heads/${wanted.branch}`;
@@ -112,25 +112,26 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (request) return pullRequestRecord(request);
   const isThere = (await git.repository.listRefs(ref)).has(ref);
   if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
-  const built = await buildRevert(git, context.canaryKey, wanted).catch(unobtainable);
+  const built = await buildRevert(git, context.canaryKey, wanted).catch((error: unknown): BuiltRevert => {
+    // After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place.
+    if (codeOf(error) !== 'NotFound') throw error;
+    return { kind: 'impossible', why: 'a commit that it needs is no longer in Git' };
+  });
   if (built.kind === 'moved') return undefined;
-  if (built.kind === 'impossible') return revertRecord(wanted.branch, `needs a person: ${plain(built.why)}`);
-  const story = storyOf(context, wanted, built);
+  if (built.kind === 'impossible') {
+    const why = built.why.replace(/[;\s]+/g, ' ').trim();
+    return revertRecord(wanted.branch, `needs a person: ${why}`);
+  }
+  const description = describeRevert(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
-    const commit = await push(context, { story, built, ref: `refs/heads/${base}`, before: built.head });
+    const commit = await push(context, { description, built, ref: `refs/heads/${base}`, before: built.head });
     git.wake();
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
-  if (!isThere) await push(context, { story, built, ref, before: undefined });
+  if (!isThere) await push(context, { description, built, ref, before: undefined });
   if (!forge) return revertRecord(wanted.branch, 'pushed');
-  return pullRequestRecord(await open(forge, { wanted, story, base, draft: built.kind === 'whole' }));
-}
-
-/** After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place. */
-function unobtainable(error: unknown): BuiltRevert {
-  if (codeOf(error) !== 'NotFound') throw error;
-  return { kind: 'impossible', why: 'a commit that it needs is no longer in Git' };
+  return pullRequestRecord(await open(forge, { wanted, description, base, draft: built.kind === 'whole' }));
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
@@ -138,13 +139,13 @@ type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
 function push(
   { git, nowMs }: WriteContext,
   {
-    story,
+    description,
     built,
     ref,
     before,
-  }: { story: RevertDescription; built: Buildable; ref: string; before: string | undefined },
+  }: { description: RevertDescription; built: Buildable; ref: string; before: string | undefined },
 ): Promise<string> {
-  const message = `${revertTitle(story)}\n\n${revertBody(story, 'text')}`;
+  const message = `${revertTitle(description)}\n\n${revertBody(description, 'text')}`;
   const time = Math.floor(nowMs / 1000);
   return git.repository.commitFiles({ parent: built.head, files: built.files, message, time, ref, before });
 }
@@ -153,16 +154,16 @@ function open(
   forge: Forge,
   {
     wanted,
-    story,
+    description,
     base,
     draft,
-  }: { wanted: WantedRevert; story: RevertDescription; base: string; draft: boolean },
+  }: { wanted: WantedRevert; description: RevertDescription; base: string; draft: boolean },
 ): Promise<PullRequest> {
-  const [title, body] = [revertTitle(story), revertBody(story, 'markdown')];
+  const [title, body] = [revertTitle(description), revertBody(description, 'markdown')];
   return forge.createPullRequest({ branch: wanted.branch, base, title, body, draft });
 }
 
-function storyOf(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
+function describeRevert(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
   const { where, status, documentation } = context;
   const subject = status.history?.find(({ digest }) => digest === revert.digest)?.subject ?? '';
   const whole = built.kind === 'whole' ? { why: built.why, others: built.others } : undefined;
@@ -180,18 +181,8 @@ function branchOf({ source }: SourceGit): string {
   );
 }
 
-async function forgeOf(git: SourceGit, what: string): Promise<Forge> {
-  const forge = await git.forge();
-  if (forge) return forge;
-  throw writeError('Invalid', `${what} need a forge, and the host of spec.url is not a known forge`);
-}
-
 function pullRequestRecord({ branch, state, url }: PullRequest): GitRecord {
   return revertRecord(branch, `${state} ${url}`);
-}
-
-function plain(text: string): string {
-  return text.replace(/[;\s]+/g, ' ').trim();
 }
 
 function writeError(code: string, message: string): Error {

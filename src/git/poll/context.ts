@@ -7,6 +7,7 @@ import type { Access, Session } from '../store/session.ts';
 import type { Store, StoreUse } from '../store/stores.ts';
 import type { GitReference } from '../types.ts';
 import type { GitTransport, TransportOptions } from '../wire/transport.ts';
+import type { ReadingTarget } from './reading-journal.ts';
 
 /** What a poll saw, and the commit it compared with. */
 export interface Poll {
@@ -32,6 +33,8 @@ export interface Context {
   /** When this Source opened it, by the stores' clock. */
   readonly openedMs: number;
   readonly state: { last: Poll | undefined };
+  /** Notes down what is read while `work` runs. */
+  readonly noted: <T>(stage: ReadingTarget['stage'], commit: string, work: () => Promise<T>) => Promise<T>;
 }
 
 /** Times of a Source that polls together with others, in milliseconds. */

@@ -26,6 +26,7 @@ import {
 } from './context.ts';
 import { ancestry } from './history.ts';
 import { poll } from './poll.ts';
+import type { ReadingJournal } from './reading-journal.ts';
 
 /** Settings of one Source's repository. */
 export interface GitSourceOptions {
@@ -39,6 +40,10 @@ export interface GitSourceOptions {
   readonly credentialsFrom?: string | undefined;
   /** Default: each poll asks the server, unless it failed a moment ago. */
   readonly ages?: PollAges;
+  /** Where it is noted down what is read. Default: nowhere. */
+  readonly journal?: ReadingJournal | undefined;
+  /** Generation of the Source, for the journal. */
+  readonly generation?: number | undefined;
   readonly client: HttpClient;
   /** Asked before each operation, so that a rotated Secret is used at once. Default: anonymous. */
   readonly credentials?: () => GitCredentials | Promise<GitCredentials>;
@@ -98,6 +103,7 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
       ),
     isDescendant: (commit, ancestor, signal) =>
       atCommit(context, commit, signal, (session) => ancestry(session, commit, checkCommitId(ancestor))),
+    rendering: (commit, work) => context.noted('render', commit, work),
     keep(commits) {
       context.use.kept = commits.map(checkCommitId);
     },
@@ -124,6 +130,9 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
   const openTransport = async (signal?: AbortSignal) => createGitTransport(await transportOptions(signal));
   const verifier = options.verification && createVerifier(options.verification);
   const state = { last: undefined };
+  const { journal, generation = 0 } = options;
+  const noted: Context['noted'] = (stage, commit, work) =>
+    journal ? journal.reading({ source: holder, stage, commit, generation }, work) : work();
   return {
     url,
     reference,
@@ -136,5 +145,6 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
     ages,
     openedMs,
     state,
+    noted,
   };
 }

@@ -14,7 +14,8 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
   const answer = repeated(state.last, target, previous);
   if (answer) return verified(context, target, signal, answer);
   const seen = sharedResult(context, target, previous);
-  const last = seen ?? (await update(context, target, signal, previous));
+  const last =
+    seen ?? (await context.noted('fetch', target.commit, () => update(context, target, signal, previous)));
   state.last = last;
   if (!seen) await compact(context, signal);
   return last.result;

@@ -128,6 +128,24 @@ it('takes commit and tag together', async () => {
   expect(await verifying('TagAndHEAD', { tag: 'v1.0.0' }).poll(signal)).toMatchObject({ head: { commit } });
 });
 
+it.each(['Tag', 'TagAndHEAD'] as const)(
+  'reads no signed commit that no tag led to, as a ledger could name one: %s',
+  async (mode) => {
+    const { repository } = fixture;
+    const untagged = repository.commit({ 'a.yaml': 'a: 1' });
+    const tagged = repository.commit({ 'a.yaml': 'a: 2' });
+    repository.git('tag', '-m', 'Release', 'v1.0.0');
+    repository.git('push', '-q', 'origin', '--tags');
+    const source = verifying(mode, { tag: 'v1.0.0' });
+    await source.poll(signal);
+    expect((await source.readFiles(tagged, '', { signal })).files).toHaveLength(1);
+    await expect(source.readFiles(untagged, '', { signal })).rejects.toMatchObject({
+      code: 'NotVerified',
+      message: expect.stringContaining('no signed tag that points to it has been read since the start'),
+    });
+  },
+);
+
 it('understands what gpg signed', async () => {
   const home = mkdtempSync(join(tmpdir(), 'gpg-'));
   const gpg = (...args: string[]) =>

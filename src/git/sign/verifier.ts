@@ -19,7 +19,7 @@ export interface Verification {
 export interface Verifier {
   /** Who signed what the reference leads to. */
   head(session: Session, target: Resolved): Promise<string>;
-  /** A commit whose content is to be read (S22): one that was verified, or that is signed itself. */
+  /** A commit whose content is to be read (S22): one that was verified, or in mode HEAD one that is signed itself. */
   commit(session: Session, oid: string): Promise<void>;
 }
 
@@ -57,7 +57,8 @@ export function createVerifier({ mode, secretName, values }: Verification): Veri
     async commit(session, oid) {
       const { signers, verified } = await current();
       if (verified.has(oid)) return;
-      if (mode === 'Tag')
+      // A signed commit alone is not what TagAndHEAD asks for: whoever moves the ledger's ref could choose among them.
+      if (mode !== 'HEAD')
         throw notVerified(
           `commit ${oid.slice(0, 7)}`,
           'no signed tag that points to it has been read since the start',

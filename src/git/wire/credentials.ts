@@ -1,7 +1,6 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
 import type { SecretValues } from '../../api/kubernetes.ts';
-import type { HttpTls } from '../../http/dispatchers.ts';
-import type { HttpAuth, HttpRequest } from '../../http/types.ts';
+import type { HttpAuth, HttpRequest, HttpTls } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
 
 /** How to get to a Git server and to sign in there. Holds secrets: never log or serialise it. */

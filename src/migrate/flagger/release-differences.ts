@@ -2,12 +2,9 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { type Release, templateOf } from '../../release/release.ts';
 import { comparableTemplate } from '../../workload/adopted-target.ts';
-import { describeDifferences } from '../../workload/compare/difference-text.ts';
+import { describeDifferences, reportedDifferences } from '../../workload/compare/difference-text.ts';
 import { type Difference, differencesOf } from '../../workload/compare/semantic-compare.ts';
 import { configKey } from '../../workload/shared/configs.ts';
-
-const mostFields = 5;
-const mostCharacters = 60;
 
 /**
  * Where the target (`expected`) is not what the primary was made from (`actual`): fields of the pod template, then of tracked config. At most five;
@@ -17,9 +14,12 @@ export function releaseDifferences(target: Release, primary: Release): FieldDiff
   const [wanted, live] = [target, primary].map((release) => comparableTemplate(templateOf(release)));
   const template = describeDifferences(differencesBothWays(live, wanted), {
     isSecret: false,
-    mostCharacters,
+    mostCharacters: reportedDifferences.characters,
   }).map(withPathPrefix('spec.template.'));
-  return [...template, ...configDifferences(target.configs, primary.configs)].slice(0, mostFields);
+  return [...template, ...configDifferences(target.configs, primary.configs)].slice(
+    0,
+    reportedDifferences.fields,
+  );
 }
 
 function configDifferences(
@@ -32,9 +32,10 @@ function configDifferences(
   const keys = [...new Set([...(wanted?.keys() ?? []), ...(live?.keys() ?? [])])].sort();
   return keys.flatMap((key) => {
     const found = differencesBothWays(configData(live?.get(key)), configData(wanted?.get(key)));
-    return describeDifferences(found, { isSecret: key.startsWith('Secret/'), mostCharacters }).map(
-      withPathPrefix(`${key}: `),
-    );
+    return describeDifferences(found, {
+      isSecret: key.startsWith('Secret/'),
+      mostCharacters: reportedDifferences.characters,
+    }).map(withPathPrefix(`${key}: `));
   });
 }
 

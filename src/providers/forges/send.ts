@@ -1,5 +1,4 @@
-import type { HttpTls } from '../../http/dispatchers.ts';
-import type { HttpAuth, HttpClient, HttpRequest, HttpResponse } from '../../http/types.ts';
+import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
 import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
 import { singleLine } from './text.ts';
 import type { ForgeCall } from './types.ts';

@@ -176,6 +176,18 @@ test('what has more stanzas, characters or entries than SOPS writes is not tried
   );
 });
 
+test('the stanzas of all entries are bounded together, and other work gets its turn between them', async () => {
+  const entries = Array.from({ length: 20 }, () => withForeign(15).replace(/[A-Za-z](?=.*\n-----END)/, 'x'));
+  let turns = 0;
+  const bytes = Buffer.from(secretFor(...entries));
+  const pause = async () => {
+    turns += 1;
+  };
+  const opened = await keys.open({ path: 'secret.yaml', bytes }, limits, pause);
+  expect(opened?.problem?.message).toBe('has age entries of more than 200 stanzas together');
+  expect(turns).toBe(12);
+});
+
 test('a passphrase is never tried, whatever work it asks for', async () => {
   const encrypter = new Encrypter();
   encrypter.setPassphrase('');

@@ -2,7 +2,7 @@ import { generateX25519Identity } from 'age-encryption';
 import { expect, test } from 'vitest';
 import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
-import { decryptionWith, hideSecrets, unopened, withoutKeys } from './decrypt.ts';
+import { createHiding, decryptionWith, unopened, withoutKeys } from './decrypt.ts';
 import { sealedSecret, testKey } from './sealed.test-support.ts';
 import { floatText } from './yaml-file.ts';
 
@@ -107,5 +107,34 @@ test.each([
 
 test('secrets are taken out of messages, in base64 too', () => {
   const message = `a hunter2 b ${Buffer.from('hunter2').toString('base64')} c`;
-  expect(hideSecrets(message, new Set(['hunter2', 'a']))).toBe('a *** b *** c');
+  const hiding = createHiding();
+  hiding.add(['hunter2', 'a']);
+  expect(hiding.hide(message)).toBe('a *** b *** c');
+});
+
+test('a message that is not searched any more is not shown either', () => {
+  const hiding = createHiding();
+  hiding.add(Array.from({ length: 100_000 }, (_, index) => `secret-${index}`));
+  const shown = Array.from({ length: 200 }, () => hiding.hide('holds secret-7'));
+  expect(new Set(shown)).toEqual(new Set(['holds ***', expect.stringMatching(/^is not shown/)]));
+});
+
+test.each(['0x_', '0o_', '-0x', '0b', '1e999', '.'])(
+  'a value that is no number in any language concerns its file alone: %s',
+  async (value) => {
+    const started = process.cpuUsage();
+    const opened = await keys.open(file(sealedSecret.replace(/^kind:/m, `odd: ${value}\nkind:`)), limits);
+    expect(opened?.problem).toMatchObject({
+      file: 'secret.yaml',
+      message: expect.stringMatching(/MAC mismatch/),
+    });
+    expect(process.cpuUsage(started).user).toBeLessThan(2_000_000);
+  },
+);
+
+test('a Secret of very many keys is refused', async () => {
+  const many = Array.from({ length: 21 }, () => testKey).join('\n');
+  await expect(decryptionWith({ 'a.agekey': Buffer.from(many) })).rejects.toThrow(
+    'holds more than 20 age keys',
+  );
 });

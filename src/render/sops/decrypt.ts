@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
+import { limits } from '../../api/limits.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, YamlFault } from '../yaml/documents.ts';
-import { type AgeKeys, ageKeysIn, SopsFault } from './age.ts';
+import { type AgeKeys, ageKeysIn, type OpeningWork, openingWork, SopsFault } from './age.ts';
 import { isSealed } from './envelope.ts';
 import { binaryEnvelope, dotenvEnvelope, type OpenedBytes, openBinary, openDotenv } from './flat-files.ts';
 import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
@@ -10,8 +11,8 @@ import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 export interface Decryption {
   /** Part of what renderings are kept by: another set of keys may give other content. Tells nothing of the keys. */
   readonly id: string;
-  /** Opens a file; `undefined`: it is not encrypted, or asks to be left alone. */
-  open(file: SourceBytes, limits: RenderLimits): Promise<Opened | undefined>;
+  /** Opens a file; `undefined`: it is not encrypted, or asks to be left alone. Throws what `pause` throws. */
+  open(file: SourceBytes, limits: RenderLimits, pause?: () => Promise<void>): Promise<Opened | undefined>;
 }
 
 interface SourceBytes {
@@ -45,7 +46,11 @@ export async function decryptionWith(entries: Readonly<Record<string, Uint8Array
   const id = createHash('sha256')
     .update([...keys.recipients].sort().join())
     .digest('hex');
-  return { id, open: (file, limits) => guarded(file, () => openFile(file, keys, limits)) };
+  return {
+    id,
+    open: (file, limits, pause) =>
+      guarded(file, () => openFile(file, { keys, limits, work: openingWork(pause) })),
+  };
 }
 
 /** Refuses what is encrypted: bytes that only look like content must never be applied. */
@@ -73,21 +78,20 @@ export const unopened: Decryption = {
 
 async function openFile(
   { path, bytes }: SourceBytes,
-  keys: AgeKeys,
-  limits: RenderLimits,
+  { keys, limits, work }: { keys: AgeKeys; limits: RenderLimits; work: OpeningWork },
 ): Promise<OpenedBytes | undefined> {
   const text = textOf(bytes);
   if (text === undefined) return undefined;
   if (isYaml(path)) {
     const envelope = envelopeIn(text, limits);
     if (!envelope) return undefined;
-    const opened = await openYaml(text, envelope, keys, limits);
+    const opened = await openYaml(text, envelope, { keys, work, limits });
     return { bytes: Buffer.from(opened.text), secrets: opened.secrets };
   }
   const envelope = path.endsWith('.env') ? dotenvEnvelope(text) : undefined;
-  if (envelope) return openDotenv(text, envelope, keys);
+  if (envelope) return openDotenv(text, envelope, keys, work);
   const binary = binaryEnvelope(text);
-  return binary && openBinary(binary, keys);
+  return binary && openBinary(binary, keys, work);
 }
 
 function isEncrypted({ path, bytes }: SourceBytes, limits: RenderLimits): boolean {
@@ -108,11 +112,18 @@ async function guarded(
   } catch (error) {
     // What is no YAML is told by whoever reads the file next.
     if (error instanceof YamlFault) return undefined;
+    if (isUnexpected(error))
+      return { problem: { file: file.path, line: 0, message: 'is encrypted with SOPS, and cannot be read' } };
     if (!(error instanceof SopsFault)) throw error;
     const text = textOf(file.bytes) ?? '';
     const line = error.offset > 0 ? lineFinder(text)(error.offset) : 0;
     return { problem: { file: file.path, line, message: error.message } };
   }
+}
+
+/** What a reader that is surprised by a value throws: that concerns its file alone, and its words may quote the value. */
+function isUnexpected(error: unknown): boolean {
+  return error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError;
 }
 
 function isYaml(path: string): boolean {
@@ -123,20 +134,33 @@ function textOf(bytes: Uint8Array): string | undefined {
   return decodeText(bytes).text;
 }
 
-/** Takes secrets out of a message, as they are and in base64. Very short ones stay: they would take ordinary words with them. */
-export function hideSecrets(message: string, secrets: ReadonlySet<string>): string {
-  let hidden = message;
-  for (const secret of [...secrets].sort((a, b) => b.length - a.length)) {
-    for (const form of [secret, Buffer.from(secret).toString('base64')])
-      if (form.length >= shortestHidden) hidden = hidden.replaceAll(form, '***');
-  }
-  return hidden;
+/** Takes secrets out of messages, as they are and in base64. Very short ones stay: they would take ordinary words with them. */
+export function createHiding(): { add(secrets: readonly string[]): void; hide(message: string): string } {
+  const secrets = new Set<string>();
+  let forms: readonly string[] | undefined;
+  let left = limits.hidingSteps;
+  return {
+    add(more) {
+      for (const secret of formsOf(more)) secrets.add(secret);
+      forms = undefined;
+    },
+    hide(message) {
+      forms ??= [...secrets]
+        .sort((a, b) => b.length - a.length)
+        .flatMap((secret) => [secret, Buffer.from(secret).toString('base64')])
+        .filter((form) => form.length >= shortestHidden);
+      left -= forms.length;
+      if (left < 0)
+        return 'is not shown: too many problems in a Source with too many secrets; see the first ones';
+      return forms.reduce((hidden, form) => hidden.replaceAll(form, '***'), message);
+    },
+  };
 }
 
 const shortestHidden = 4;
 
 /** Secrets as they may turn up in messages: whole, and line by line. */
-export function formsOf(secrets: readonly string[]): string[] {
+function formsOf(secrets: readonly string[]): string[] {
   return secrets
     .flatMap((secret) => [secret, ...secret.split('\n').map((line) => line.trim())])
     .filter((text) => !isSealed(text));

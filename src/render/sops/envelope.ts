@@ -1,7 +1,7 @@
 import { createDecipheriv, createHash, timingSafeEqual } from 'node:crypto';
 import { limits } from '../../api/limits.ts';
 import { listOf, mappingOf } from '../yaml/scan.ts';
-import { type AgeKeys, SopsFault } from './age.ts';
+import { type AgeKeys, type OpeningWork, SopsFault } from './age.ts';
 
 /** What a file says about its own encryption. */
 export interface Envelope {
@@ -39,7 +39,11 @@ export function envelopeOf(value: unknown): Envelope | undefined {
 }
 
 /** The key of the values. Throws SopsFault that says what the file needs. */
-export async function dataKeyOf({ age, others }: Envelope, keys: AgeKeys): Promise<Uint8Array> {
+export async function dataKeyOf(
+  { age, others }: Envelope,
+  keys: AgeKeys,
+  work: OpeningWork,
+): Promise<Uint8Array> {
   if (age.length === 0) {
     const by = others.length > 0 ? others.join(', ') : 'no age key';
     throw new SopsFault(
@@ -47,7 +51,7 @@ export async function dataKeyOf({ age, others }: Envelope, keys: AgeKeys): Promi
     );
   }
   for (const { enc } of age.slice(0, limits.ageEntriesPerFile)) {
-    const key = await keys.open(enc);
+    const key = await keys.open(enc, work);
     if (key?.length === 32) return key;
   }
   if (age.length > limits.ageEntriesPerFile)

@@ -1,4 +1,4 @@
-import { type AgeKeys, SopsFault } from './age.ts';
+import { type AgeKeys, type OpeningWork, SopsFault } from './age.ts';
 import { createMac, dataKeyOf, type Envelope, envelopeOf, isSealed, openValue } from './envelope.ts';
 
 /** Bytes that were decrypted, and what was secret in them. */
@@ -28,8 +28,13 @@ export function dotenvEnvelope(text: string): Envelope | undefined {
 }
 
 /** Opens such a file; comments are left out. Throws SopsFault. */
-export async function openDotenv(text: string, envelope: Envelope, keys: AgeKeys): Promise<OpenedBytes> {
-  const key = await dataKeyOf(envelope, keys);
+export async function openDotenv(
+  text: string,
+  envelope: Envelope,
+  keys: AgeKeys,
+  work: OpeningWork,
+): Promise<OpenedBytes> {
+  const key = await dataKeyOf(envelope, keys, work);
   const mac = createMac(envelope, key);
   const secrets: string[] = [];
   const lines = pairsIn(text)
@@ -75,8 +80,9 @@ export function binaryEnvelope(text: string): { envelope: Envelope; data: string
 export async function openBinary(
   { envelope, data }: { envelope: Envelope; data: string },
   keys: AgeKeys,
+  work: OpeningWork,
 ): Promise<OpenedBytes> {
-  const key = await dataKeyOf(envelope, keys);
+  const key = await dataKeyOf(envelope, keys, work);
   const bytes = data === '' ? Buffer.alloc(0) : openValue(data, key, ['data'])?.bytes;
   if (!bytes) throw new SopsFault('was changed after SOPS encrypted it');
   const mac = createMac(envelope, key);

@@ -1,7 +1,7 @@
 import { createPause } from '../../api/clock.ts';
 import type { FileProblem, RenderLimits, SourceFile } from '../rendered-object.ts';
 import type { Tree, TreeEntry, TreeFile } from '../tree.ts';
-import { type Decryption, formsOf, hideSecrets } from './decrypt.ts';
+import { createHiding, type Decryption } from './decrypt.ts';
 
 /** What a Source selects, without encryption. Content goes to the renderers alone; `hide` keeps it out of messages. */
 interface DecryptedSource {
@@ -18,12 +18,12 @@ export async function decrypted(
   decryption: Decryption,
   { limits, signal }: { limits: RenderLimits; signal: AbortSignal },
 ): Promise<DecryptedSource> {
-  const secrets = new Set<string>();
+  const hiding = createHiding();
   const pause = createPause(signal);
   const open = async (path: string, bytes: Uint8Array) => {
     await pause();
-    const opened = await decryption.open({ path, bytes }, limits);
-    for (const secret of formsOf(opened?.bytes ? opened.secrets : [])) secrets.add(secret);
+    const opened = await decryption.open({ path, bytes }, limits, pause);
+    if (opened?.bytes) hiding.add(opened.secrets);
     return opened;
   };
   const problems: FileProblem[] = [];
@@ -62,8 +62,7 @@ export async function decrypted(
         return { files: opened, problems: [...read.problems, ...refused] };
       },
     },
-    hide: (problem) =>
-      secrets.size === 0 ? problem : { ...problem, message: hideSecrets(problem.message, secrets) },
+    hide: (problem) => ({ ...problem, message: hiding.hide(problem.message) }),
   };
 }
 

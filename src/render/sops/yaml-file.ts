@@ -2,7 +2,7 @@ import { isAlias, isMap, isScalar, isSeq, type Pair, type Scalar } from 'yaml';
 import type { RenderLimits } from '../rendered-object.ts';
 import { readDocuments, type YamlDocument } from '../yaml/documents.ts';
 import { documentValue, keyText } from '../yaml/values.ts';
-import { type AgeKeys, SopsFault } from './age.ts';
+import { type AgeKeys, type OpeningWork, SopsFault } from './age.ts';
 import {
   createMac,
   dataKeyOf,
@@ -57,10 +57,9 @@ const optOutKeys = ['kustomize.toolkit.fluxcd.io/decrypt', 'holdfast.dev/decrypt
 export async function openYaml(
   text: string,
   envelope: Envelope,
-  keys: AgeKeys,
-  limits: RenderLimits,
+  { keys, work, limits }: { keys: AgeKeys; work: OpeningWork; limits: RenderLimits },
 ): Promise<OpenedText> {
-  const key = await dataKeyOf(envelope, keys);
+  const key = await dataKeyOf(envelope, keys, work);
   const walk: Walk = { key, mac: createMac(envelope, key), edits: [], secrets: [] };
   for (const document of readDocuments(text, limits)) {
     openNode(document.contents, [], walk);
@@ -170,10 +169,15 @@ function plainBytes({ type, value, source }: Scalar): string | undefined {
   return date ?? text;
 }
 
+/** Characters of a number of 64 bits in any notation, and some. */
+const longestNumber = 70;
+
 function wholeText(text: string): string {
   const plain = text.replaceAll('_', '');
   const isNegative = plain.startsWith('-');
   const digits = plain.replace(/^[-+]/, '').replace(/^0(?=[0-7]+$)/, '0o');
+  // No whole number to Go either: `0x_`, or more digits than it has bits for.
+  if (!/^(0x[0-9a-f]+|0o[0-7]+|0b[01]+|[0-9]+)$/i.test(digits) || digits.length > longestNumber) return text;
   return `${isNegative ? '-' : ''}${BigInt(digits)}`;
 }
 

@@ -2,7 +2,6 @@ import { planOf } from '../../api/canary/plan.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
-import type { FieldDifference } from '../../health/workload-view.ts';
 import { expectedState } from '../../rollout/checks.ts';
 import { lastKnownGood } from '../../rollout/records.ts';
 import { runOf } from '../../rollout/run.ts';
@@ -11,16 +10,7 @@ import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { contentOf, driftOf } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
 import type { ExpectedObject } from '../expected-objects.ts';
-
-/** An object that must be there, and where it is not what it must be. */
-export interface ObjectDifference {
-  readonly kind: string;
-  readonly name: string;
-  readonly state: 'same' | 'differs' | 'missing';
-  /** The field manager that changed it, where it is known. */
-  readonly changedBy?: string;
-  readonly fields: readonly FieldDifference[];
-}
+import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
 
 /** Everything `holdfast diff` says about a Canary. */
 export interface CanaryDifference {
@@ -32,11 +22,6 @@ export interface CanaryDifference {
   readonly findings: readonly Comparison[];
   readonly objects: readonly ObjectDifference[];
 }
-
-/** How many fields of an object `holdfast diff` lists. */
-export const mostFields = 100;
-/** How much of a value `holdfast diff` shows. */
-export const mostCharacters = 400;
 
 /** Compares a Canary's objects with those its release gives. Pure. */
 export function canaryDifferenceOf(

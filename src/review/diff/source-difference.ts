@@ -11,8 +11,8 @@ import { createDryCluster } from '../../server/cluster.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { managerOfChange } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
-import { mostCharacters, mostFields, type ObjectDifference } from './canary-difference.ts';
 import type { EffectiveSet } from './effective-set.ts';
+import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
 
 /** An object of a Source compared with the cluster's. `refused`: it would not be applied, and `message` says why. */
 export interface SourceObjectDifference extends Omit<ObjectDifference, 'state'> {

@@ -10,19 +10,7 @@ import { formatOrigin, type RenderedObject } from '../../render/rendered-object.
 import { parseQuantity } from '../../workload/compare/quantity.ts';
 import { immutableFields } from './immutable-fields.ts';
 import type { Removal } from './removals.ts';
-
-/** One of them. */
-export interface OneWayChange {
-  readonly rule: OneWayRule;
-  /** `oneWay`: going back does not undo it. `refused`: the API server cannot change this in place. `note`: it matters, and comes back. */
-  readonly severity: 'oneWay' | 'refused' | 'note';
-  /** `Kind namespace/name`. */
-  readonly object: string;
-  /** `path:line`. */
-  readonly origin: string;
-  /** What happens, in one sentence. */
-  readonly message: string;
-}
+import type { OneWayChange } from './report.ts';
 
 /** Everything they depend on. */
 interface OneWayInput {
@@ -78,24 +66,8 @@ const losses: Readonly<Record<string, string>> = {
 
 // What of one object cannot be taken back, by kind: another kind is another line of the table. Pure.
 
-/** Names of the rules, for programs. */
-type OneWayRule =
-  | 'immutableField'
-  | 'recreated'
-  | 'deletion'
-  | 'crdVersion'
-  | 'volumeSize'
-  | 'jobRuns'
-  | 'serviceType'
-  | 'frozenConfig'
-  | 'configKeys';
-
 /** One finding about an object. */
-interface OneWayFinding {
-  readonly rule: OneWayRule;
-  readonly severity: 'oneWay' | 'refused' | 'note';
-  readonly message: string;
-}
+type OneWayFinding = Omit<OneWayChange, 'object' | 'origin'>;
 
 type Rule = (before: KubernetesObject | undefined, after: KubernetesObject) => OneWayFinding[];
 
@@ -109,7 +81,7 @@ const rulesByKind: Readonly<Record<string, Rule | undefined>> = {
   Secret: frozenConfig,
 };
 
-function oneWay(rule: OneWayRule, message: string): OneWayFinding {
+function oneWay(rule: OneWayChange['rule'], message: string): OneWayFinding {
   return { rule, severity: 'oneWay', message };
 }
 

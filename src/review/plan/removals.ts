@@ -4,10 +4,11 @@ import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { planPrune } from '../../engine/sync/scope/prune-plan.ts';
 import { objectKey } from '../../render/render.ts';
 import type { RenderedObject } from '../../render/rendered-object.ts';
+import type { RemovalFate } from './report.ts';
 
 /** What happens to one of them, and why. */
 export interface Removal {
-  readonly fate: 'pruned' | 'handedBack' | 'waitsForApproval' | 'stays';
+  readonly fate: RemovalFate;
   readonly reason?: string;
 }
 

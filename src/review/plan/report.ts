@@ -1,9 +1,7 @@
 /** Everything `holdfast plan` says, as `-o json` prints it (docs/guides/review.md). Fields are added, never changed or taken away within v1. */
 import type { CommitInfo } from '../../api/observed.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
-import type { OneWayChange } from './one-way.ts';
 import type { PromotedState } from './promoted-state.ts';
-import type { Removal } from './removals.ts';
 
 /** A side of the comparison. */
 export interface PlanSide {
@@ -15,6 +13,9 @@ export interface PlanSide {
 
 /** What an object is to its Source. `target`, `config` and `scaler` are written by rollouts and not by the Source itself. */
 export type ObjectRole = 'target' | 'config' | 'scaler' | 'canary' | 'other';
+
+/** What becomes of an object in the cluster that leaves Git. */
+export type RemovalFate = 'pruned' | 'handedBack' | 'waitsForApproval' | 'stays';
 
 /** One object that differs between the two sides. */
 export interface ObjectChange {
@@ -31,7 +32,7 @@ export interface ObjectChange {
   /** Lines of its YAML, each behind `+`, `-` or a space; `...` stands for lines that are equal. What is secret is hidden. */
   readonly diff: readonly string[];
   /** What becomes of a removed one in the cluster. */
-  readonly fate?: Removal['fate'];
+  readonly fate?: RemovalFate;
   readonly fateReason?: string;
 }
 
@@ -79,6 +80,31 @@ export interface Revertible {
   };
   /** One sentence. */
   readonly why: string;
+}
+
+/** Rules about one-way changes. */
+type OneWayRule =
+  | 'immutableField'
+  | 'recreated'
+  | 'deletion'
+  | 'crdVersion'
+  | 'volumeSize'
+  | 'jobRuns'
+  | 'serviceType'
+  | 'frozenConfig'
+  | 'configKeys';
+
+/** A change that cannot be taken back by going back in Git, or that the API server cannot make in place. */
+export interface OneWayChange {
+  readonly rule: OneWayRule;
+  /** `oneWay`: going back does not undo it. `refused`: the API server cannot change this in place. `note`: it matters, and comes back. */
+  readonly severity: 'oneWay' | 'refused' | 'note';
+  /** `Kind namespace/name`. */
+  readonly object: string;
+  /** `path:line`. */
+  readonly origin: string;
+  /** What happens, in one sentence. */
+  readonly message: string;
 }
 
 /** What the API server says about one object of head, asked as a dry run. */

@@ -8,11 +8,11 @@ import { canonicalJson } from '../../release/json.ts';
 import { objectKey } from '../../render/render.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
 import { objectChanges } from './object-changes.ts';
-import { lostConfigKeys, type OneWayChange, oneWayChanges } from './one-way.ts';
+import { lostConfigKeys, oneWayChanges } from './one-way.ts';
 import { promotedOf } from './promoted-releases.ts';
 import { type Removal, removalsOf } from './removals.ts';
 import type { RenderedSource, SideParts } from './rendered-source.ts';
-import type { CanaryPlanned, SourcePlanned } from './report.ts';
+import type { CanaryPlanned, OneWayChange, SourcePlanned } from './report.ts';
 import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
 
 /** What planning one Source takes. */

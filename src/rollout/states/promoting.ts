@@ -1,5 +1,5 @@
 import { diagnose } from '../../health/diagnosis.ts';
-import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 
 import { type Context, later, remainingMs } from '../context.ts';
 import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay, wake } from '../outcome.ts';
@@ -10,20 +10,10 @@ import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
 import { podsNeeded, raisePrimary, readyPods } from '../traffic/capacity.ts';
-import { canaryMayServe, hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
+import { canaryMayServe, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
 import { describeRelease } from '../world.ts';
 import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
-
-/** Before the primary is written, its traffic must move to a canary that can serve in its place, and has not arrived there yet (S2). */
-export function mustMoveTraffic(context: Context, run: Run): boolean {
-  const { primary, sharesWorkload, target } = context.world;
-  // A release that failed on the primary loses its share to the canary first.
-  if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
-  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canaryMayServe(context, run)) return false;
-  if (primary.keepsReadyPod && !run.mountsConfig) return false;
-  return !hasArrived(context, run, 'canary');
-}
 
 /** Traffic before the primary is written. */
 export function promotingPrefers(context: Context, { run }: StateOf<'Promoting'>): Preference {

@@ -180,7 +180,7 @@ function scaleForeignDown(context: Context, name: string): Effects {
   const waitMs = before ? Math.min(FIRST_WAIT_MS * 2 ** (before.count - 1), LONGEST_WAIT_MS) : 0;
   const leftMs = before ? remainingMs(context, before.time, waitMs) : 0;
   if (leftMs > 0) return wake(leftMs);
-  // Long after the last time somebody may have scaled it by hand once.
+  // Long after the last time it counts anew: a person may have scaled it by hand once.
   const isNew = before === undefined || elapsedMs(context, before.time) > LONGEST_WAIT_MS + 2 * waitMs;
   const count = isNew ? 1 : before.count + 1;
   const status: Partial<CanaryStatus> = { scaledDown: { time: context.now, count } };
@@ -193,8 +193,8 @@ function scaleForeignDown(context: Context, name: string): Effects {
 function repairPrimary(context: Context, state: Resting, good: RecordView): Outcome {
   const { primary, records, status } = context.world;
   const digest = primary?.digest ?? 'unknown';
-  const nobody = { commit: '', subject: '', author: '', time: '' };
-  const commit = records.find((record) => record.digest === digest)?.commit ?? nobody;
+  const unknown = { commit: '', subject: '', author: '', time: '' };
+  const commit = records.find((record) => record.digest === digest)?.commit ?? unknown;
   // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');

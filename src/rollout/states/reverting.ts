@@ -21,10 +21,9 @@ import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts
 import { isLost } from '../records.ts';
 import { type StateOf, withRun } from '../state.ts';
 import { fullSize } from '../traffic/capacity.ts';
-import { hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
+import { hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
 import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';
-import { mustMoveTraffic } from './promoting.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary, reportLost } from './restore.ts';
 import { end, rejectionFor } from './transitions.ts';
 

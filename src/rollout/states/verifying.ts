@@ -1,12 +1,10 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { stamp } from '../../api/time.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check, expectedState, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
-import { canRestoreCopies } from '../generated-objects.ts';
 import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
 import { rejectionOf } from '../records.ts';
 import { promotionState, type StateOf, without, withRun } from '../state.ts';
@@ -14,7 +12,7 @@ import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease } from '../world.ts';
 import { admit } from './head.ts';
-import { restoreTemplate, scalePrimaryBack } from './restore.ts';
+import { canRestoreCopies, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failVerification, hold } from './transitions.ts';
 
 type Verifying = StateOf<'Verifying'>;
@@ -46,10 +44,7 @@ export function verifying(context: Context, state: Verifying): Outcome {
   const asked = check(context, run, { ...primaryCheck(context, run), ...first });
   const next = withRun(state, asked.run);
   if (asked.waits) return stay(next, progressNote(context, next), asked.waits);
-  const expected = checkResults(
-    compare(world.primary, expectedState(world, plan, run.digest)),
-    stamp(world.nowMs),
-  );
+  const expected = checkResults(compare(world.primary, expectedState(world, plan, run.digest)), context.now);
   return conclude(context, next, [...expected, ...asked.results], verdictOf(expected) !== 'fail');
 }
 

@@ -52,6 +52,16 @@ export function canaryMayServe({ world }: Context, run: { readonly digest: strin
   return !world.foreignTarget || world.target?.digest === run?.digest;
 }
 
+/** Before the primary is written, its traffic must move to a canary that can serve in its place, and has not arrived there yet (S2). */
+export function mustMoveTraffic(context: Context, run: Run): boolean {
+  const { primary, sharesWorkload, target } = context.world;
+  // A release that failed on the primary loses its share to the canary first.
+  if (run.side === 'primary' && canaryServes(target)) return !hasArrived(context, run, 'canary');
+  if (sharesWorkload || !primary || servingPods(primary) === 0 || !canaryMayServe(context, run)) return false;
+  if (primary.keepsReadyPod && !run.mountsConfig) return false;
+  return !hasArrived(context, run, 'canary');
+}
+
 /** The next route towards the preference, and the pods it needs. No action if that is reached, or has to wait. */
 export function allocate(context: Context, run: Run | undefined, preference: Preference): Effects {
   const { world } = context;

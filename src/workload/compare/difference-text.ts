@@ -24,6 +24,9 @@ interface DifferenceTextOptions {
   readonly mostCharacters: number;
 }
 
+/** Bounds of the differences of one object that are reported: how many, and the characters of a value. */
+export const reportedDifferences = { fields: 5, characters: 80 } as const;
+
 /** Every difference as text. */
 export function describeDifferences(
   differences: readonly Difference[],

@@ -1,4 +1,4 @@
-/** What the Canary loop works with, and what it saw of one Canary. */
+/** The parts of the Canary loop, and one observation of a Canary. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
@@ -44,7 +44,7 @@ export interface EngineOptions {
 /** Everything one pass over a Canary uses. */
 export interface CanaryParts {
   readonly clock: Clock;
-  /** Since when this process leads, on that clock; undefined for who only looks. */
+  /** Since when this process leads, on that clock; undefined for a reader that never writes. */
   readonly leadingSinceMs?: number | undefined;
   readonly log: Log;
   readonly cluster: Cluster;
@@ -82,7 +82,7 @@ export interface CanaryParts {
   readonly namespace: (namespace: string) => NamespaceView;
 }
 
-/** The parts that looking at a Canary takes; nothing of it writes. */
+/** The parts that observing a Canary takes; none of them writes. */
 export type ReadParts = Pick<
   CanaryParts,
   | 'adoption'
@@ -150,19 +150,19 @@ export function routerOf(parts: Pick<CanaryParts, 'routing'>, provider: string):
   return router;
 }
 
-/** What an action is done with: the parts, and the observation it was decided on. */
+/** What an action is performed with: the parts, and the observation it was decided on. */
 export interface ActionContext {
   readonly parts: CanaryParts;
   readonly observation: Observation;
 }
 
-/** What a further look is made with. */
+/** What is needed to read more about an observed Canary. */
 export interface ReadContext {
   readonly parts: ReadParts;
   readonly observation: Observation;
 }
 
-/** Does one type of action; true when something was written. Throws StaleView when the world is not what was observed. */
+/** Performs one type of action; true when something was written. Throws StaleView when the cluster changed since the observation. */
 export type Performer<Type extends Action['type']> = (
   context: ActionContext,
   action: Extract<Action, { type: Type }>,

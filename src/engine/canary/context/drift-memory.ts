@@ -1,4 +1,4 @@
-/** What a look for drift remembers of each Canary, so that a primary and its config copies are read once per version. */
+/** What the detection of drift remembers of each Canary, so that a primary and its config copies are read once per version. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
 import type { WorkloadSettings } from '../../../release/release.ts';
@@ -6,12 +6,12 @@ import type { ExpectedCopy } from '../../../workload/expected-copies.ts';
 
 /** What is known about the primary of one Canary, as it was written last. */
 export interface KnownPrimary {
-  /** The object, its release and settings; another one is built anew. */
+  /** Identifies the object, its release and settings; for another id the entry is built anew. */
   readonly id: string;
   /** Undefined where it stands between two releases. */
   readonly applied: KubernetesObject | undefined;
   readonly settings: WorkloadSettings;
-  /** The primary said all of it once: what is missing later was taken away, and is not what the server never took. */
+  /** The primary had all fields once: one that is missing later was removed by somebody, and not dropped by the server. */
   hasMatched: boolean;
   /** What reading it once gave, for this generation. */
   found?: { readonly generation: unknown; readonly change: ForeignChange | undefined };

@@ -22,8 +22,8 @@ const defaultLeaseSeconds = 60;
 const graceMs = 5_000;
 
 /**
- * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent: the
- * rights to see it are the administrator's to give.
+ * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent:
+ * it is up to the administrator to grant the rights.
  */
 export function watchFlagger(
   openWatch: OpenWatch,
@@ -74,7 +74,7 @@ interface Renewals {
   readonly isNews: (lease: KubernetesObject) => boolean;
 }
 
-/** A holder whose clock differs is believed by what is seen of it: a renewal counts from the moment it came in. */
+/** The holder's clock may differ: a renewal counts from the moment at which the watch delivered it. */
 function createRenewals(clock: Clock): Renewals {
   const seen = new Map<
     string,

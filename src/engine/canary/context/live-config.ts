@@ -12,11 +12,11 @@ import { copyName } from '../../../workload/shared/names.ts';
 import type { Head } from './head.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
-/** Puts the content of config that is not in Git into what Git says. */
+/** Adds the content of config that is not in Git to the head that Git gives. */
 export interface LiveConfig {
   /**
-   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none comes back as it is,
-   * and costs nothing; content is read only when one of the objects changed.
+   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
+   * unchanged; content is read only when one of the objects changed.
    */
   withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
   /** Whether the last head named this ConfigMap or Secret. */
@@ -116,7 +116,7 @@ export async function copiesOfOthers(
 
 /**
  * Keys of config outside Git that is not tracked, as far as the primary and its copies tell. Only the object itself says so for sure, and it
- * may have been deleted: then a copy's name would stand in the primary for good, and it would not start when the object is back.
+ * may have been deleted: then the primary would name a copy for good, and would not start when the object is back.
  */
 export function untrackedConfigs(
   { canary, view }: { readonly canary: Canary; readonly view: NamespaceView },

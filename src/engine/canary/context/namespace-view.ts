@@ -32,11 +32,11 @@ export interface NamespaceView {
   configVersion(kind: 'ConfigMap' | 'Secret', name: string): string | undefined;
   /** Its metadata, as far as it is known and watched. */
   configOriginal(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
-  /** Takes a fresh read in, so that the next look sees it. */
+  /** Stores a fresh read, so that the next one sees it. */
   remember(object: KubernetesObject): void;
 }
 
-/** What a Canary can be looked at without: its memory, and config. */
+/** What observing a Canary can do without: records, rejections, and config. */
 type Unneeded = 'records' | 'rejections' | 'copies' | 'configs';
 
 /** A NamespaceView whose watches can be changed and ended. */
@@ -53,7 +53,7 @@ export const serviceKind: RouteKind = { apiVersion: 'v1', kind: 'Service' };
 /** They tell which pods run a DaemonSet's current template; watched only where a Canary has one. */
 export const controllerRevisionKind: RouteKind = { apiVersion: 'apps/v1', kind: 'ControllerRevision' };
 const baseKinds: readonly RouteKind[] = [podKind, serviceKind];
-/** What of a kind is watched, where that is not everything. */
+/** Kinds of which only a part is watched. */
 const narrowed: ReadonlyMap<string, Pick<WatchQuery, 'labelSelector' | 'endpointsOnly'>> = new Map([
   [kindId(endpointSliceKind), { labelSelector: serviceNameLabel, endpointsOnly: true }],
 ]);
@@ -129,7 +129,7 @@ export function watchNamespace(
       const all: NamedSet[] = [
         ...[...sets].filter(([id]) => needed.has(id)),
         [kindId(replicaSetKind), replicaSets],
-        // What is being listed is waited for; what cannot be is reported by who needs it.
+        // Lists under way are waited for; one that fails is reported by the code that needs it.
         ...Object.values(unneeded()).flatMap((named) =>
           named.filter(([, set]) => set.problem() === undefined),
         ),

@@ -15,7 +15,7 @@ export type Reproduced =
   | {
       readonly digest: string;
       readonly release: Release;
-      /** Objects of no Canary that head says otherwise, see `otherChanges`. */
+      /** Objects of no Canary that differ at head, see `otherChanges`. */
       readonly others: readonly string[] | undefined;
       readonly problem?: never;
     }
@@ -28,7 +28,7 @@ export interface AfterRevert {
    * stands at, `at`: what else a commit changed may stay, too.
    */
   compareOnce(world: Pick<World, 'canary' | 'head'>, status: CanaryStatus, at?: string): void;
-  /** The result for a Canary whose revert stands, if it is there. */
+  /** The result for a Canary that is reverted now, if there is one. */
   conditionOf(canaryKey: string, status: CanaryStatus): ConditionNews | undefined;
   /** Objects of no Canary that differ from the last-known-good's commit and stay as head says; undefined until it was compared. */
   othersOf(canaryKey: string, status: CanaryStatus): readonly string[] | undefined;
@@ -47,7 +47,7 @@ interface Pending extends Result {
   readonly wasReported: boolean;
 }
 
-/** Nothing compared yet. `onDone` is called when a result is there. */
+/** Starts without results. `onDone` is called when a result is there. */
 export function createAfterRevert(
   reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
   onDone: (canaryKey: string) => void,
@@ -60,7 +60,7 @@ export function createAfterRevert(
     const again = await reproduce(canaryKey, commit);
     // Head moved on meanwhile: the newer comparison counts.
     if (results.get(canaryKey) !== pending) return;
-    // An answer that was had stays when it cannot be had again.
+    // A former answer stays when it cannot be found out again.
     const keepsAnswer = again.problem !== undefined && wasReported;
     const news = keepsAnswer ? undefined : newsOf(again, commit, digest);
     results.set(canaryKey, { digest, head, news, others: again.others });
@@ -95,7 +95,7 @@ function sourceCommit(head: World['head'], standsAt: string | undefined): string
   return head.kind === 'release' ? (standsAt ?? head.release.commit.commit) : undefined;
 }
 
-/** True while a revert stands; the condition goes with it. */
+/** Whether the Canary is reverted now; RecordReproduced is removed together with that condition. */
 export function isReverted(status: CanaryStatus): boolean {
   return findCondition(status.conditions, 'Reverted')?.status === 'True';
 }
@@ -142,7 +142,7 @@ interface Search {
   release?: Release;
 }
 
-/** Nothing was looked for yet. `onFound` is called when a release is there. */
+/** Starts without results. `onFound` is called when a release is there. */
 export function createLostRecords(
   heads: Pick<Heads, 'of' | 'earlier'>,
   reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,

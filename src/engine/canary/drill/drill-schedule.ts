@@ -13,7 +13,7 @@ import { isStale } from '../../failure.ts';
 import { type ConditionNews, withCondition } from '../../status-patch.ts';
 import { type DrillParts, type DrillReport, drill } from './drill.ts';
 
-/** What scheduled drills are made with. */
+/** What scheduled drills need. */
 export interface DrillScheduleParts extends DrillParts {
   readonly cluster: Cluster;
   readonly clock: Clock;
@@ -32,10 +32,10 @@ export interface DrillSchedule {
   stop(): Promise<void>;
 }
 
-/** Timers hold no longer than some weeks; a longer wait is made of several. */
+/** Timers are limited to some weeks; a longer wait is made of several. */
 const longestWaitMs = 6 * 3_600_000;
 
-/** Does nothing before `start`. One Canary after the other is drilled, so that a round is no burst. */
+/** Does nothing before `start`. Canaries are drilled one after the other, so that a round is no burst. */
 export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
   const { clock } = parts;
   let stopped = false;

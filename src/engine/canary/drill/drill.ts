@@ -23,7 +23,7 @@ import type { Records } from '../../records/records.ts';
 import type { EngineOptions } from '../context/context.ts';
 import { copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
 
-/** What a drill is made with. */
+/** What a drill needs. */
 export interface DrillParts {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly dryRun: DryRun;
@@ -35,7 +35,7 @@ export interface DrillParts {
 export interface DrillReport {
   /** `namespace/name`. */
   readonly canary: string;
-  /** What would be gone back to; undefined while no release has proven itself. */
+  /** The release that a revert would apply; undefined while no release has proven itself. */
   readonly release:
     | { readonly digest: string; readonly commit: string; readonly subject: string }
     | undefined;
@@ -203,7 +203,7 @@ function findingFor(
   };
 }
 
-/** Something that would stand in the way of a revert. */
+/** Something that would prevent a revert. */
 interface DrillFinding {
   /** `Kind namespace/name`. */
   readonly object: string;
@@ -231,7 +231,7 @@ const noAnswer: ReadonlySet<unknown> = new Set([
 ]);
 
 /**
- * What a refused dry-run means. Missing rights of whoever drills, and webhooks that cannot be asked by dry-run, are no refusal of the
+ * What a refused dry-run means. Missing rights of the caller, and webhooks that cannot be asked by dry-run, are no refusal of the
  * release. Throws the error again when the server did not answer at all.
  */
 export function findingOf(

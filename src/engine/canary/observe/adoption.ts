@@ -26,7 +26,7 @@ import type { Adoption, Observation, ReadParts } from '../context/context.ts';
 import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
 
-/** What it takes. */
+/** What finding out needs. */
 interface AdoptionOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   readonly dryRun: DryRun;
@@ -35,7 +35,7 @@ interface AdoptionOptions {
   readonly tracksConfig: boolean;
 }
 
-/** Nothing looked at yet. Each version of both workloads is compared once. */
+/** Compares each version of both workloads once. */
 export function createAdoption(options: AdoptionOptions): Adoption {
   const known = new Map<string, { readonly version: string; readonly found: AdoptableView | undefined }>();
 
@@ -116,7 +116,7 @@ async function compare(
   const isHead = wanted !== undefined && runs !== undefined && isSame(runs, wanted, secretKey);
   const isOurs = primary.metadata.annotations?.[digestAnnotation] !== undefined;
   const { lastAppliedSpec } = world.status;
-  // Given back to Flagger, it may have tried something else meanwhile.
+  // While Flagger had the Canary back, it may have tried another release.
   const wasFlaggers = lastAppliedSpec !== undefined && !isDigest(lastAppliedSpec);
   if (isOurs && !isHead && !wasFlaggers) return undefined;
   if (!isHead) parts.heads.rememberRelease(namespacedName(canary), built.ok);
@@ -138,7 +138,7 @@ function wasMadeFrom(
   return revision && adoptedRevision(revision, head.target);
 }
 
-/** What the newest revision is of, where it is the primary's too: then the live template is compared, and no defaults are in the way. */
+/** The release with the live template where the newest revision is the primary's too: it has the server's defaults, as the stored one has. */
 function newestOf(target: KubernetesObject, head: Release): Release | undefined {
   const newest = latestRevisionOf(target);
   if (newest === undefined || newest !== primaryRevisionOf(target)) return undefined;
@@ -196,7 +196,7 @@ function keyOfConfig({ kind, metadata }: KubernetesObject): string {
   return configKey(kind, metadata.name);
 }
 
-/** Head is what the target holds, and held when Flagger wrote the status last. */
+/** Whether the target runs head, and did when Flagger wrote the status last. */
 function wasTried(
   wanted: Release,
   { world, view }: Observation,

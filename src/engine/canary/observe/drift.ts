@@ -1,8 +1,8 @@
-/** What of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
+/** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
 import { isFollowed } from '../../../release/refs.ts';
-import { describeDifferences } from '../../../workload/compare/difference-text.ts';
+import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
   contentOf,
@@ -28,9 +28,6 @@ import { entryOf, type KnownCopies, type KnownPrimary } from '../context/drift-m
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
 const nothing: DriftView = { drift: undefined, configCopies: [] };
-/** Differences of one object that are reported, and how much of each value. */
-const mostFields = 5;
-const mostCharacters = 80;
 /** Who writes primaries and copies. */
 const manager = 'holdfast-rollout';
 
@@ -52,7 +49,7 @@ export async function primaryDrift(context: ReadContext): Promise<DriftView> {
       known && !foreignTarget ? primaryReplicas({ canary, settings: known.settings }) : undefined;
     // Of one workload for both sides no config is copied.
     const isShared = sharesWorkload === true;
-    // While nobody knows which are there, none is said to be gone.
+    // While the copies cannot be listed, none is reported as missing.
     const hasNone = isShared || context.observation.view.unread('copies') !== undefined;
     const configCopies = hasNone ? [] : await observeCopies(context, primary);
     return { drift, configCopies, ...(wantedReplicas === undefined ? {} : { wantedReplicas }) };
@@ -78,7 +75,7 @@ async function findForeignChange(
   const live = await context.parts.cluster.get(referenceOf(primary));
   if (!live || live.metadata.generation !== generation) return undefined;
   const drift = driftOf(live, applied, manager);
-  // What was there once and is not now was changed; else only what somebody else is on record for.
+  // A field that was there once and is missing was changed; else only fields that managedFields give to somebody else.
   const isForeign = drift.kind === 'foreign' || (drift.kind === 'gone' && known.hasMatched);
   const changed = known.hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
   const change = isForeign ? foreignChangeOf(drift, changed, false) : undefined;
@@ -99,7 +96,7 @@ async function primaryAsWritten(
   const { settings, settingsKey } = bytes;
   if (settingsKey !== annotations[settingsAnnotation]) return undefined;
   const known = { id, applied: build(context, primary, bytes), settings, hasMatched: false };
-  // Between two releases it is looked at anew until it has arrived.
+  // Between two releases nothing is remembered until the primary has arrived at one.
   if (known.applied) entry.primary = known;
   return known;
 }
@@ -110,7 +107,10 @@ function foreignChangeOf(
   differences: ReturnType<typeof differencesOf>,
   isSecret: boolean,
 ): ForeignChange {
-  const fields = describeDifferences(differences.slice(0, mostFields), { isSecret, mostCharacters });
+  const fields = describeDifferences(differences.slice(0, reportedDifferences.fields), {
+    isSecret,
+    mostCharacters: reportedDifferences.characters,
+  });
   return { manager: drift.kind === 'foreign' ? drift.manager : 'unknown', fields };
 }
 
@@ -123,13 +123,13 @@ function build(
   const { canary, world } = observation;
   const source = { ...bytes, canary, replicas: undefined, live };
   if (world.sharesWorkload) {
-    // At a step, and on the way back from one, each look writes what is wanted.
+    // At a step, and on the way back from one, each pass writes the workload anyway.
     if (promotedDigestOf(live) !== undefined || stepShareOf(live) !== undefined) return undefined;
     return nativeWorkload(source, { kind: 'whole' });
   }
   const { selectorLabels, includeLabelPrefixes } = parts.options;
   const sharedConfigs = sharedIn(live, { canary, release: bytes.release });
-  // Which live config is tracked is not asked here: names that differ for it are in fields that we own ourselves.
+  // Live config is not read here: the names that depend on it are in fields that we own ourselves.
   const config = { liveConfigs: [], sharedConfigs };
   return workloadKind(canary).primary({ ...source, ...config, selectorLabels, includeLabelPrefixes });
 }
@@ -198,7 +198,7 @@ async function copyView(
   return { kind, name, state: 'foreign', drift: foreignChangeOf(drift, changed, kind === 'Secret') };
 }
 
-/** It is to follow its original outside Git, which is newer. */
+/** Whether the copy follows its original outside Git, and that is newer. */
 function isOutdated(
   { observation }: ReadContext,
   copy: KubernetesObject | undefined,

@@ -18,7 +18,7 @@ import { revisionOf, sideObjects, sideViews } from './sides.ts';
 import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
 import { refuseOtherRoutes } from './wanted-routes.ts';
 
-/** What a look at a Canary gave: its world, or that the watches are still being started. */
+/** The result of observing a Canary: its world, or that the watches are still being started. */
 type Observed =
   | { readonly kind: 'observed'; readonly observation: Observation }
   | { readonly kind: 'waiting'; readonly message: string };
@@ -28,8 +28,8 @@ const unreadAgainMs = 10_000;
 
 /**
  * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
- * when somebody changed it. Memory and config that cannot be read stop nothing: the world says so, and nothing new begins meanwhile.
- * Throws EngineError when the workloads, routes or Services cannot be watched, or, where nobody knows what ran before, the records;
+ * when somebody changed it. Records and config that cannot be read stop nothing: the world says so, and no release begins meanwhile.
+ * Throws EngineError when the workloads, routes or Services cannot be watched, or, without a last-known-good in the status, the records;
  * RefusedError for a target that cannot be handled.
  */
 export async function observe(parts: ReadParts, given: Canary): Promise<Observed> {
@@ -38,7 +38,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const context = { parts, canary, view, provider, movesTo };
   const waitsFor = watchesOf(parts, given, view);
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
-  // No look is newer than the objects that it begins with: what follows may wait for the API server.
+  // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
@@ -91,7 +91,7 @@ function applySetOf(canary: Canary, target: KubernetesObject | undefined): strin
   return labels?.[partOfLabel];
 }
 
-/** What is still being listed, for people. Throws EngineError for what cannot be listed and is needed. */
+/** What is still being listed, for messages. Throws EngineError for what is needed and cannot be listed. */
 function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
   const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return problem.message;
@@ -104,13 +104,13 @@ function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): strin
 
 async function withAdoptable(parts: ReadParts, observation: Observation): Promise<Observation> {
   const { world } = observation;
-  // Where nothing is generated, nothing was left by anybody.
+  // Without generated objects there is nothing to adopt.
   if (world.sharesWorkload) return observation;
   try {
     const adoptable = await parts.adoption.find(parts, observation);
     return adoptable ? { ...observation, world: { ...world, adoptable } } : observation;
   } catch (error) {
-    // What Flagger left would be taken for nothing, and written over.
+    // Without a digest on the primary, what Flagger left would be overwritten.
     if (world.primary?.digest === undefined) throw error;
     return {
       ...observation,
@@ -120,7 +120,7 @@ async function withAdoptable(parts: ReadParts, observation: Observation): Promis
   }
 }
 
-/** Who is not understood begins nothing new. */
+/** An unknown head: no release begins. */
 function unknownHead({ reason, message }: Failure): HeadView {
   return { kind: 'unknown', reason, message };
 }

@@ -24,7 +24,7 @@ export async function observeRecords(
   const seen = recordViews(secrets, name);
   let isUnread = view.unread('records') !== undefined;
   const unseen = expected(canary, seen).filter(({ digest }) => !seen.some((one) => one.digest === digest));
-  const judged = await Promise.all(
+  const checked = await Promise.all(
     [...seen, ...unseen].map(async (record): Promise<RecordView> => {
       const version = recordVersion(secrets, record.name);
       const problem = await parts.records.problemOf(name, record.digest, version);
@@ -38,10 +38,10 @@ export async function observeRecords(
       return { ...record, damaged, inGit };
     }),
   );
-  return { records: judged.sort(newestFirst), isUnread };
+  return { records: checked.sort(newestFirst), isUnread };
 }
 
-/** Nothing proved itself after it, as far as the status says. */
+/** The last-known-good of the status as a record, newer than all others: nothing proved itself after it. */
 function expected({ status }: Canary, seen: readonly RecordView[]): RecordView[] {
   const { lastKnownGood } = (status ?? {}) as CanaryStatus;
   if (!lastKnownGood?.digest) return [];
@@ -84,8 +84,8 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
   });
   const head = parts.heads.of(key).release;
   if (head?.digest === digest) return withSettings(head);
-  const kept = observation.world.records.find((record) => record.digest === digest);
-  if (kept && kept.damaged === undefined) {
+  const recorded = observation.world.records.find((record) => record.digest === digest);
+  if (recorded && recorded.damaged === undefined) {
     const { release, settings, commit } = await parts.records.load(canaryName(observation.canary), digest);
     return withSettings({ ...release, commit }, settings);
   }
@@ -93,7 +93,7 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
   if (earlier) return withSettings(earlier);
   throw new EngineError(
     'ReleaseUnknown',
-    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${kept?.damaged ? ` (${kept.damaged})` : ''}`,
+    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${recorded?.damaged ? ` (${recorded.damaged})` : ''}`,
     true,
   );
 }

@@ -23,7 +23,7 @@ export function labelOf(
   return source && selectorLabel(source, parts.options.selectorLabels);
 }
 
-/** What a router is asked with. */
+/** The Canary as routers get it. */
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
@@ -32,7 +32,7 @@ export function routeContext(
   return { canary, names: serviceNames(canary), label, ...more };
 }
 
-/** The route as Git holds it, which takes the place of the Canary's when that has moved to a provider without one; undefined: there is none. */
+/** The route in Git that replaces the Canary's once that has moved to a provider without one; undefined: there is none. */
 export function successorOf(
   { heads }: Pick<CanaryParts, 'heads'>,
   canary: Canary,

@@ -4,7 +4,8 @@ import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, workloadKind } from '../../../workload/kinds.ts';
-import { revisionPods, servicePending } from '../../../workload/native-pods.ts';
+import { revisionPods } from '../../../workload/native-pods.ts';
+import { servicePending } from '../../../workload/native-service.ts';
 import { viewNative } from '../../../workload/native-view.ts';
 import { haveSameTargets } from '../../../workload/pods/endpoints.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../workload/scaler.ts';
@@ -24,7 +25,7 @@ interface SideObjects {
   readonly wanted: KubernetesObject | undefined;
 }
 
-/** What a look is made with. */
+/** What observing the two sides needs. */
 interface SideContext {
   readonly parts: ReadParts;
   readonly canary: Canary;
@@ -106,7 +107,7 @@ function sharedViews({ view, canary }: SideContext, { target: workload }: SideOb
   const { primary, target, route, stuckPods } = viewNative(nativeKind(canary), source);
   const nothing = { drift: undefined, configCopies: [] };
   const live = view.get(serviceKind, serviceNames(canary).canary);
-  // A step is reached when a load test reaches its pods, too.
+  // A step is reached once its pods can be reached by their Service, too.
   const problem =
     route.accepted && route.canaryWeight > 0
       ? servicePending({ canary, target: workload, revision: revisionPods(nativeKind(canary), source), live })
@@ -120,7 +121,7 @@ function sharedViews({ view, canary }: SideContext, { target: workload }: SideOb
   };
 }
 
-/** Where both sides are pods of one workload, which are whose; undefined elsewhere. */
+/** Which pods are whose, where both sides are pods of one workload; else undefined. */
 export function revisionOf(
   { view, canary, provider }: Pick<SideContext, 'view' | 'canary' | 'provider'>,
   target: KubernetesObject | undefined,

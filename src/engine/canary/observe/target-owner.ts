@@ -24,7 +24,7 @@ interface TargetOwnership {
   readonly owner: TargetOwner;
   /** It is not known yet which config there is. */
   readonly isWaiting?: boolean;
-  /** Why what is wanted now could not be read: nothing new is begun, and what is under way and what serves goes on. */
+  /** Why what is wanted now could not be read: no release begins, and what is under way goes on. */
   readonly problem?: Failure;
 }
 
@@ -66,8 +66,8 @@ export async function findTargetOwner(
 }
 
 /**
- * No Source holds the target. While one has not been read it might: then only a target that this Canary has been released from before, and
- * that Holdfast never wrote, is known to be another tool's.
+ * Whether another tool applies the target, since no Source holds it. A Source that has not been read yet might: then only a target that Holdfast
+ * never wrote, of a Canary that has a release, is known to be another tool's.
  */
 function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): boolean {
   if (view.kind === 'release') return false;

@@ -57,21 +57,21 @@ export function liveServices({ observation }: ReadContext) {
   return { apex: get(names.apex), primary: get(names.primary), canary: get(names.canary) };
 }
 
-/** The apex keeps pointing where the traffic is; only SetTraffic moves it, and the primary's end where a route is before it. */
+/** The side that the apex Service selects now; only SetTraffic moves it, and the end of the primary where a route is in front of it. */
 function apexSelects({ parts, observation }: ReadContext): 'primary' | 'canary' {
   const { apexFollowsTraffic } = routerOf(parts, observation.provider);
   const { world } = observation;
   const isGoing = observation.canary.metadata.deletionTimestamp !== undefined || world.movesTo !== undefined;
   const { move } = world.status;
   const targetServes = move?.to === observation.provider && move.handedOverTime === undefined;
-  // A Service that was there selects the target's pods until the primary has taken over, whatever else its selector said.
+  // A Service that existed before selects the target's pods until the primary has taken over.
   if (targetServes && (!apexFollowsTraffic || world.route?.accepted !== true)) return 'canary';
   return (apexFollowsTraffic || isGoing) && observation.world.route?.canaryWeight === 100
     ? 'canary'
     : 'primary';
 }
 
-/** The apex Service as EnsureServices writes it, with the ports of the release that it is to select; where nobody knows that one, of the other. */
+/** The apex Service as EnsureServices writes it, with the ports of the release that it is to select; where those are not known, of the other. */
 async function apexService(context: ReadContext, { canaryWeight }: RouteTarget): Promise<KubernetesObject> {
   const { world, canary } = context.observation;
   const [ofPrimary, ofTarget] = [world.primary?.digest, world.target?.digest];
@@ -105,7 +105,7 @@ async function portsOf(context: ReadContext, digest: string): Promise<readonly S
   return release.ports;
 }
 
-/** Ports of a workload whose release is lost, as its generated Service carries them: what is there stays as it is. */
+/** Ports of a workload whose release is lost, from its generated Service, so that they stay. */
 function livePorts(context: ReadContext, digest: string): readonly ServicePort[] | undefined {
   const { world } = context.observation;
   const { primary, canary } = liveServices(context);
@@ -139,7 +139,7 @@ export async function refuseOtherRoutes(context: ReadContext): Promise<void> {
   });
 }
 
-/** Made for this Canary under another name: the name went out of the spec. */
+/** A Service of this Canary under a name that the spec no longer has. */
 function otherService({ observation }: ReadContext): KubernetesObject | undefined {
   const { canary, view } = observation;
   const names = new Set<string>(Object.values(serviceNames(canary)));

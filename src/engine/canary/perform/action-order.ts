@@ -1,4 +1,4 @@
-/** In which order actions are done, and which are left undone when another one failed (ADR 31). */
+/** The order in which actions are performed, and which are left out when another one failed (ADR 31). */
 import { type Action, laneOf, lanes } from '../../../rollout/action.ts';
 
 /**
@@ -14,14 +14,14 @@ export function inLanes(actions: readonly Action[]): Action[] {
   return [...new Set(withRecords)];
 }
 
-/** Whether an action must not be done since this other one was not. */
+/** Whether an action must not be performed because this other one was not. */
 export function reliesOn(action: Action, undone: Action): boolean {
   if (laneOf(action) === 'farewell') return true;
   switch (undone.type) {
     case 'SetTraffic':
       return takesAway(action);
     case 'PauseScaler':
-      // Its scaler would bring the canary back at once, and so on.
+      // Its scaler would scale the canary up again at once.
       return undone.paused && undone.side === 'canary' && action.type === 'ScaleCanary' && takesAway(action);
     case 'SaveRecord':
       return isFirstRecord(undone, action) || isMark(action, undone.digest);
@@ -35,12 +35,12 @@ export function reliesOn(action: Action, undone: Action): boolean {
   }
 }
 
-/** Routes, Services and more pods can be taken back at any time, so that they wait for nothing that was to be written first. */
+/** Routes, Services and more pods can be undone at any time, so that they need no intent in the status first. */
 export function isReversible(action: Action): boolean {
   return laneOf(action) === 'safety' && !takesAway(action);
 }
 
-/** Pods or a template that may serve go with it: it needs the traffic to be where it was decided to be. */
+/** It removes pods or a template that may serve: the traffic must be where it was decided to be. */
 function takesAway(action: Action): boolean {
   switch (action.type) {
     case 'ApplyPrimary':
@@ -59,7 +59,7 @@ function takesAway(action: Action): boolean {
   }
 }
 
-/** A proven release was kept before: writing its record anew keeps nothing back, least of all a revert to it. */
+/** A proven release was kept before: writing its record anew blocks nothing, least of all a revert to it. */
 function isFirstRecord(record: Action, template: Action): boolean {
   if (record.type !== 'SaveRecord' || record.promotedTime !== undefined) return false;
   const isTemplate = template.type === 'ApplyPrimary' || template.type === 'ApplyCanary';

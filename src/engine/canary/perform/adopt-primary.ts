@@ -21,11 +21,11 @@ import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';
 
-/** What Flagger left is taken over. */
+/** The takeover of what Flagger generated. */
 export const adoptionPerformers = {
   /**
-   * What Flagger generated becomes ours, by metadata alone: the fields it wrote are ours from then on, and the primary and its config copies say
-   * which release they are of. The primary comes last: with its digest on it, it is taken over.
+   * Only metadata is written: managedFields give us the fields that Flagger wrote, and annotations on the primary and its config copies name
+   * their release. The primary comes last: its digest completes the takeover.
    */
   async AdoptPrimary(context, { digest }) {
     const { canary, primary, view } = context.observation;
@@ -44,7 +44,7 @@ export const adoptionPerformers = {
   },
 } satisfies Partial<Performers>;
 
-/** Where both sides are one object, that says which release its primary's revision is of. */
+/** For Knative, where both sides are one object: an annotation names the release of the primary's revision. */
 async function adoptRevision(
   { parts, observation }: ActionContext,
   mark: { readonly digest: string; readonly revision: string },

@@ -2,31 +2,41 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { type CanaryParts, type Performers, providerOf } from '../context/context.ts';
+import type { CanaryParts, Performers } from '../context/context.ts';
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
 
-/** It is being deleted, and waits for us. */
+/** Whether it is being deleted and waits for our finalizer. */
 export function awaitsFinalizer({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata);
 }
 
-/** Puts the finalizer on or takes it off as `spec.revertOnDeletion` says; true when something was written. */
+/**
+ * Whether something is given back before the Canary is deleted: the traffic, or a native workload that is held at a step. Reads raw fields,
+ * since the spec may be what is broken.
+ */
+export function handsBack({ options }: Pick<CanaryParts, 'options'>, canary: KubernetesObject): boolean {
+  const spec = (canary.spec ?? {}) as Partial<Canary['spec']>;
+  const { provider } = (canary.status ?? {}) as { provider?: string };
+  return (
+    spec.revertOnDeletion === true ||
+    [spec.provider ?? options.defaultProvider, provider].some(sharesWorkload)
+  );
+}
+
+/** Adds or removes the finalizer as `spec.revertOnDeletion` and the provider ask; true when something was written. */
 export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promise<boolean> {
-  const { metadata, spec } = canary;
+  const { metadata } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
-  // A workload that is held at a step goes back first.
-  const providers = [providerOf(canary, parts.options), canary.status?.provider];
-  const isInPlace = providers.some(sharesWorkload);
-  const wanted = spec.revertOnDeletion === true || isInPlace;
+  const wanted = handsBack(parts, canary);
   if (wanted === hasFinalizer(metadata)) return false;
   const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, wanted ? [...others, finalizer] : others);
   return true;
 }
 
-/** Lets a deleted Canary go; what became of it is nobody's any more. */
+/** Removes the finalizer from a Canary that is being deleted. */
 export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject): Promise<void> {
   const others = (canary.metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, others);
@@ -34,10 +44,10 @@ export async function dropFinalizer(parts: CanaryParts, canary: KubernetesObject
 
 /** The end of a deletion. */
 export const finalizerPerformers = {
-  /** Takes the finalizer off. The server then deletes the Canary, and what it owns. */
+  /** Removes the finalizer. The server then deletes the Canary, and what it owns. */
   async RemoveFinalizer({ parts, observation }) {
     const { canary } = observation;
-    // The status was written since it was observed: only who it is must still be the same.
+    // The status was written since it was observed: only the uid must be the same.
     const live = await parts.cluster.get(referenceOf(canary));
     if (live?.metadata.uid !== canary.metadata.uid || !live) return false;
     await dropFinalizer(parts, live);

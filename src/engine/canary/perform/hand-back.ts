@@ -1,4 +1,4 @@
-/** What becomes of what was made for a Canary when that is deleted, or moves to native. Without an owner the garbage collector leaves it alone. */
+/** The objects that were created for a Canary, when it is deleted or moves to native. Without an owner the garbage collector keeps them. */
 import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { canaryLabel, keepAwayAnnotations, ownLabels } from '../../../api/metadata.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
@@ -19,7 +19,7 @@ const configKinds: readonly RouteKind[] = [
   { apiVersion: 'v1', kind: 'Secret' },
 ];
 
-/** The end of what was made for a Canary. */
+/** Keeps or deletes what was created for a Canary. */
 export const handBackPerformers = {
   /** Services and routing objects stay, since requests still come that way; with `primary` everything that was made for the Canary. */
   Disown: (context, { primary }) => {
@@ -40,7 +40,7 @@ export const handBackPerformers = {
     const labelled = await labelledFor(context, [...parts.routeKinds, serviceKind]);
     const serving = [...servingObjects(context), ...labelled];
     const each = [...new Map(serving.map((object) => [describe(object), object])).values()];
-    // Also what was taken over from somebody, and carries no label.
+    // Also what was adopted, and has no label of ours.
     const held = each.filter(
       (object) =>
         object.metadata.labels?.[canaryLabel] !== undefined ||
@@ -59,7 +59,7 @@ export const handBackPerformers = {
 
 /**
  * Everything that was made for the Canary stays: routes, Services, the primary with its scaler and config copies. Found by label or
- * owner, since what Flagger made has no label of ours, and the spec may be broken. True when something was written; throws what the API server refuses.
+ * owner, since what Flagger made has no label of ours, and the spec may be broken. True when something was written; throws refusals.
  */
 export async function disownAll(
   parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
@@ -102,7 +102,7 @@ async function disownEach(
   return wrote;
 }
 
-/** What requests come by. */
+/** Routes and Services that requests pass. */
 function servingObjects({ parts, observation }: ActionContext): KubernetesObject[] {
   const { canary, view, provider } = observation;
   const names = serviceNames(canary);
@@ -127,7 +127,7 @@ async function labelledFor(
   return found.flat();
 }
 
-/** A merge patch of its metadata, over the version that was read. */
+/** Removes owner, marks and label of the Canary, over the version that was read. */
 async function orphan({ parts, observation }: ActionContext, object: KubernetesObject): Promise<void> {
   const { ownerReferences = [] } = object.metadata;
   const others = ownerReferences.filter(({ uid }) => uid !== observation.canary.metadata.uid);

@@ -2,7 +2,8 @@
 
 import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { nativeKind } from '../../../workload/kinds.ts';
-import { isNativeService, nativeService, revisionPods } from '../../../workload/native-pods.ts';
+import { revisionPods } from '../../../workload/native-pods.ts';
+import { isNativeService, nativeService } from '../../../workload/native-service.ts';
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/names.ts';
@@ -24,7 +25,7 @@ import {
   partOfSource,
 } from './write.ts';
 
-/** Actions on a workload whose pods are both sides: each is one write of the whole object, where it means anything else than elsewhere. */
+/** Actions that differ where both sides are pods of one workload; each writes the whole object. */
 export const nativePerformers = {
   /** Config under its own names, then the template, without a pod of it. */
   async ApplyCanary(context, { digest }) {
@@ -64,13 +65,13 @@ export const nativePerformers = {
     return replacePods(context, replace);
   },
 
-  /** Pods that the workload's controller waits for for ever while it goes back. */
+  /** Pods that the workload's controller would wait for for ever on the way back. */
   async ReplacePods(context, { pods }) {
     await ensureFresh(context);
     return replacePods(context, pods);
   },
 
-  /** The Service of the new pods: made where `service` is given, and gone again where it is not; Services for users' requests are theirs. */
+  /** The Service of the new pods: created where `service` is given, deleted where it is not. Services for users' requests are the user's. */
   async EnsureServices(context) {
     const { parts, observation } = context;
     const { canary, target, view } = observation;
@@ -88,7 +89,7 @@ export const nativePerformers = {
   },
 } satisfies Partial<Performers>;
 
-/** Each over exactly the one that was seen; its controller makes another one. False: the next look waits until that shows. */
+/** Deletes exactly the pods that were observed; their controller replaces them. False: the next pass waits until a watch shows it. */
 async function replacePods(context: ActionContext, pods: readonly PodToReplace[]): Promise<boolean> {
   const { parts, observation } = context;
   const { namespace } = observation.view;
@@ -120,7 +121,7 @@ async function writeRelease(context: ActionContext, digest: string, stage: Stage
   return writeWorkload(context, bytes, stage, digest);
 }
 
-/** Under a scaler the number is left out, unless we are on record for it: it would become 1 (S18). */
+/** Under a scaler replicas are left out, unless managedFields give them to us: they would become 1 (S18). */
 async function writeWorkload(
   context: ActionContext,
   bytes: ReleaseBytes,

@@ -22,11 +22,11 @@ const performers: Performers = {
   ...adoptionPerformers,
   ...handBackPerformers,
   ...finalizerPerformers,
-  // Copies have nobody who waits: their controllers replace what is not ready.
+  // Controllers of copies replace pods that are not ready themselves.
   ReplacePods: async () => false,
 };
 
-/** What is done otherwise, by what the two sides of the Canary are. */
+/** Actions that are performed otherwise, by what the two sides of the Canary are. */
 const performersBySides: Readonly<
   Record<'native' | ReturnType<typeof workloadKind>['sides'], Partial<Performers>>
 > = {
@@ -36,7 +36,7 @@ const performersBySides: Readonly<
   native: nativePerformers,
 };
 
-/** What became of the actions of one decision. */
+/** The result of the actions of one decision. */
 export interface Performed {
   /** Something was written (S33). */
   readonly wrote: boolean;
@@ -46,8 +46,8 @@ export interface Performed {
 }
 
 /**
- * Does the actions lane by lane; one that fails keeps back only those that rely on it (ADR 31). Without the intent, which could not be
- * written, only what can be taken back is done. Throws a conflict or StaleView: then the world is another one, and is looked at anew.
+ * Performs the actions lane by lane; one that fails blocks only those that depend on it (ADR 31). Without the intent in the status, which could
+ * not be written, only what can be undone is performed. Throws a conflict or StaleView: the cluster changed and has to be observed again.
  */
 export async function performAll(
   context: ActionContext,
@@ -62,7 +62,7 @@ export async function performAll(
   function failed(action: Action, error: unknown): void {
     undone.push(action);
     if (!isStale(error)) failures.push({ action, failure: failureOf(error) });
-    // Traffic is moved over a look of its own, which the Services have no part in.
+    // Traffic is moved on a fresh read of its own, of which the Services are no part.
     else if (action.type === 'EnsureServices') stale = error;
     else throw error;
   }

@@ -63,7 +63,7 @@ async function removeSurplus({ parts, observation }: ActionContext, digest: stri
   for (const { name } of surplus) await parts.records.remove(canaryName(observation.canary), name);
 }
 
-/** Of releases that differ by config outside Git alone the newest that may be returned to: rotated Secrets push no older commit out. */
+/** Of releases that differ only by config outside Git, the newest that a revert may use: rotated Secrets must not displace older commits. */
 function newestByGitDigest(
   { records, rejected }: World,
   needed: ReadonlySet<string | undefined>,

@@ -58,7 +58,7 @@ export const scalerPerformers = {
       targetRef: { kind: 'Deployment' },
       autoscalerRef: former,
     });
-    // A pause stays: the target rests, and nothing must wake it.
+    // A pause stays: the target is scaled to zero, and nothing must scale it up.
     if (own) await patchAll(cluster, own.live, [minReplicasPatch(own.kind, own.live, undefined)]);
     const isOurs = copy?.live.metadata.ownerReferences?.some(({ uid }) => uid === metadata.uid) === true;
     if (!copy || !isOurs) return false;
@@ -71,7 +71,7 @@ export const scalerPerformers = {
   },
 } satisfies Partial<Performers>;
 
-/** Both scalers as they were before a rollout, neither paused: when nobody is left to do it later. */
+/** Writes both scalers as they were before a rollout, neither paused: the last chance before a Canary is deleted. */
 export async function restoreScalers(
   { cluster }: Pick<CanaryParts, 'cluster'>,
   canary: KubernetesObject,
@@ -89,7 +89,7 @@ interface LiveScaler {
   readonly live: KubernetesObject;
 }
 
-/** The target's scaler and the primary's, read past the watches; undefined what is not there, or of a kind that is not served. */
+/** The target's scaler and the primary's, by direct reads; undefined where one does not exist, or its kind is not served. */
 async function readScalers(
   cluster: Cluster,
   { metadata }: KubernetesObject,

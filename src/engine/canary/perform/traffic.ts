@@ -15,10 +15,10 @@ export const trafficPerformers = {
   /** Apex, primary and canary Service with the ports of what they select (design section 3). */
   async EnsureServices(context, { primaryDigest, canaryDigest }) {
     const { parts, observation } = context;
-    // Neither the cluster nor Git has the target, so that nobody can tell what to select: what is there stays, and the rest goes on.
+    // Without the target, in the cluster or in Git, the selector is not known: Services that exist stay, and the other actions go on.
     if (!labelOf(parts, observation.canary, observation.target)) return false;
     const live = liveServices(context);
-    // Services whose ports are lost with their release cannot be made, and nothing waits for them.
+    // Services whose ports are lost with their release cannot be written, and nothing waits for them.
     const [ofPrimary, ofCanary] = [primaryDigest, canaryDigest].map((one) =>
       one !== undefined && hasPorts(context, one) ? one : undefined,
     );
@@ -38,7 +38,7 @@ export const trafficPerformers = {
     return primary || canary || apex;
   },
 
-  /** Routing objects with these weights. When something is to be written, everything is looked at anew first (S1, S19). */
+  /** Routing objects with these weights. Before a write, workloads and routes are read again (S1, S19). */
   async SetTraffic(context, { route }) {
     const { parts, observation } = context;
     const router = routerOf(parts, observation.provider);
@@ -58,10 +58,10 @@ export const trafficPerformers = {
   },
 } satisfies Partial<Performers>;
 
-/** Requests that are sent to a Service that is not there fail: the traffic stays where it is until there is one. Throws EngineError ServiceMissing. */
+/** Requests to a Service that does not exist fail: the traffic stays until there is one. Throws EngineError ServiceMissing. */
 function refuseMissing({ observation }: ActionContext, route: RouteTarget): void {
   const { canary, view } = observation;
-  // Both sides are named, and others have the requests.
+  // Requests go to other backends, so that both sides may be named.
   if (route.others !== undefined && route.others !== 'idle') return;
   const names = serviceNames(canary);
   const used = [

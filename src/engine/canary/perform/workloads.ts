@@ -85,7 +85,7 @@ export const workloadPerformers = {
     return true;
   },
 
-  /** Pods of the canary. To zero only on a fresh look: nobody may still be sent there (S7, S19). */
+  /** Pods of the canary. To zero only after a fresh read: no traffic may go there any more (S7, S19). */
   async ScaleCanary(context, { replicas }) {
     if (replicas === 0) await ensureFresh(context);
     return scale(context, context.observation.target, replicas);
@@ -101,7 +101,7 @@ export const workloadPerformers = {
     const { release } = await bytesOf(context, digest);
     const sharedConfigs = sharedIn(primary, { canary, release });
     const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
-    // Data outside Git that changed is for a release to try, unless the copy is to follow it, or is gone.
+    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
     const liveConfigs = found.filter((config) => {
       const { kind, metadata } = config;
       const name = copyName(canary, metadata.name, sharedConfigs.has(configKey(kind, metadata.name)));
@@ -242,7 +242,7 @@ async function promoteRevision(context: ActionContext, digest: string): Promise<
   return true;
 }
 
-/** The newest one where that is of this release, or the one that is remembered and still there; one that is ready first. */
+/** The newest revision where it is of this release, or the recorded one while it exists; a ready one first. */
 function revisionFor(
   { observation }: ActionContext,
   target: KubernetesObject,

@@ -17,7 +17,7 @@ import { StaleView } from '../../failure.ts';
 import { type ActionContext, routerOf } from '../context/context.ts';
 
 /**
- * Applies what a rollout decided unless it is there; true when a request was made. The write carries the live version (S17). `mark`: see
+ * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see
  * `withMark`.
  */
 export async function applyRollout(
@@ -115,8 +115,8 @@ export function partOfSource(
 }
 
 /**
- * Replicas to write on a primary that a scaler owns: none, but where we are on record as the owner of the field. Leaving it out would
- * then reset it to 1; the value is the one that stands there, under the version of the write (S17, S18).
+ * Replicas to write on a primary that a scaler owns: none, except where managedFields name us as the owner of the field. Leaving it out would
+ * then reset it to 1; the value is the live one, under the version of the write (S17, S18).
  */
 export async function ownedReplicas(
   { parts }: ActionContext,

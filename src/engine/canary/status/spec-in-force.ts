@@ -12,22 +12,22 @@ import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
-/** Reasons of specs that only their author can mend. */
+/** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
 
 /** A Canary that can be acted on. */
 export interface CanaryInForce {
   /** With the spec in force; all else is as it is now. */
   readonly canary: Canary;
-  /** To be kept in the status. */
+  /** To be stored in the status. */
   readonly specInForce: SpecInForce;
   /** Why the newest spec is not the one in force. */
   readonly invalid?: Failure | undefined;
 }
 
 /**
- * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: whoever is served by it must not lose its
- * protection by a commit. Requests by annotation, a deletion and the generation are always those of now.
+ * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: a commit must not take the
+ * protection from a service. Requests by annotation, a deletion and the generation are always the current ones.
  */
 export function canaryInForce(
   parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
@@ -40,20 +40,20 @@ export function canaryInForce(
     const spec = canary.spec as unknown as Record<string, unknown>;
     return { canary, specInForce: { generation: canary.metadata.generation ?? 0, spec } };
   }
-  const kept = lastValidSpec(object);
-  if (!kept || !invalidReasons.has(newest.failure.reason)) return newest;
-  const before = readCanary(parts, withSpec(object, kept));
+  const lastValid = lastValidSpec(object);
+  if (!lastValid || !invalidReasons.has(newest.failure.reason)) return newest;
+  const before = readCanary(parts, withSpec(object, lastValid));
   if ('failure' in before) return newest;
   const { reason, message } = newest.failure;
-  const stays = `${message}; the spec of generation ${kept.generation} stays in force`;
-  return { canary: before.canary, specInForce: kept, invalid: new EngineError(reason, stays) };
+  const explained = `${message}; the spec of generation ${lastValid.generation} stays in force`;
+  return { canary: before.canary, specInForce: lastValid, invalid: new EngineError(reason, explained) };
 }
 
-/** The object once more with the spec that the status keeps, where that is another one; for who only looks at names. */
+/** The object, and once more with the spec in force where that is another one; for callers that only need names. */
 export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
-  const kept = lastValidSpec(object);
-  if (!kept || kept.generation === object.metadata.generation) return [object];
-  return [object, withSpec(object, kept)];
+  const lastValid = lastValidSpec(object);
+  if (!lastValid || lastValid.generation === object.metadata.generation) return [object];
+  return [object, withSpec(object, lastValid)];
 }
 
 function lastValidSpec({ status }: KubernetesObject): SpecInForce | undefined {

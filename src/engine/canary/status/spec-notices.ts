@@ -1,4 +1,4 @@
-/** What a Canary asks for and does not get, or names and does not exist: reported by condition and Event, and nothing waits for it. */
+/** Fields of a Canary that are not acted on, and objects that it names and that do not exist: reported by condition and Event; nothing waits. */
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
@@ -16,7 +16,7 @@ import {
 } from '../../status-patch.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
-/** Types of the conditions, and their reasons. */
+/** Types of the conditions; used as reasons, too. */
 const notActedOn = 'FieldsNotActedOn';
 const specWarnings = 'SpecWarnings';
 const types = [notActedOn, specWarnings] as const;
@@ -87,13 +87,14 @@ export function specNotices(
   const reported = findCondition(canary.status?.conditions, specWarnings);
   // Nothing was read since the start: what was reported of this very spec is not taken back and reported again a moment later.
   const isUnread = view.kind === 'unknown' && view.reason === 'SourceNotRead';
-  const still = isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
+  const unchanged =
+    isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
   const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
   return [
     ...(fields.length > 0
       ? [news(notActedOn, notActedOn, `valid, but not acted on by this version: ${fields.join(', ')}`)]
       : []),
-    ...(still ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
+    ...(unchanged ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
   ];
 }
 

@@ -42,7 +42,7 @@ export async function writeStatus(
   const body = { metadata: { uid, resourceVersion }, status: patch };
   const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
   const lost = mergePatchOf((written.status ?? {}) as object, wanted);
-  // A CRD without our fields drops them; going on would mean to decide on half a memory.
+  // A CRD without our fields drops them; to go on would mean to decide on an incomplete status.
   if (lost)
     throw new EngineError(
       'SchemaOutdated',
@@ -87,8 +87,8 @@ export function withEngineConditions(
   const { lastTransitionTime } = canary.status ?? {};
   if (!failure || lastTransitionTime === undefined) return reported;
   // The core gave other conditions than those of the failure, so that it found a transition each time: where nothing else is new, its time stays.
-  const still = { ...reported, lastTransitionTime };
-  return mergePatchOf(withoutSpecInForce(canary.status ?? {}), still) === undefined ? still : reported;
+  const unmoved = { ...reported, lastTransitionTime };
+  return mergePatchOf(withoutSpecInForce(canary.status ?? {}), unmoved) === undefined ? unmoved : reported;
 }
 
 function withFailure(
@@ -109,14 +109,17 @@ function withFailure(
   );
 }
 
-/** It takes the place of what the core said this time, in addition to what the status says by now. */
+/** A failure to report in place of the core's Ready and Stalled; `live`: the conditions that the status has now. */
 interface FailureOver {
   readonly failure: Failure;
   readonly at: { readonly observedGeneration?: number };
   readonly live: readonly Condition[] | undefined;
 }
 
-/** What is new about the spec, the decision's events, and one when the Canary cannot begin or go on without a person and they do not say so. A failed release was reported. */
+/**
+ * New notices about the spec, the decision's events, and one Event where the Canary is Stalled and none of them says so. A failed release was
+ * reported already.
+ */
 export function newsOf(
   before: CanaryStatus | undefined,
   after: CanaryStatus,
@@ -147,7 +150,7 @@ export function isReported(status: CanaryStatus | undefined, { reason, message }
   return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
 }
 
-/** The finding comes first and keeps at least this much of the message. */
+/** The finding comes first and has at least this much of the message. */
 const findingCharacters = 500;
 /** Room for how many are not named. */
 const moreCharacters = 20;
@@ -160,11 +163,11 @@ export function withRemainingChanges(
 ): Condition[] {
   const reverted = findCondition(conditions, 'Reverted');
   if (reverted?.status !== 'True') return conditions;
-  const said = whyReverted(reverted.message ?? '');
+  const finding = whyReverted(reverted.message ?? '');
   const message =
     others.length === 0
-      ? said
-      : withNames(`${shorten(said, findingCharacters)}${revertMessageSeparator}`, others);
+      ? finding
+      : withNames(`${shorten(finding, findingCharacters)}${revertMessageSeparator}`, others);
   if (message === reverted.message) return conditions;
   const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
   return conditions.map((condition) => (condition === reverted ? next : condition));
@@ -184,7 +187,7 @@ function withNames(start: string, names: readonly string[]): string {
 
 type Field = keyof CanaryStatus;
 
-/** By action what a status says of it once it is done, where that is never read back; `all`: the whole decision is made again. */
+/** The fields of the status that say that an action was done, where that is never read back; `all`: the whole decision is made again. */
 const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> = {
   // What the program before left in the status says what is to be taken over.
   AdoptPrimary: 'all',
@@ -197,12 +200,12 @@ const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> 
   ScaleCanary: ['scaledDown'],
 };
 
-/** Whether nothing that was decided may be said, since it would say that these actions were done. */
+/** Whether the decided status must not be written at all, since it would say that these actions were done. */
 export function keepsStatus(undone: readonly Action[]): boolean {
   return undone.some(({ type }) => fieldsByAction[type] === 'all');
 }
 
-/** The decided status, as far as it does not say that these actions were done; of those it says what was said before. */
+/** The decided status; fields that would say that these actions were done keep their former values. */
 export function withoutUndone(
   decided: CanaryStatus,
   before: CanaryStatus,
@@ -210,10 +213,10 @@ export function withoutUndone(
 ): CanaryStatus {
   if (keepsStatus(undone)) return withoutSpecInForce(before);
   const fields = undone.flatMap(({ type }) => fieldsByAction[type] ?? []) as Field[];
-  const kept: Record<string, unknown> = { ...decided };
+  const status: Record<string, unknown> = { ...decided };
   for (const field of fields) {
-    if (before[field] === undefined) delete kept[field];
-    else kept[field] = before[field];
+    if (before[field] === undefined) delete status[field];
+    else status[field] = before[field];
   }
-  return kept as CanaryStatus;
+  return status as CanaryStatus;
 }

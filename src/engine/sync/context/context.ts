@@ -63,7 +63,8 @@ export interface SourceParts {
 }
 
 /** What is asked of a repository to read one commit of it. */
-export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'>;
+export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
+  Partial<Pick<Repository, 'rendering'>>;
 
 /** What reading one commit takes of the loop. */
 export interface ReadingParts

@@ -35,6 +35,17 @@ export async function readSnapshot(
   parts: ReadingParts,
   source: Source,
   state: ReadingState,
+  reading: Reading,
+): Promise<Snapshot> {
+  const { repository } = state;
+  const work = () => snapshotAt(parts, source, state, reading);
+  return repository.rendering ? repository.rendering(reading.commit.commit, work) : work();
+}
+
+async function snapshotAt(
+  parts: ReadingParts,
+  source: Source,
+  state: ReadingState,
   { commit, signal, inputs }: Reading,
 ): Promise<Snapshot> {
   const folder = folderOf(source);

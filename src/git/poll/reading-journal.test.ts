@@ -1,0 +1,106 @@
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { limits } from '../../api/limits.ts';
+import { createReadingJournal, type ReadingTarget } from './reading-journal.ts';
+
+let folder: string;
+let nowMs = 0;
+const clock = { nowMs: () => nowMs };
+const commit = 'a'.repeat(40);
+const target: ReadingTarget = { source: 'shop/web', stage: 'render', commit, generation: 1 };
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'holdfast-journal-'));
+  nowMs = Date.parse('2026-01-01T00:00:00Z');
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A process that dies while it reads these: nothing after that is ever run. */
+async function dieReading(...targets: ReadingTarget[]): Promise<void> {
+  const journal = createReadingJournal(folder, clock);
+  for (const one of targets) {
+    const begun = new Promise<void>((resolve) => {
+      void journal.reading(one, () => {
+        resolve();
+        return new Promise(() => {});
+      });
+    });
+    // A suspect waits for the one before it, which never ends.
+    await Promise.race([begun, new Promise((resolve) => setTimeout(resolve, 200))]);
+  }
+}
+
+const read = (one: ReadingTarget) => createReadingJournal(folder, clock).reading(one, async () => 'read');
+
+test('what ends in any way leaves nothing behind', async () => {
+  const journal = createReadingJournal(folder, clock);
+  expect(await journal.reading(target, async () => 'read')).toBe('read');
+  const failing = journal.reading(target, () => Promise.reject(new Error('no')));
+  await expect(failing).rejects.toThrow('no');
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('after one death it is read again, after the second it is left alone for an hour, and then tried again', async () => {
+  await dieReading(target);
+  await dieReading(target);
+  await expect(read(target)).rejects.toMatchObject({
+    code: 'ReadingSkipped',
+    message: `rendering commit aaaaaaa ended the process 2 times, so it is left alone until 2026-01-01T01:00:00.000Z; push a commit with less in it, or change the Source`,
+  });
+  nowMs += limits.skippedReadingMs;
+  await dieReading(target);
+  await expect(read(target)).rejects.toMatchObject({ message: expect.stringContaining('3 times') });
+  nowMs += limits.skippedReadingMs;
+  expect(await read(target)).toBe('read');
+  expect(await read(target)).toBe('read');
+});
+
+test('a death that is not repeated is forgotten', async () => {
+  await dieReading(target);
+  expect(await read(target)).toBe('read');
+  await dieReading(target);
+  expect(await read(target)).toBe('read');
+});
+
+test('other Sources, other stages and another generation are read', async () => {
+  await dieReading(target);
+  await dieReading(target);
+  expect(await read({ ...target, source: 'shop/api' })).toBe('read');
+  expect(await read({ ...target, stage: 'fetch' })).toBe('read');
+  expect(await read({ ...target, generation: 2 })).toBe('read');
+});
+
+test('the next commit of a Source that ended the process has one try', async () => {
+  const next = { ...target, commit: 'b'.repeat(40) };
+  await dieReading(target);
+  await dieReading(target);
+  await dieReading(next);
+  await expect(read(next)).rejects.toMatchObject({ code: 'ReadingSkipped' });
+});
+
+test('of several that were read at a death only the one that is guilty is left alone', async () => {
+  const others = ['a', 'b', 'c'].map((name) => ({ ...target, source: `shop/${name}` }));
+  await dieReading(...others, target);
+  // The suspects are read one at a time, so that the next death has one cause.
+  await dieReading(target, ...others);
+  await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
+  for (const other of others) expect(await read(other)).toBe('read');
+});
+
+test('files that are half-written, foreign or no files at all are taken away', async () => {
+  await dieReading(target);
+  const [name = ''] = readdirSync(folder);
+  writeFileSync(join(folder, name), '{"target":{"source":"sh');
+  writeFileSync(join(folder, `${name}.new`), '{}');
+  writeFileSync(join(folder, 'x.json'), 'null');
+  expect(await read(target)).toBe('read');
+  expect(readdirSync(folder)).toEqual([]);
+});
+
+test('a folder that cannot be used keeps nobody from reading', async () => {
+  rmSync(folder, { recursive: true });
+  writeFileSync(folder, '');
+  expect(await read(target)).toBe('read');
+});

@@ -1,0 +1,138 @@
+import { createHash } from 'node:crypto';
+import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { rename, rm, writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Clock } from '../../api/clock.ts';
+import { limits } from '../../api/limits.ts';
+import { GitError } from '../errors.ts';
+import { createMutex } from '../store/mutex.ts';
+
+/** What is being read of a Source. Fetching and rendering count apart: each can end the process by itself. */
+export interface ReadingTarget {
+  /** `namespace/name` */
+  readonly source: string;
+  readonly stage: 'fetch' | 'render';
+  readonly commit: string;
+  /** Another one is another try: what the Source says decides what is made of a commit, too. */
+  readonly generation: number;
+}
+
+/**
+ * Knows over restarts what was being read when the process died. What ended it twice is left alone for a while, so that one repository cannot
+ * keep all Sources waiting for ever.
+ */
+export interface ReadingJournal {
+  /** Runs work that is noted down until it ends. Throws GitError ReadingSkipped for what ended the process before, and what `work` throws. */
+  reading<T>(target: ReadingTarget, work: () => Promise<T>): Promise<T>;
+}
+
+interface Entry {
+  readonly target: ReadingTarget;
+  /** Processes that died while it was read. */
+  readonly deaths: number;
+  /** When the last of them was found dead. */
+  readonly diedMs: number;
+  /** It is being read. */
+  readonly isOpen: boolean;
+}
+
+/** What nobody asked for again is forgotten. */
+const FORGOTTEN_MS = 24 * 60 * 60 * 1000;
+
+/** Reads what an earlier process left in the folder. A journal that cannot be written keeps nobody from reading. */
+export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>): ReadingJournal {
+  const known = entriesLeft(folder, clock.nowMs());
+  const readers = new Map<string, number>();
+  const suspects = createMutex();
+
+  function deathsOf(target: ReadingTarget): number {
+    const own = known.get(nameOf(target));
+    if (own) return own.deaths;
+    // Another commit of a Source that ended the process is tried once.
+    return [...known.values()].some(({ target: { source } }) => source === target.source) ? 1 : 0;
+  }
+
+  async function noted<T>(entry: Entry, work: () => Promise<T>): Promise<T> {
+    const name = nameOf(entry.target);
+    readers.set(name, (readers.get(name) ?? 0) + 1);
+    await write(folder, name, entry).catch(() => undefined);
+    try {
+      return await work();
+    } finally {
+      const left = (readers.get(name) ?? 1) - 1;
+      if (left > 0) readers.set(name, left);
+      else {
+        readers.delete(name);
+        known.delete(name);
+        await rm(join(folder, name), { force: true }).catch(() => undefined);
+      }
+    }
+  }
+
+  return {
+    async reading(target, work) {
+      const deaths = deathsOf(target);
+      const { diedMs = clock.nowMs() } = known.get(nameOf(target)) ?? {};
+      const untilMs = diedMs + limits.skippedReadingMs;
+      if (deaths >= limits.readingDeaths && clock.nowMs() < untilMs) throw skipped(target, deaths, untilMs);
+      const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
+      // One at a time, so that the next death has one cause.
+      return deaths === 0 ? run() : suspects.run(run);
+    },
+  };
+}
+
+function skipped({ stage, commit }: ReadingTarget, deaths: number, untilMs: number): GitError {
+  const what = stage === 'fetch' ? 'fetching' : 'rendering';
+  return new GitError(
+    'ReadingSkipped',
+    `${what} commit ${commit.slice(0, 7)} ended the process ${deaths} times, so it is left alone until ${new Date(untilMs).toISOString()}; push a commit with less in it, or change the Source`,
+  );
+}
+
+/** A hash: nothing of a name or a commit reaches the file system. */
+function nameOf({ source, stage, commit, generation }: ReadingTarget): string {
+  const text = JSON.stringify([source, stage, commit, generation]);
+  return `${createHash('sha256').update(text).digest('hex').slice(0, 40)}.json`;
+}
+
+async function write(folder: string, name: string, entry: Entry): Promise<void> {
+  const path = join(folder, name);
+  await writeFile(`${path}.new`, JSON.stringify(entry));
+  await rename(`${path}.new`, path);
+}
+
+/** What an earlier process left; what was open counts as a death. A file that cannot be read, half-written or not, is taken away. */
+function entriesLeft(folder: string, nowMs: number): Map<string, Entry> {
+  const found = new Map<string, Entry>();
+  try {
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    for (const name of readdirSync(folder)) {
+      const path = join(folder, name);
+      const entry = entryIn(path, name);
+      if (!entry || (!entry.isOpen && nowMs - entry.diedMs > FORGOTTEN_MS)) {
+        rmSync(path, { recursive: true, force: true });
+        continue;
+      }
+      const counted = entry.isOpen
+        ? { ...entry, deaths: entry.deaths + 1, diedMs: nowMs, isOpen: false }
+        : entry;
+      found.set(name, counted);
+      writeFileSync(`${path}.new`, JSON.stringify(counted));
+      renameSync(`${path}.new`, path);
+    }
+  } catch {
+    // A data directory that cannot be used is told where Git needs it.
+  }
+  return found;
+}
+
+function entryIn(path: string, name: string): Entry | undefined {
+  try {
+    const entry = JSON.parse(readFileSync(path, 'utf8')) as Entry;
+    const isWhole = Number.isFinite(entry.deaths) && Number.isFinite(entry.diedMs);
+    return isWhole && nameOf(entry.target) === name ? entry : undefined;
+  } catch {
+    return undefined;
+  }
+}

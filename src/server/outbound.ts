@@ -1,0 +1,97 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { Clock } from '../api/clock.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { isLoopback } from '../cluster/access/cluster-access.ts';
+import type { OpenWatch, WatchedSet } from '../contracts/cluster.ts';
+import type { AddressPolicy } from '../http/address-guard.ts';
+
+/** What outbound requests may reach. On one machine everything is loopback: where the API server is, Git and Prometheus may be too. */
+export function addressPolicy(server: string | undefined, allowHosts: readonly string[]): AddressPolicy {
+  if (server === undefined) return { allowHosts };
+  const { hostname } = new URL(server);
+  if (isLoopback(hostname)) return { allowLoopback: true, allowHosts };
+  return { denyHosts: [hostname.replace(/^\[|\]$/g, '')], allowHosts };
+}
+
+/** Where the API server is found. */
+interface ApiServerOptions {
+  readonly openWatch: OpenWatch;
+  /** As configured. */
+  readonly server: string;
+  /** Those that Holdfast may read; none: all. */
+  readonly namespaces: readonly string[];
+  readonly clock: Clock;
+  /** Name resolution; default the system's. */
+  readonly resolve?: (name: string) => Promise<string[]>;
+}
+
+/** The addresses of the API server, which outbound requests must not reach. */
+interface ApiServerAddresses {
+  /** As known now: of the Service `kubernetes` any port, of its endpoints and of the configured name that port. */
+  addresses(): string[];
+  close(): void;
+}
+
+const lookAgainMs = 5 * 60_000;
+/** So long a start waits for the watches: a cluster that forbids them must not keep Holdfast from its work. */
+const patienceMs = 10_000;
+
+/** Follows the Service `kubernetes`, its endpoints and what the name of the server resolves to. */
+export async function findApiServer(options: ApiServerOptions): Promise<ApiServerAddresses> {
+  const { openWatch, server, namespaces, clock, resolve = resolveAll } = options;
+  const { hostname, port } = new URL(server);
+  const isReadable = !isLoopback(hostname) && (namespaces.length === 0 || namespaces.includes('default'));
+  const inDefault = { namespace: 'default' };
+  const sets = isReadable
+    ? [
+        openWatch({ ...inDefault, apiVersion: 'v1', kind: 'Service', name: 'kubernetes' }),
+        openWatch({
+          ...{ ...inDefault, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' },
+          labelSelector: 'kubernetes.io/service-name=kubernetes',
+        }),
+      ]
+    : [];
+  let resolved: string[] = [];
+  let cancel = () => {};
+
+  async function look(): Promise<void> {
+    const found = await resolve(hostname).catch(() => []);
+    if (found.length > 0) resolved = found.map((address) => withPort(address, port || '443'));
+    cancel = clock.after(lookAgainMs, () => void look());
+  }
+
+  if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && !isLoopback(hostname)) await look();
+  const synced = Promise.all(sets.map(firstList));
+  await Promise.race([synced, new Promise<void>((done) => void clock.after(patienceMs, done))]);
+  return {
+    addresses: () => [...resolved, ...sets.flatMap((set) => set.list()).flatMap(addressesOf)],
+    close() {
+      cancel();
+      for (const set of sets) set.close();
+    },
+  };
+}
+
+function firstList(set: WatchedSet): Promise<void> {
+  return new Promise((resolve) => set.onChange(() => resolve()));
+}
+
+function addressesOf({ kind, spec, ports, endpoints }: KubernetesObject): string[] {
+  if (kind === 'Service') {
+    const { clusterIP, clusterIPs = [] } = spec as { clusterIP?: string; clusterIPs?: string[] };
+    return [...new Set([...(clusterIP ? [clusterIP] : []), ...clusterIPs])];
+  }
+  const at = (ports ?? []) as Array<{ port?: number }>;
+  return ((endpoints ?? []) as Array<{ addresses?: string[] }>)
+    .flatMap(({ addresses = [] }) => addresses)
+    .flatMap((address) => at.map(({ port }) => withPort(address, String(port))));
+}
+
+function withPort(address: string, port: string): string {
+  return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
+}
+
+async function resolveAll(name: string): Promise<string[]> {
+  return (await lookup(name, { all: true })).map(({ address }) => address);
+}
