@@ -170,15 +170,12 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     bindings: createSourceBindings({ ...options, bindings: options.bindingSet }),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
-    source: (key) => sources.get(...splitKey(key)),
+    source(key) {
+      const [namespace = '', name = ''] = key.split('/');
+      return sources.get(namespace, name);
+    },
     canaries: () => canarySet.list().filter(options.isOurs),
   };
-}
-
-/** Namespace and name of a key. */
-function splitKey(key: string): [namespace: string, name: string] {
-  const [namespace = '', name = ''] = key.split('/');
-  return [namespace, name];
 }
 
 /** Wakes the Source when its annotations ask for something new. */

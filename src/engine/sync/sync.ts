@@ -20,7 +20,7 @@ import { readLedger, withLedger } from './read/ledger.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
 import { infoOf } from './read/reproduce.ts';
-import { confinedHeads, digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
+import { digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
@@ -75,17 +75,17 @@ async function update(
     const failure = await attempt(() =>
       read(parts, source, state, { commit: commit.info, signal: context.signal }),
     );
-    if (failure) return unread(state, commit, failure.error);
+    if (failure) return reportUnreadable(state, commit, failure.error);
   }
   if (state.snapshot?.isFleeting) delete state.readUnder;
   else state.readUnder = readUnder;
-  if (hasNews || isDue(parts, source, state) || hasFailures(state))
-    await apply(parts, source, state, context);
+  const isApplied = state.snapshot && state.result?.failures.length === 0;
+  if (hasNews || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
   if (commit.refused) throw commit.refused.error;
 }
 
-/** The commit cannot be read. Throws what people must know of first; that a rewritten history waits is reported instead where the older commit is gone. */
-function unread(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
+/** Throws the most important reason why nothing can be applied; a rewritten history that waits is reported instead where the older commit is gone. */
+function reportUnreadable(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
   if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
   state.problem = historyRewritten(waiting, 'gone');
 }
@@ -101,10 +101,6 @@ interface ToApply {
 /** Something is to be applied again although Git has no news. */
 function isDue(parts: SourceParts, source: Source, state: SourceState): boolean {
   return state.dirty || isPruneDue(source, state) || isOtherInForce(parts, state);
-}
-
-function hasFailures({ result, snapshot }: SourceState): boolean {
-  return !result || result.failures.length > 0 || !snapshot;
 }
 
 /** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23) or head is not verified (S22). */
@@ -179,7 +175,7 @@ async function apply(
   const own = await withOwnCanaries(parts, source, state, whole);
   const { snapshot } = own;
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
-  const built = confinedHeads(source, snapshot, headsOf(parts, snapshot), parts.rights);
+  const built = headsOf(parts, source, snapshot);
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;

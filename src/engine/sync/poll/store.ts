@@ -51,9 +51,6 @@ export function commitsInUse(parts: SourceParts, source: Source, state: SourceSt
   });
   const { attemptedCommit, appliedCommit } = source.status ?? {};
   const applied = [state.snapshot?.commit.commit, attemptedCommit, appliedCommit];
-  return [...new Set([...applied, ...promoted].filter(isCommitId))];
-}
-
-function isCommitId(commit: string | undefined): commit is string {
-  return commit !== undefined && /^[0-9a-f]{40}$/.test(commit);
+  const ids = [...applied, ...promoted].filter((commit) => commit !== undefined);
+  return [...new Set(ids.filter((commit) => /^[0-9a-f]{40}$/.test(commit)))];
 }

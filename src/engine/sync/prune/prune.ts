@@ -103,18 +103,14 @@ export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceSt
 
 function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
   if (snapshot?.isFleeting) return 'nothing is deleted while the commit could not be rendered whole';
-  const broken = brokenIn(snapshot);
+  const { plans = [], problems = [] } = snapshot ?? {};
+  // A Canary whose target is in no file was read all the same: it may be on its way out, and is guarded by itself.
+  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
+  const broken = problems.filter((problem) => !missing.has(problem)).length;
   if (broken > 0) return `nothing is deleted while ${broken} files or Canaries of the commit are broken`;
   const failures = result?.failures.length ?? 0;
   if (failures > 0) return `nothing is deleted while ${failures} objects of the commit are not applied`;
   return watch.notListed();
-}
-
-/** A Canary whose target is in no file was read all the same: it may be on its way out, and is guarded by itself. */
-function brokenIn(snapshot: Snapshot | undefined): number {
-  const { plans = [], problems = [] } = snapshot ?? {};
-  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
-  return problems.filter((problem) => !missing.has(problem)).length;
 }
 
 const undecided = {
@@ -148,8 +144,9 @@ async function carryOut(
         if (gone.object) removed.push(gone.object);
         wrote ||= gone.wrote;
       } catch (error) {
+        const { reason, message } = failureOf(error);
         if (isStale(error)) isStaleView = true;
-        else failures.push(failureFor(object, error));
+        else failures.push({ reason, message: `${describe(object)}: ${message}` });
       }
     });
   }
@@ -195,11 +192,6 @@ async function keepReturned(
     if (canary) wrote = (await cancelHandBack(cluster, live, canary)) || wrote;
   }
   return wrote;
-}
-
-function failureFor(object: KubernetesObject, error: unknown): { reason: string; message: string } {
-  const { reason, message } = failureOf(error);
-  return { reason, message: `${describe(object)}: ${message}` };
 }
 
 // A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).

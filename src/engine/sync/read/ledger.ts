@@ -43,7 +43,9 @@ export async function withLedger(
   const result = new Map(heads);
   for (const [canaryKey, commit] of state.ledger?.commits ?? []) {
     const head = heads.get(canaryKey);
-    if (!head?.release || commit === snapshot.commit.commit || hasProven(parts, canaryKey)) continue;
+    if (!head?.release || commit === snapshot.commit.commit) continue;
+    const canary = parts.canaries().find((object) => namespacedName(object) === canaryKey);
+    if (((canary?.status ?? {}) as CanaryStatus).lastKnownGood) continue;
     const next = await headWithLedger(parts, source, state, { canaryKey, commit, head, signal });
     if (next.view.kind === 'unknown') state.dirty = true;
     result.set(canaryKey, next);
@@ -75,9 +77,4 @@ async function headWithLedger(
 function unusable(head: Head, commit: string, why: string): Head {
   if (head.view.kind !== 'release') return head;
   return { ...head, view: { ...head.view, ledgerProblem: `${commit.slice(0, 7)}: ${why}` } };
-}
-
-function hasProven(parts: SourceParts, canaryKey: string): boolean {
-  const canary = parts.canaries().find((object) => namespacedName(object) === canaryKey);
-  return ((canary?.status ?? {}) as CanaryStatus).lastKnownGood !== undefined;
 }

@@ -1,5 +1,5 @@
 import { createPause } from '../../../api/clock.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { namespacedName } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
@@ -70,7 +70,11 @@ async function snapshotAt(
     objects: placed.objects,
     problems,
     tracksConfig: parts.tracksConfig !== false,
-    liveCanaries: parts.canaries().filter((canary) => isFree(parts, state, canary)),
+    liveCanaries: parts.canaries().filter((canary) => {
+      // No other Source speaks for it.
+      const owner = parts.heads.sourceOf(namespacedName(canary));
+      return owner === undefined || owner === state.key;
+    }),
     previous: state.previous,
     lineOf: written.lineOf,
   });
@@ -89,12 +93,6 @@ async function snapshotAt(
     outside: written.outside,
     isFleeting: written.isFleeting,
   };
-}
-
-/** A Canary that no other Source speaks for. */
-function isFree(parts: ReadingParts, state: ReadingState, canary: KubernetesObject): boolean {
-  const owner = parts.heads.sourceOf(`${canary.metadata.namespace}/${canary.metadata.name}`);
-  return owner === undefined || owner === state.key;
 }
 
 async function selectFiles(

@@ -16,30 +16,16 @@ interface SnapshotHeads {
   readonly problems: readonly FileProblem[];
 }
 
-/** What the snapshot says about each Canary. */
-export function headsOf(parts: SourceParts, snapshot: Snapshot): SnapshotHeads {
+/** What the snapshot says about each Canary; none has config or a scaler that the Source may not write (S21). */
+export function headsOf(parts: SourceParts, source: Source, snapshot: Snapshot): SnapshotHeads {
   const problems: FileProblem[] = [];
   const reading = { ...snapshot, sharedWith: objectsByCanaryName(snapshot.all) };
-  const heads = new Map(
-    snapshot.plans.map((plan) => [canaryKey(plan.canary), headOf(parts, plan, reading, problems)] as const),
-  );
-  return { heads, problems };
-}
-
-/** The heads as this Source may have them written: none with config or a scaler that it may not write. */
-export function confinedHeads(
-  source: Source,
-  { plans }: Pick<Snapshot, 'plans'>,
-  { heads, problems }: SnapshotHeads,
-  rights: SourceRights,
-): SnapshotHeads {
-  const refused = new Map(
-    plans.flatMap((plan) => {
-      const why = plan.state === 'release' ? refusalOf(source, plan, rights) : undefined;
-      return why ? [[canaryKey(plan.canary), waiting('NotAllowed', why)] as const] : [];
-    }),
-  );
-  return { problems, heads: new Map([...heads].map(([key, head]) => [key, refused.get(key) ?? head])) };
+  const heads = snapshot.plans.map((plan) => {
+    const head = headOf(parts, plan, reading, problems);
+    const why = plan.state === 'release' ? refusalOf(source, plan, parts.rights) : undefined;
+    return [canaryKey(plan.canary), why ? waiting('NotAllowed', why) : head] as const;
+  });
+  return { heads: new Map(heads), problems };
 }
 
 function refusalOf(
@@ -74,7 +60,7 @@ export function settledHeads(
   const heads = new Map<string, Head>();
   for (const { canary, state: planned } of plans) {
     const key = canaryKey(canary);
-    const refused = failures.find(({ object }) => isCanaryOf(object, canary));
+    const refused = failures.find(({ object }) => object.kind === 'Canary' && isNamed(object, canary));
     const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
     if (!head) continue;
     heads.set(key, head);
@@ -115,7 +101,9 @@ export function releaseAt(
   const canary = canaryOf(parts, plan);
   if (!canary) return undefined;
   const { secretKey } = parts;
-  return releaseOfPlan({ plan, canary: asReleaseCanary(canary), commit, lineOf, secretKey });
+  // One from the cluster was validated there.
+  const valid = canary as unknown as ReleaseCanary;
+  return releaseOfPlan({ plan, canary: valid, commit, lineOf, secretKey });
 }
 
 /** As Git has it, else as the cluster does. */
@@ -126,17 +114,8 @@ function canaryOf(
   return plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
 }
 
-/** One from the cluster was validated there. */
-function asReleaseCanary(canary: KubernetesObject): ReleaseCanary {
-  return canary as unknown as ReleaseCanary;
-}
-
 function waiting(reason: string, message: string): Head {
   return { view: { kind: 'unknown', reason, message } };
-}
-
-function isCanaryOf(object: KubernetesObject, name: { namespace: string; name: string }): boolean {
-  return object.kind === 'Canary' && isNamed(object, name);
 }
 
 function isNamed({ metadata }: KubernetesObject, name: { namespace: string; name: string }): boolean {

@@ -1,5 +1,6 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { ApplyResult, PruneResult, SourceParts, SourceState } from '../context/context.ts';
@@ -18,12 +19,14 @@ export function healthyNews(
 ): News {
   if (!snapshot)
     return { status: 'Unknown', reason: 'NotRead', message: 'the repository has not been read yet' };
-  const ill = canaries.filter((canary) => {
-    const key = `${canary.metadata.namespace}/${canary.metadata.name}`;
-    return names.has(key) && isRejectedOrHeld(canary);
+  const rejectedOrHeld = canaries.flatMap((canary) => {
+    const { phase, postPromotion, message = '' } = (canary.status ?? {}) as CanaryStatus;
+    const isHeld = phase === 'Failed' || postPromotion?.state === 'Held';
+    const key = namespacedName(canary);
+    return isHeld && names.has(key) ? [`Canary ${key}: ${message}`] : [];
   });
-  if (ill.length > 0)
-    return { status: 'False', reason: 'CanaryRejected', message: listed(ill.map(canaryText)) };
+  if (rejectedOrHeld.length > 0)
+    return { status: 'False', reason: 'CanaryRejected', message: listed(rejectedOrHeld) };
   const { objects = 0, failed = [], progressing = [], isLate = false } = health ?? {};
   if (failed.length > 0)
     return { status: 'False', reason: 'Unhealthy', message: listed([...failed, ...progressing]) };
@@ -39,16 +42,6 @@ export function healthyNews(
     reason: 'Healthy',
     message: `${works}${names.size} Canaries, none rejected or held`,
   };
-}
-
-function canaryText({ metadata, status }: KubernetesObject): string {
-  const message = (status as { message?: string } | undefined)?.message ?? '';
-  return `Canary ${metadata.namespace}/${metadata.name}: ${message}`;
-}
-
-function isRejectedOrHeld({ status }: KubernetesObject): boolean {
-  const { phase, postPromotion } = (status ?? {}) as { phase?: string; postPromotion?: { state?: string } };
-  return phase === 'Failed' || postPromotion?.state === 'Held';
 }
 
 /** The condition Pruned; undefined where nothing is to be pruned. */

@@ -164,20 +164,17 @@ export function sourceHealth(
 ): SourceHealth | undefined {
   if (source.spec.wait !== true || !inForce) return undefined;
   const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
-  const found = objects.map((object) => healthOf(object, liveOf(watched, object)));
+  const found = objects.map((object) => {
+    const { namespace, name } = object.metadata;
+    return healthOf(object, watched.setOf(object)?.get(namespace, name));
+  });
+  const reasonsOf = (kind: 'failed' | 'progressing') =>
+    found.flatMap((health) => (health.kind === kind ? [health.why] : []));
   const isLate = appliedMs !== undefined && nowMs - appliedMs >= sourceTimeoutMs(source);
   return {
     objects: objects.length,
-    failed: reasonsOf(found, 'failed'),
-    progressing: reasonsOf(found, 'progressing'),
+    failed: reasonsOf('failed'),
+    progressing: reasonsOf('progressing'),
     isLate,
   };
-}
-
-function liveOf(watched: AppliedObjects, object: KubernetesObject): KubernetesObject | undefined {
-  return watched.setOf(object)?.get(object.metadata.namespace, object.metadata.name);
-}
-
-function reasonsOf(found: readonly Health[], kind: 'failed' | 'progressing'): string[] {
-  return found.flatMap((health) => (health.kind === kind ? [health.why] : []));
 }

@@ -30,11 +30,13 @@ export function answered(
 ): Pick<SourceStatus, 'handled' | 'answers'> {
   const { requests = {} } = state;
   let { handled, answers } = source.status ?? {};
+  const at = state.head ? `at ${state.head.commit.slice(0, 7)}` : 'it could not be read';
+  const polled: Answer = { result: 'Done', reason: 'Requested', message: `polled Git: ${at}` };
   for (const verb of ['sync', 'approve'] as const) {
     const value = requests[verb];
     if (value === undefined || handled?.[verb] === value) continue;
     handled = { ...handled, [verb]: value };
-    const answer = verb === 'sync' ? answerToSync(state) : answerToApprove(source, value, state);
+    const answer = verb === 'sync' ? polled : answerToApprove(source, value, state);
     answers = { ...answers, [verb]: { ...answer, time: new Date(nowMs).toISOString() } };
   }
   return { ...(handled ? { handled } : {}), ...(answers ? { answers } : {}) };
@@ -47,11 +49,6 @@ export function newsOfAnswers(before: SourceStatus | undefined, next: SourceStat
     const type = result === 'Done' ? ('Normal' as const) : ('Warning' as const);
     return [{ type, reason, message: `${annotationPrefix}${verb}: ${message}` }];
   });
-}
-
-function answerToSync({ head }: Answering): Answer {
-  const at = head ? `at ${head.commit.slice(0, 7)}` : 'it could not be read';
-  return { result: 'Done', reason: 'Requested', message: `polled Git: ${at}` };
 }
 
 function answerToApprove(source: Source, value: string, state: Answering): Answer {

@@ -96,14 +96,12 @@ export async function writeSourceStatus(
   const incident = newsOfSource(source, next, parts.clock.nowMs());
   if (incident) parts.sourceAlerts?.tell(source, incident);
   const ready = next.conditions?.find(({ type }) => type === 'Ready');
-  if (!ready || (state.isRenamed && isSame(ready, findCondition(source.status?.conditions, 'Ready')))) return;
+  const before = findCondition(source.status?.conditions, 'Ready');
+  // A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few.
+  const isSame = before?.status === ready?.status && before?.reason === ready?.reason;
+  if (!ready || (state.isRenamed && isSame)) return;
   const type = ready.status === 'True' ? 'Normal' : 'Warning';
   parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
-}
-
-/** A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few. */
-function isSame(now: Condition, before: Condition | undefined): boolean {
-  return before?.status === now.status && before.reason === now.reason;
 }
 
 function fetchedNews({ head, problem }: SourceState): News {
