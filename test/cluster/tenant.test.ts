@@ -689,6 +689,7 @@ test('the account gets its role by the rights of install, and Holdfast can bind 
     await kept.sweep();
     expect(await bed.readObject('RoleBinding', where, 'holdfast-source')).toBeUndefined();
   } finally {
+    await connection.caches.stop();
     await connection.close();
     const cluster = installed
       .filter(({ metadata }) => !metadata.namespace)
