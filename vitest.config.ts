@@ -21,8 +21,6 @@ const temporaryFolder = 'test/temporary-folder.ts';
 
 export default defineConfig({
   test: {
-    // The four projects load the same modules: what one has translated, the next ones read.
-    experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     projects: [
       {
