@@ -54,7 +54,7 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     if (cause) return { ok: false, reason: cause, said: text };
     if (code === 0) return { ok: true, output: output() };
     // Not killed by us, so by the system, which does that where the memory of a container is used up.
-    const isOutOfMemory = endedBy === 'SIGKILL' || saysOutOfMemory(text);
+    const isOutOfMemory = endedBy === 'SIGKILL' || outOfMemory.test(text);
     return { ok: false, reason: isOutOfMemory ? 'memory' : 'failed', said: text };
   } finally {
     clearTimeout(timer);
@@ -74,9 +74,7 @@ function hold(stream: Readable, mostBytes: number, over?: () => void): () => str
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-function saysOutOfMemory(said: string): boolean {
-  return /out of memory|cannot allocate memory|failed to create new OS thread/.test(said);
-}
+const outOfMemory = /out of memory|cannot allocate memory|failed to create new OS thread/;
 
 /** Kustomize and helm are Go programs: both settings are Go's. The proxies lead nowhere: nothing that is rendered comes from the network. */
 function environmentOf({ folder, limits }: ProcessRun): Record<string, string> {
@@ -109,7 +107,8 @@ const mostFiles = 256;
  * then ended by its CPU time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
  */
 function boundedCommand(program: string, args: readonly string[], limits: ProcessLimits): string[] {
-  const cpuSeconds = cpuSecondsFor(limits);
+  // More than all its threads can use in its time, so that the clock decides while somebody looks at it.
+  const cpuSeconds = Math.ceil((limits.renderMs / 1000) * GO_THREADS) + 1;
   const prlimit = findProgram('prlimit');
   if (prlimit) {
     const memory = `--data=${limits.renderMemoryBytes}`;
@@ -139,11 +138,6 @@ export function withoutNetwork(): readonly string[] {
       .status === 0;
   networkless = isAllowed ? start : [];
   return networkless;
-}
-
-/** More than all its threads can use in its time, so that the clock decides while somebody looks at it. */
-function cpuSecondsFor({ renderMs }: ProcessLimits): number {
-  return Math.ceil((renderMs / 1000) * GO_THREADS) + 1;
 }
 
 /** Absolute path of a program on PATH. */

@@ -112,7 +112,8 @@ export function takeOrigins(output: string, folder: string): PrintedObject[] {
     lines.splice(alone ? start - 1 : start, end - start + (alone ? 1 : 0));
     return {
       text: lines.join('\n'),
-      file: path === undefined ? undefined : pathFrom(folder, plainText(path)),
+      // Kustomize writes paths plain, or quoted where YAML needs it.
+      file: path === undefined ? undefined : pathFrom(folder, path.replace(/^(['"])(.*)\1$/, '$2')),
     };
   });
 }
@@ -125,11 +126,6 @@ function originLine(lines: readonly string[]): number | undefined {
     if (lines[index] === `    ${originKey}: |`) return index;
   }
   return undefined;
-}
-
-/** Kustomize writes paths plain, or quoted where YAML needs it. */
-function plainText(text: string): string {
-  return text.replace(/^(['"])(.*)\1$/, '$2');
 }
 
 /** An object of a file, and where it stands. */
