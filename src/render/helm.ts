@@ -36,11 +36,11 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
   const before = chartProblems(folder, files, valuesFiles, limits);
   if (before.length > 0) return { objects: [], problems: before, bytes: 0 };
   const file = inside(folder, 'Chart.yaml');
-  const given = new Map([...files].map(([path, { bytes }]) => [`${repository}/${path}`, bytes]));
-  given.set(ownValues, new TextEncoder().encode(JSON.stringify(input.helm.values ?? {})));
+  const inputs = new Map([...files].map(([path, { bytes }]) => [`${repository}/${path}`, bytes]));
+  inputs.set(ownValues, new TextEncoder().encode(JSON.stringify(input.helm.values ?? {})));
   const outputs: string[] = [];
   for (let round = 0; round < 2; round += 1) {
-    const result = await builder.run(helmArgs(input), given, input.signal);
+    const result = await builder.run(helmArgs(input), inputs, input.signal);
     if (!result.ok) return failedBuild(failureOf(file, failureText('helm', result)), result);
     outputs.push(result.output);
   }
@@ -79,7 +79,7 @@ async function objectsIn(output: string, input: HelmInput, chart: string): Promi
   const pause = createPause(input.signal);
   for (const { text, source } of templatesIn(output)) {
     await pause();
-    // `shop/templates/web.yaml` is said of a chart of that name, wherever its folder is; parts of charts inside it follow the same way.
+    // `shop/templates/web.yaml` stands for a template of a chart of that name, wherever its folder is; parts of charts inside it follow the same way.
     const file = source === undefined ? chart : inside(input.folder, source.slice(source.indexOf('/') + 1));
     const read = renderFile({ path: file, bytes: new TextEncoder().encode(text) }, input.limits);
     // Lines are those of the rendered text, which nobody sees.

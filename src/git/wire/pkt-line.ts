@@ -52,8 +52,8 @@ export async function checkListing(url: string, listing: Uint8Array): Promise<vo
       );
     }
     if (line.startsWith('ERR ')) {
-      const words = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
-      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${words}`);
+      const message = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
+      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${message}`);
     }
   }
   if (Buffer.from(listing.slice(-4)).toString('latin1') !== '0000') {
