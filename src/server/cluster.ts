@@ -143,7 +143,13 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
   return {
     synced: () => sets.every((set) => set.synced()),
     problem: () => sets.map((set) => set.problem()).find((problem) => problem !== undefined),
-    get: (namespace, name) => first(sets, (set) => set.get(namespace, name)),
+    get(namespace, name) {
+      for (const set of sets) {
+        const found = set.get(namespace, name);
+        if (found) return found;
+      }
+      return undefined;
+    },
     list: (namespace) => sets.flatMap((set) => set.list(namespace)),
     remember: (object) => sets[0]?.remember(object),
     onChange(listener) {
@@ -153,14 +159,6 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
       for (const set of sets) set.close();
     },
   };
-}
-
-function first<T>(sets: readonly WatchedSet[], look: (set: WatchedSet) => T | undefined): T | undefined {
-  for (const set of sets) {
-    const found = look(set);
-    if (found !== undefined) return found;
-  }
-  return undefined;
 }
 
 /** Takes no part in the election of a leader: there is nothing that only one may do. */

@@ -84,18 +84,15 @@ export async function connect(
     leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
     leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
     publicClients: { webhooks: publicClient(), gates: publicClient(), gateSwitches: publicClient() },
-    requests: () => transports.map((one) => one.counts()).reduce(sum),
+    requests() {
+      const [first, ...others] = transports.map((one) => one.counts());
+      const total = { ...first } as Record<Verb, number>;
+      for (const counts of others)
+        for (const verb of Object.keys(total) as Verb[]) total[verb] += counts[verb];
+      return total;
+    },
     async close() {
       for (const one of transports) await one.close();
     },
   };
-}
-
-function sum(
-  some: Readonly<Record<Verb, number>>,
-  others: Readonly<Record<Verb, number>>,
-): Record<Verb, number> {
-  const total = { ...some };
-  for (const verb of Object.keys(total) as Verb[]) total[verb] += others[verb];
-  return total;
 }

@@ -7,7 +7,7 @@ import type { Connection } from './connection.ts';
 import type { Engine } from './engine.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
-import { type Answer, type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
+import { type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { createPrometheus } from './http/prometheus.ts';
 import { type PushTarget, pushRoute } from './http/push-webhook.ts';
@@ -53,10 +53,7 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
     watches: () =>
       connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
   });
-  const health = healthRoutes({
-    problems: () => problemsOf(wiring),
-    leadership: () => leadershipOf(election),
-  });
+  const health = healthRoutes(wiring);
   const routes = [
     ...health,
     prometheus.route,
@@ -86,9 +83,23 @@ function gateAnnotations({ connection, log, state, instance }: WebWiring) {
   return createGateAnnotations({ reader, client, canaries: () => state.canaries, events, log });
 }
 
-function leadershipOf(election: Election): string {
-  if (election.leading()) return 'leading';
-  return `waiting for the Lease held by ${election.holder() || 'nobody yet'}`;
+/** `/healthz`: the process answers. `/readyz`: it can do its work, or take over. */
+function healthRoutes(wiring: WebWiring): Route[] {
+  const { election } = wiring;
+  return [
+    { method: 'GET', path: '/healthz', handle: () => ({ status: 200, body: 'OK\n' }) },
+    {
+      method: 'GET',
+      path: '/readyz',
+      handle() {
+        const problems = problemsOf(wiring);
+        if (problems.length > 0) return { status: 503, body: `${problems.join('\n')}\n` };
+        if (election.leading()) return { status: 200, body: 'ready, leading\n' };
+        const holder = election.holder() || 'nobody yet';
+        return { status: 200, body: `ready, waiting for the Lease held by ${holder}\n` };
+      },
+    },
+  ];
 }
 
 /** A copy that waits for the Lease is ready: it can take over. */
@@ -120,26 +131,4 @@ function pushTarget({ connection, log, state }: WebWiring): PushTarget {
     log: (fields, message) => log.info(fields, message),
     nowMs: () => performance.now(),
   };
-}
-
-/** How the program fares, asked at each probe. */
-interface Health {
-  /** What keeps it from being ready, for people; empty when it is. A copy that waits for the Lease is ready. */
-  problems(): readonly string[];
-  /** `leading`, or who does. */
-  leadership(): string;
-}
-
-/** `/healthz`: the process answers. `/readyz`: it can do its work. */
-function healthRoutes(health: Health): Route[] {
-  return [
-    { method: 'GET', path: '/healthz', handle: () => ({ status: 200, body: 'OK\n' }) },
-    { method: 'GET', path: '/readyz', handle: () => readiness(health) },
-  ];
-}
-
-function readiness(health: Health): Answer {
-  const problems = health.problems();
-  if (problems.length === 0) return { status: 200, body: `ready, ${health.leadership()}\n` };
-  return { status: 503, body: `${problems.join('\n')}\n` };
 }

@@ -17,7 +17,8 @@ import {
   testCertificate,
   testKey,
 } from '../http/testing/servers.ts';
-import { createGitAccess, createRepositories, type GitAccess } from './git.ts';
+import { createRepositories } from './git.ts';
+import { createGitAccess, type GitAccess } from './git-access.ts';
 import { rememberFileSources } from './source-files.ts';
 
 const nothing = async () => undefined;

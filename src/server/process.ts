@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type Logger, pino } from 'pino';
 import { type Clock, systemClock } from '../api/clock.ts';
 
 /** What an error shows in the log: never the objects that hang on it, since they may hold credentials (S31). */
@@ -22,16 +22,12 @@ export function isLogLevel(level: string): boolean {
 
 /** JSON lines on standard output, or readable ones on a terminal. Nothing is written by a worker, so that the last line is never lost. */
 export async function createLog(level: string, stream: NodeJS.WriteStream = process.stdout): Promise<Logger> {
-  const destination = stream.isTTY
-    ? await prettyDestination(stream)
-    : pino.destination({ fd: 1, sync: true });
-  return pino({ level, base: null, serializers: { err: loggedError } }, destination);
-}
-
-/** Loads pino-pretty here: only a terminal needs it. */
-async function prettyDestination(stream: NodeJS.WriteStream): Promise<DestinationStream> {
+  const options = { level, base: null, serializers: { err: loggedError } };
+  if (!stream.isTTY) return pino(options, pino.destination({ fd: 1, sync: true }));
+  // Loaded here, since only a terminal needs it.
   const { default: pretty } = await import('pino-pretty');
-  return pretty({ destination: stream, sync: true, translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' });
+  const format = { translateTime: 'SYS:HH:MM:ss', ignore: 'pid,hostname' };
+  return pino(options, pretty({ ...format, destination: stream, sync: true }));
 }
 
 /** Type, message, kind and the first cause's message; a stack only for what nobody foresaw. */

@@ -29,7 +29,13 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
       if (typeof template === 'string') return { kind: 'error', detail: template };
-      const secret = template && (await secretOf(options.cluster, template));
+      const secret =
+        template &&
+        (await secretValues(
+          options.cluster,
+          template.metadata.namespace,
+          template.spec.provider.secretRef?.name,
+        ));
       const source = {
         canary,
         metric,
@@ -43,7 +49,10 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         nowMs: clock.nowMs(),
       };
       return readMetric(source, {
-        send: (request) => http.send({ ...request, tenant, signal: joined(request.signal, signal) }),
+        send: (request) => {
+          const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;
+          return http.send({ ...request, tenant, signal: both });
+        },
       });
     },
   };
@@ -60,18 +69,6 @@ function findTemplate(
   if (parsed.ok) return parsed.value;
   const [problem] = parsed.problems;
   return `MetricTemplate ${namespace}/${name}: ${problem?.path ?? ''} ${problem?.message ?? ''}`;
-}
-
-function secretOf(
-  cluster: Pick<Cluster, 'get'>,
-  { metadata, spec }: MetricTemplate,
-): Promise<Record<string, string> | undefined> {
-  const { secretRef } = spec.provider;
-  return secretValues(cluster, metadata.namespace, secretRef?.name);
-}
-
-function joined(own: AbortSignal | undefined, other: AbortSignal): AbortSignal {
-  return own ? AbortSignal.any([own, other]) : other;
 }
 
 /** A receiver that flags and the environment name, as an AlertProvider would. */

@@ -1,4 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { silentLogger } from '../../src/cluster/log.ts';
+import { connect } from '../../src/server/connection.ts';
 import {
   type Bed,
   canary,
@@ -100,4 +103,24 @@ test('without --cross-namespace-refs a Source that refers elsewhere is not follo
     async () => condition(await bed.source(), 'Ready')?.reason === 'DependencyNotFound',
     { seen: bed.source },
   );
+});
+
+test('what Sources apply has a request budget of its own, and a rollout does not wait for it', async () => {
+  const options = {
+    kubeconfig: bed.kubeconfigPath,
+    version: 'test',
+    sourceRate: { perSecond: 10, burst: 1 },
+  };
+  const connection = await connect(options, systemClock, silentLogger);
+  const reference = { apiVersion: 'v1', kind: 'Namespace', name: 'shop' };
+  let answered = 0;
+  const ofSources = Array.from({ length: 30 }, () =>
+    connection.sourceClient.get(reference).then(() => {
+      answered += 1;
+    }),
+  );
+  await Promise.all(Array.from({ length: 30 }, () => connection.client.get(reference)));
+  expect(answered).toBeLessThan(30);
+  await Promise.all(ofSources);
+  await connection.close();
 });

@@ -201,6 +201,31 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   expect(await counts()).toBe('2 of 2, 2 ready');
 });
 
+test('a Canary that is deleted at a step while its workload cannot be written waits, and goes back when it can', async () => {
+  const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
+  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+  await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
+  await bed.commit('v1', { 'web.json': web('shop/web:1') });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('the step', async () => statusOf(await bed.canary()).canaryWeight === 50);
+  await suspendSource();
+  let refused = 0;
+  const allow = bed.sandbox.fault(({ method, path }) => {
+    if (method !== 'PATCH' || !path.includes('/deployments')) return undefined;
+    refused += 1;
+    return { code: 403, reason: 'Forbidden', message: 'deployments is forbidden' };
+  });
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('writes were refused', async () => refused >= 2);
+  expect((await bed.canary())?.metadata.deletionTimestamp).toBeDefined();
+  allow();
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  expect(imageOf(await live())).toBe('shop/web:1');
+});
+
 test('config is tried and comes back with its release, to the very ReplicaSet that was there', async () => {
   const steps = { ...analysis, stepWeight: 50, maxWeight: 50 };
   const level = async () => {

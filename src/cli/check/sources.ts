@@ -15,7 +15,7 @@ import { checkPushRight } from '../../git/write/receive-pack.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { credentialsOf } from '../../providers/forges/secret.ts';
 import type { ForgeClient } from '../../providers/forges/types.ts';
-import { createGitAccess } from '../../server/git.ts';
+import { createGitAccess } from '../../server/git-access.ts';
 import type { FileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
 

@@ -4,7 +4,7 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { awaitsFinalizer, dropFinalizer } from './perform/finalizer.ts';
+import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
 import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
@@ -127,12 +127,11 @@ async function afterFailedDeletion(
   failure: Failure,
 ): Promise<number | undefined> {
   // From the raw object: it may be the spec that is broken.
-  const spec = (canary.spec ?? {}) as { revertOnDeletion?: unknown; progressDeadlineSeconds?: unknown };
-  if (spec.revertOnDeletion !== true) {
+  const { progressDeadlineSeconds: seconds } = (canary.spec ?? {}) as { progressDeadlineSeconds?: unknown };
+  if (!handsBack(parts, canary)) {
     await dropFinalizer(parts, canary);
     return undefined;
   }
-  const { progressDeadlineSeconds: seconds } = spec;
   const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
   const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineSeconds * 1000 + graceMs;
   const leftMs = endMs - parts.clock.nowMs();

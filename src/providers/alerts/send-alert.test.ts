@@ -189,7 +189,7 @@ describe('refusals', () => {
   test.each([
     ['https://user:s3cr3t@chat.example.com/x', 'the URL holds credentials'],
     ['chat.example.com/s3cr3t', 'the URL cannot be read'],
-    ['http://169.254.169.254/s3cr3t', 'link-local'],
+    ['http://169.254.169.254/s3cr3t', 'metadata address'],
   ])('the address %s is refused without showing it', async (address, message) => {
     const answer = await send({ type: 'slack', address });
     expect(answer).toMatchObject({ kind: 'failed', final: true });

@@ -22,7 +22,8 @@ import { createRenderCache } from '../../render/render.ts';
 import type { FileProblem, RenderedObject } from '../../render/rendered-object.ts';
 import { createClusterPort } from '../../server/cluster.ts';
 import type { Connection } from '../../server/connection.ts';
-import { createGitAccess, createRepositories } from '../../server/git.ts';
+import { createRepositories } from '../../server/git.ts';
+import { createGitAccess } from '../../server/git-access.ts';
 import { rememberFileSources } from '../../server/source-files.ts';
 import { sourceParts } from '../read-only-parts.ts';
 

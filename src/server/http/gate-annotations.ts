@@ -61,7 +61,8 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
       try {
         const body = { metadata: { annotations: { [annotationPrefix + gate]: value } } };
         const changed = await client.patch(referenceOf(canary), body, { type: 'merge', manager });
-        emitGateSwitched(events, changed, `${user} set ${annotationPrefix}${gate} to ${value}`);
+        const message = `${user} set ${annotationPrefix}${gate} to ${value}`;
+        events.emit(changed, { type: 'Normal', reason: 'GateSwitched', message });
         return true;
       } catch (error) {
         if (isApiError(error, 'notFound')) return false;
@@ -138,10 +139,6 @@ async function ask<Status extends object>(
 ): Promise<Partial<Status>> {
   const answer = await client.create({ ...question, metadata: { name: '' } }, { manager });
   return (answer.status ?? {}) as Partial<Status>;
-}
-
-function emitGateSwitched(events: EventSink, canary: KubernetesObject, message: string): void {
-  events.emit(canary, { type: 'Normal', reason: 'GateSwitched', message });
 }
 
 function referenceOf({ namespace, name }: NamespacedName): ObjectReference {

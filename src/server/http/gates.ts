@@ -63,16 +63,18 @@ async function change(
 ): Promise<Answer> {
   const canary = await canaryIn(request);
   if (typeof canary === 'string') return wrong(canary);
-  const token = bearerToken(request);
+  const { authorization = '' } = request.headers;
+  const token = /^Bearer +(?<token>[\w.~+/-]+=*)$/i.exec(authorization)?.groups?.token;
   const permission = token ? await keeper.permission(token, canary, gate) : { kind: 'unknown' as const };
   if (permission.kind === 'unknown') return unknown(canary, gate, open);
+  const name = `${canary.namespace}/${canary.name}`;
   if (permission.kind === 'forbidden')
-    return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${text(canary)}\n` };
+    return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${name}\n` };
   if (permission.kind === 'unavailable')
     return { status: 503, body: `${permission.why}\n`, retryAfterSeconds: 1 };
   try {
     const isThere = await keeper.set(canary, gate, { open, user: permission.user });
-    if (!isThere) return { status: 404, body: `there is no Canary ${text(canary)}\n` };
+    if (!isThere) return { status: 404, body: `there is no Canary ${name}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
     const body = 'the API server did not accept the change; the gate may be unchanged\n';
@@ -92,13 +94,9 @@ function unknown({ namespace, name }: NamespacedName, gate: BuiltInGate, open: b
   return { status: 401, body };
 }
 
-function text({ namespace, name }: NamespacedName): string {
-  return `${namespace}/${name}`;
-}
-
 /** Payloads of webhooks carry the user's metadata; more than this is none. */
 const maximumBytes = 65_536;
-const name = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
+const namePattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 
 /**
  * The Canary a request is about: `name` and `namespace` of its JSON body, as Flagger's webhooks send it, or of the query, for links and shells.
@@ -113,11 +111,6 @@ async function canaryIn(request: IncomingMessage): Promise<NamespacedName | stri
   return 'name and namespace of a Canary are needed, as {"name": "web", "namespace": "shop"} or ?name=web&namespace=shop';
 }
 
-/** The token of `Authorization: Bearer ...`; undefined without one. */
-function bearerToken({ headers }: IncomingMessage): string | undefined {
-  return /^Bearer +(?<token>[\w.~+/-]+=*)$/i.exec(headers.authorization ?? '')?.groups?.token;
-}
-
 function fieldsOf(body: Buffer): { name?: unknown; namespace?: unknown } | undefined {
   try {
     const value: unknown = JSON.parse(body.toString('utf8'));
@@ -128,5 +121,5 @@ function fieldsOf(body: Buffer): { name?: unknown; namespace?: unknown } | undef
 }
 
 function isName(value: unknown): value is string {
-  return typeof value === 'string' && name.test(value);
+  return typeof value === 'string' && namePattern.test(value);
 }

@@ -2,7 +2,7 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { type CanaryParts, type Performers, providerOf } from '../context/context.ts';
+import type { CanaryParts, Performers } from '../context/context.ts';
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
@@ -12,14 +12,24 @@ export function awaitsFinalizer({ metadata }: KubernetesObject): boolean {
   return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata);
 }
 
+/**
+ * Whether something is given back before the Canary is deleted: the traffic, or a native workload that is held at a step. Reads raw fields,
+ * since the spec may be what is broken.
+ */
+export function handsBack({ options }: Pick<CanaryParts, 'options'>, canary: KubernetesObject): boolean {
+  const spec = (canary.spec ?? {}) as Partial<Canary['spec']>;
+  const { provider } = (canary.status ?? {}) as { provider?: string };
+  return (
+    spec.revertOnDeletion === true ||
+    [spec.provider ?? options.defaultProvider, provider].some(sharesWorkload)
+  );
+}
+
 /** Adds or removes the finalizer as `spec.revertOnDeletion` and the provider ask; true when something was written. */
 export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promise<boolean> {
-  const { metadata, spec } = canary;
+  const { metadata } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
-  // A native workload that is held at a step goes back before the Canary is deleted.
-  const providers = [providerOf(canary, parts.options), canary.status?.provider];
-  const isInPlace = providers.some(sharesWorkload);
-  const wanted = spec.revertOnDeletion === true || isInPlace;
+  const wanted = handsBack(parts, canary);
   if (wanted === hasFinalizer(metadata)) return false;
   const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, wanted ? [...others, finalizer] : others);

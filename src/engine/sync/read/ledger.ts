@@ -8,7 +8,14 @@ import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { infoOf, releaseAtCommit } from './reproduce.ts';
 
 /** Git said that this will not come back by itself; anything else may be better at the next poll. */
-const lastingCodes = new Set(['NotFound', 'RefNotFound', 'PathNotFound', 'TooLarge', 'Refused', 'NotVerified']);
+const lastingCodes = new Set([
+  'NotFound',
+  'RefNotFound',
+  'PathNotFound',
+  'TooLarge',
+  'Refused',
+  'NotVerified',
+]);
 
 /** Lists the ledger, where the Source keeps one: one request, only when Git has news. Throws Git's errors. */
 export async function readLedger(

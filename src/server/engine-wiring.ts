@@ -1,0 +1,70 @@
+import type { Clock } from '../api/clock.ts';
+import type { KindName } from '../api/kinds/kinds.ts';
+import type {
+  Cluster,
+  DryRun,
+  Log,
+  OpenWatch,
+  ReferenceKind,
+  References,
+  WatchedSet,
+} from '../contracts/cluster.ts';
+import type { HttpClient } from '../http/types.ts';
+import { openKind } from './cluster.ts';
+import type { MetricsSink } from './http/metrics-sink.ts';
+import { type AppOptions, namespacesOf } from './options.ts';
+import type { FileSources } from './source-files.ts';
+
+/** What the engine is wired from. */
+export interface EngineWiring {
+  readonly options: AppOptions;
+  /** The Sources of our own command line; without any, those of the cluster are followed. */
+  readonly fileSources: FileSources;
+  readonly clock: Clock;
+  /** When this process began to lead, on that clock. */
+  readonly leadingSinceMs: number;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  /** The same, over a request budget of its own. */
+  readonly sourceCluster: Cluster;
+  readonly dryRun: DryRun;
+  readonly openWatch: OpenWatch;
+  readonly http: HttpClient;
+  readonly secretKey: Uint8Array;
+  readonly instance: string;
+  /** Where the Lease and the key are. */
+  readonly ownNamespace: string;
+  readonly sink: MetricsSink;
+}
+
+/** The objects of ours that the engine watches. */
+export function openSets({ openWatch, options }: EngineWiring) {
+  const open = (kind: KindName) => openKind(openWatch, kind, namespacesOf(options));
+  return {
+    canarySet: open('Canary'),
+    sourceSet: open('Source'),
+    templates: open('MetricTemplate'),
+    alertProviders: open('AlertProvider'),
+  };
+}
+
+/** Those watches. */
+export type EngineSets = ReturnType<typeof openSets>;
+
+/** Looks objects that Canaries name up in the watched sets of their kinds. */
+export function createReferences(sets: {
+  readonly templates: WatchedSet;
+  readonly alertProviders: WatchedSet;
+}): References {
+  const byKind: Readonly<Record<ReferenceKind, WatchedSet>> = {
+    MetricTemplate: sets.templates,
+    AlertProvider: sets.alertProviders,
+  };
+  return {
+    has: (kind, namespace, name) =>
+      byKind[kind].synced() ? byKind[kind].get(namespace, name) !== undefined : undefined,
+    onChange(listener) {
+      for (const set of Object.values(byKind)) set.onChange(listener);
+    },
+  };
+}
