@@ -82,11 +82,11 @@ describe('hooks', () => {
 });
 
 test('a failing template is told with its file and line', async () => {
-  const said =
+  const errorOutput =
     'Error: template: web/templates/a.yaml:12:20: executing "web/templates/a.yaml" at <.Values.x.y>: nil pointer';
   const helm: Builder = {
     version: async () => 'v3',
-    run: async () => ({ ok: false, reason: 'failed', said }),
+    run: async () => ({ ok: false, reason: 'failed', errorOutput }),
   };
   const { problems } = await buildChart(helm, input);
   expect(problems.map(formatProblem).join()).toMatch(/^charts\/web\/templates\/a\.yaml:12: helm failed: /);

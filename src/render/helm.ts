@@ -36,11 +36,11 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
   const before = chartProblems(folder, files, valuesFiles, limits);
   if (before.length > 0) return { objects: [], problems: before, bytes: 0 };
   const file = inside(folder, 'Chart.yaml');
-  const given = new Map([...files].map(([path, { bytes }]) => [`${repository}/${path}`, bytes]));
-  given.set(ownValues, new TextEncoder().encode(JSON.stringify(input.helm.values ?? {})));
+  const inputs = new Map([...files].map(([path, { bytes }]) => [`${repository}/${path}`, bytes]));
+  inputs.set(ownValues, new TextEncoder().encode(JSON.stringify(input.helm.values ?? {})));
   const outputs: string[] = [];
   for (let round = 0; round < 2; round += 1) {
-    const result = await builder.run(helmArgs(input), given, input.signal);
+    const result = await builder.run(helmArgs(input), inputs, input.signal);
     if (!result.ok) return failedBuild(failureOf(file, failureText('helm', result)), result);
     outputs.push(result.output);
   }
@@ -79,28 +79,21 @@ async function objectsIn(output: string, input: HelmInput, chart: string): Promi
   const pause = createPause(input.signal);
   for (const { text, source } of templatesIn(output)) {
     await pause();
-    const file = source === undefined ? chart : templatePath(input.folder, source);
+    // `shop/templates/web.yaml` stands for a template of a chart of that name, wherever its folder is; parts of charts inside it follow the same way.
+    const file = source === undefined ? chart : inside(input.folder, source.slice(source.indexOf('/') + 1));
     const read = renderFile({ path: file, bytes: new TextEncoder().encode(text) }, input.limits);
     // Lines are those of the rendered text, which nobody sees.
     problems.push(...read.problems.map((problem) => ({ ...problem, line: 0 })));
     for (const { object } of read.objects) {
       const hooks = hooksOf(object);
       if (hooks.length === 0) objects.push({ object, origin: { file, line: 1, document: 0, items: [] } });
-      else if (!isTest(hooks) && !input.helm.skipHooks)
-        problems.push(hookProblem(file, describe(object), hooks));
+      else if (!hooks.every(isTestHook) && !input.helm.skipHooks) {
+        const message = `${describe(object)} is a hook (${hooks.join(', ')}), and hooks are not run; disable it in the chart's values, or skip all hooks with spec.helm.skipHooks: true`;
+        problems.push({ file, line: 0, message });
+      }
     }
   }
   return { objects, problems, bytes: output.length };
-}
-
-/** `shop/templates/web.yaml` is said of a chart of that name, wherever its folder is; parts of charts inside it follow the same way. */
-function templatePath(folder: string, source: string): string {
-  return inside(folder, source.slice(source.indexOf('/') + 1));
-}
-
-function hookProblem(file: string, what: string, hooks: readonly string[]): FileProblem {
-  const message = `${what} is a hook (${hooks.join(', ')}), and hooks are not run; disable it in the chart's values, or skip all hooks with spec.helm.skipHooks: true`;
-  return { file, line: 0, message };
 }
 
 function failureOf(file: string, message: string): FileProblem {
@@ -144,8 +137,8 @@ function hooksOf({ metadata }: KubernetesObject): string[] {
 }
 
 /** Tests are run by `helm test` alone, never by an installation. */
-function isTest(hooks: readonly string[]): boolean {
-  return hooks.length > 0 && hooks.every((hook) => /^test(-success|-failure)?$/.test(hook));
+function isTestHook(hook: string): boolean {
+  return /^test(-success|-failure)?$/.test(hook);
 }
 
 /** Fields in which two objects differ, as paths without values; at most `most`. */

@@ -108,7 +108,7 @@ test('a broken application is a problem of its own file, and the others are rend
 test('a run that was cut short is not kept, so that it is tried again', async () => {
   const { kustomize, render } = renderer();
   const run = kustomize.run;
-  kustomize.run = async () => ({ ok: false, reason: 'time', said: '' });
+  kustomize.run = async () => ({ ok: false, reason: 'time', errorOutput: '' });
   const first = await render(monorepo(1));
   expect(first.isFleeting).toBe(true);
   kustomize.run = run;

@@ -146,8 +146,8 @@ function withKnown(tree: Tree, files: readonly SourceFile[]): Tree {
   return {
     readAll: (folder) => tree.readAll(folder),
     async read(paths) {
-      const asked = paths.filter((path) => known.get(path)?.oid === undefined);
-      const found = new Map(asked.length > 0 ? await tree.read(asked) : []);
+      const missing = paths.filter((path) => known.get(path)?.oid === undefined);
+      const found = new Map(missing.length > 0 ? await tree.read(missing) : []);
       for (const path of paths) {
         const file = known.get(path);
         if (file?.oid !== undefined) found.set(path, { kind: 'file', oid: file.oid, bytes: file.bytes });

@@ -57,7 +57,10 @@ export function atCommit<T>(
   work: (session: Session, commit: Commit) => Promise<T>,
 ): Promise<T> {
   return context.store.repository.run(accessOf(context, signal), async (session) => {
-    if (!(await hasWholeCommit(session.reader, checkCommitId(commit)))) await fetchById(session, commit);
+    if (!(await hasWholeCommit(session.reader, checkCommitId(commit)))) {
+      await session.ensure({ commit, depth: 1 });
+      await session.record(`kept/${commit}`, commit);
+    }
     return work(session, await requireCommit(session, commit));
   });
 }
@@ -73,12 +76,6 @@ export function atVerifiedCommit<T>(
     await context.verifier?.commit(session, commit);
     return work(session, found);
   });
-}
-
-/** Fetches a commit by its id, and keeps it. */
-async function fetchById(session: Session, commit: string): Promise<void> {
-  await session.ensure({ commit, depth: 1 });
-  await session.record(`kept/${commit}`, commit);
 }
 
 /** A commit of the store. Throws GitError RefNotFound for anything else. */

@@ -80,7 +80,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
   const { record, store, state, verifier } = context;
   // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
   let known = previous ?? state.last?.result.head.commit;
-  const asked = known ?? '';
+  const knownBefore = known ?? '';
   return store.repository.run(accessOf(context, signal), async (session) => {
     known ??= await session.recorded(record);
     await session.ensure(target);
@@ -93,7 +93,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
       ...{ kind, head: head.info, refName: target.refName },
       ...(signer === undefined ? {} : { signer }),
     };
-    shareResult(context, target, asked, result);
+    shareResult(context, target, knownBefore, result);
     return { previous: known, result };
   });
 }
@@ -146,9 +146,9 @@ function repeated(
 ): PollResult | undefined {
   if (!last || last.result.head.commit !== target.commit || last.result.refName !== target.refName)
     return undefined;
-  const asked = previous ?? target.commit;
-  if (asked === target.commit) return { ...last.result, kind: 'unchanged' };
-  return asked === last.previous ? last.result : undefined;
+  const base = previous ?? target.commit;
+  if (base === target.commit) return { ...last.result, kind: 'unchanged' };
+  return base === last.previous ? last.result : undefined;
 }
 
 async function compare(

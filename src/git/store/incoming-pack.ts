@@ -40,16 +40,9 @@ export async function receivePack(incoming: Incoming, request: Omit<FetchRequest
 async function download(incoming: Incoming, request: FetchRequest, file: string): Promise<ShallowChange> {
   const handle: FileHandle = await storage(() => open(file, 'w'));
   try {
-    return await fetchPack(incoming.transport, request, (bytes) => storage(() => writeWhole(handle, bytes)));
+    return await fetchPack(incoming.transport, request, (bytes) => storage(() => handle.writeFile(bytes)));
   } finally {
     await handle.close();
-  }
-}
-
-async function writeWhole(handle: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let offset = 0; offset < bytes.length; ) {
-    const { bytesWritten } = await handle.write(bytes, offset);
-    offset += bytesWritten;
   }
 }
 

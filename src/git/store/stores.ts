@@ -136,9 +136,11 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
         if (await store.repository.removeIf(() => store.uses.size === 0)) stores.delete(name);
       const names = await storage(() => readdir(folder).catch(() => []));
       // One that is being opened meanwhile is in the table before its directory is made.
-      for (const name of names)
-        if (isStore(name) && !stores.has(storeOf(name)))
+      for (const name of names) {
+        const [, store] = storePattern.exec(name) ?? [];
+        if (store !== undefined && !stores.has(store))
           await storage(() => rm(join(folder, name), { recursive: true, force: true }));
+      }
     },
   };
 }
@@ -162,11 +164,3 @@ export function storeName({ url, namespace, credentials }: StoreKey): string {
 }
 
 const storePattern = /^([0-9a-f]{40}\.git)(\.new|\.old)?$/;
-
-function isStore(name: string): boolean {
-  return storePattern.test(name);
-}
-
-function storeOf(name: string): string {
-  return storePattern.exec(name)?.[1] ?? name;
-}

@@ -43,7 +43,7 @@ function packetLength(bytes: Buffer): number | undefined {
  * branch is gone when the server merely failed. Throws GitError Unreachable or Refused.
  */
 export async function checkListing(url: string, listing: Uint8Array): Promise<void> {
-  for await (const packet of readPktLines(only(listing))) {
+  for await (const packet of readPktLines(oneChunk(listing))) {
     const line = packet.toString('utf8', 0, 1_000).trimEnd();
     if (line === 'object-format=sha256') {
       throw new GitError(
@@ -52,8 +52,8 @@ export async function checkListing(url: string, listing: Uint8Array): Promise<vo
       );
     }
     if (line.startsWith('ERR ')) {
-      const words = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
-      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${words}`);
+      const message = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
+      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${message}`);
     }
   }
   if (Buffer.from(listing.slice(-4)).toString('latin1') !== '0000') {
@@ -61,6 +61,7 @@ export async function checkListing(url: string, listing: Uint8Array): Promise<vo
   }
 }
 
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+/** Bytes as a stream of one chunk. */
+export async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield bytes;
 }

@@ -24,14 +24,14 @@ export async function highestVersion<T>(
   for (const item of items) {
     await pause();
     const version = parse(tagOf(item));
-    if (version && alternatives.some((one) => isInside(version, one))) found.push({ item, version });
+    if (!version) continue;
+    const isInside = alternatives.some(
+      ({ range: bounds, not }) => bounds.test(version) && !not.some((one) => one.test(version)),
+    );
+    if (isInside) found.push({ item, version });
   }
   found.sort((left, right) => rcompare(left.version, right.version));
   return { best: found[0]?.item, matching: found.map(({ item }) => item) };
-}
-
-function isInside(version: SemVer, { range, not }: Alternative): boolean {
-  return range.test(version) && !not.some((one) => one.test(version));
 }
 
 const NOT = /!=\s*([^\s,]+)/g;

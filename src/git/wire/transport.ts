@@ -5,7 +5,7 @@ import { HttpError } from '../../http/errors.ts';
 import type { HttpClient, HttpLimits, HttpStream } from '../../http/types.ts';
 import { GitError, type GitErrorCode } from '../errors.ts';
 import { type GitCredentials, httpOptionsOf } from './credentials.ts';
-import { checkListing } from './pkt-line.ts';
+import { checkListing, oneChunk } from './pkt-line.ts';
 
 /** What a transport moved so far; shared between the operations of one repository. */
 export interface TransportStats {
@@ -109,7 +109,7 @@ export function createGitTransport(options: TransportOptions): GitTransport {
         statusCode: answer.status,
         statusMessage: '',
         headers: { ...answer.headers },
-        body: only(listing),
+        body: oneChunk(listing),
       };
     },
     async uploadPack(body) {
@@ -127,10 +127,6 @@ interface Sent {
   readonly method: string;
   readonly headers: Record<string, string>;
   readonly body?: Uint8Array;
-}
-
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }
 
 function exchange(options: TransportOptions, url: string, request: Sent): Promise<HttpStream> {

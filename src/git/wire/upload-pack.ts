@@ -64,17 +64,17 @@ function readLine(
   if (word === 'shallow' || word === 'unshallow') change[word].push(oid);
 }
 
-/** The server's own words, cut and without control characters; it may send anything. */
+/** The server's own text, cut and without control characters; it may send anything. */
 function serverError(request: FetchRequest, text: string): GitError {
-  const words = text
+  const message = text
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
     .slice(0, 200);
-  if (/not our ref|unadvertised object|bad object|no such/i.test(words)) {
+  if (/not our ref|unadvertised object|bad object|no such/i.test(message)) {
     return new GitError(
       'NotFound',
-      `the Git server does not serve commit ${request.want} (it said: ${words})`,
+      `the Git server does not serve commit ${request.want} (it said: ${message})`,
     );
   }
-  return new GitError('Unreachable', `the Git server reported an error: ${words}`);
+  return new GitError('Unreachable', `the Git server reported an error: ${message}`);
 }

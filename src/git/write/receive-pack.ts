@@ -40,8 +40,8 @@ export async function pushRef(
   // Somebody may have been faster between the look and the write; then the refusal says nothing about our rights.
   const now = await readAdvertisement(options);
   refuseMoved(options, update, now.refs);
-  const words = readable([report.result.get(update.ref) ?? report.unpack, ...report.said].join('; '));
-  throw new GitError('Rejected', `${options.url}: the Git server refused to move ${update.ref}: ${words}`);
+  const message = readable([report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '));
+  throw new GitError('Rejected', `${options.url}: the Git server refused to move ${update.ref}: ${message}`);
 }
 
 /**
@@ -82,9 +82,9 @@ async function readAdvertisement(options: TransportOptions): Promise<Advertiseme
   const refs = new Map<string, string>();
   let capabilities = new Set<string>();
   for await (const packet of readPktLines(only(bytes))) {
-    const [line = '', words] = packet.toString('utf8').trimEnd().split('\0');
+    const [line = '', list] = packet.toString('utf8').trimEnd().split('\0');
     if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${options.url}: ${readable(line)}`);
-    if (words !== undefined) capabilities = new Set(words.split(' '));
+    if (list !== undefined) capabilities = new Set(list.split(' '));
     const found = /^([0-9a-f]{40}) (refs\/\S+)$/.exec(line);
     if (found?.[1] && found[2]) refs.set(found[2], found[1]);
   }
@@ -155,12 +155,12 @@ interface Report {
   readonly result: ReadonlyMap<string, string>;
   readonly unpack: string;
   /** What hooks wrote. */
-  readonly said: readonly string[];
+  readonly messages: readonly string[];
 }
 
 async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report> {
-  const said: string[] = [];
-  const content = sideBand ? await demultiplex(bytes, said) : bytes;
+  const messages: string[] = [];
+  const content = sideBand ? await demultiplex(bytes, messages) : bytes;
   const result = new Map<string, string>();
   let unpack = 'the server did not say why';
   for await (const packet of readPktLines(only(content))) {
@@ -169,15 +169,15 @@ async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report>
     if (line.startsWith('unpack ')) unpack = line;
     if (found?.[2]) result.set(found[2], found[1] === 'ok' ? 'ok' : found[3] || 'refused');
   }
-  return { result, unpack, said };
+  return { result, unpack, messages };
 }
 
 /** Band 1 holds the report, band 2 what people should read, band 3 a fatal error. */
-async function demultiplex(bytes: Uint8Array, said: string[]): Promise<Uint8Array> {
+async function demultiplex(bytes: Uint8Array, messages: string[]): Promise<Uint8Array> {
   const report: Buffer[] = [];
   for await (const packet of readPktLines(only(bytes))) {
     if (packet[0] === 1) report.push(packet.subarray(1));
-    else if (packet[0] === 2 || packet[0] === 3) said.push(packet.toString('utf8', 1));
+    else if (packet[0] === 2 || packet[0] === 3) messages.push(packet.toString('utf8', 1));
   }
   return Buffer.concat(report);
 }

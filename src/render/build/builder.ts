@@ -34,23 +34,23 @@ export function failedBuild(problem: FileProblem, { reason }: ProcessResult & { 
   return { objects: [], problems: [problem], bytes: 0, isFleeting: reason === 'time' || reason === 'memory' };
 }
 
-/** Why a program gave nothing, for people. What it said is cut, freed of our folder's name, and of what the files may hold as secrets. */
+/** Why a program gave nothing, for people. Its error output is cut, freed of our folder's name, and of what the files may hold as secrets. */
 export function failureText(name: string, result: ProcessResult & { ok: false }): string {
   if (result.reason === 'time') return `${name} timed out; check for a loop`;
   if (result.reason === 'output') return `${name} printed more output than is allowed`;
   if (result.reason === 'memory') return `${name} exceeded its memory limit`;
-  const said = withoutNoise(result.said);
-  return `${name} failed: ${said === '' ? 'no message' : said}`;
+  const message = withoutNoise(result.errorOutput);
+  return `${name} failed: ${message === '' ? 'no message' : message}`;
 }
 
-const longestSaid = 600;
+const maxShownCharacters = 600;
 /** Characters of a failing program's words that are looked at. */
-const mostRead = 4_000;
+const maxReadCharacters = 4_000;
 
-function withoutNoise(said: string): string {
+function withoutNoise(errorOutput: string): string {
   // Cut first: a chart chooses these words, and the patterns take the square of their length.
-  const text = said
-    .slice(0, mostRead)
+  const text = errorOutput
+    .slice(0, maxReadCharacters)
     .replace(/^# Warning:.*$/gm, '')
     .replace(/\/[^\s'"]*\/render-[^/\s'"]+\/?/g, '')
     // YAML readers quote the value that does not fit.
@@ -58,7 +58,7 @@ function withoutNoise(said: string): string {
     .replace(/^Error: /m, '')
     .replace(/\s+/g, ' ')
     .trim();
-  return text.length > longestSaid ? `${text.slice(0, longestSaid)}…` : text;
+  return text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text;
 }
 
 /** What programs gave, by everything it depends on; bounded, the longest unused goes first. Shared by all Sources. */

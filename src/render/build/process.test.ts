@@ -44,7 +44,7 @@ test('a program that prints without end is ended', async () => {
 test('a program that fails says why, within bounds', async () => {
   const result = await node('console.error("no " + "x".repeat(1e6)); process.exitCode = 3');
   expect(result).toMatchObject({ ok: false, reason: 'failed' });
-  expect(!result.ok && result.said.length).toBeLessThanOrEqual(64 * 1024);
+  expect(!result.ok && result.errorOutput.length).toBeLessThanOrEqual(64 * 1024);
 });
 
 test('a program that the system ends has used more than there is, which is no fault of its files', async () => {
@@ -145,8 +145,8 @@ test.concurrent.each([
 
 test('a failure of 64 kB of slashes is told at once', () => {
   const started = process.cpuUsage();
-  const said = '/'.repeat(64 * 1024);
-  expect(failureText('helm', { ok: false, reason: 'failed', said })).toMatch(/^helm failed: /);
+  const errorOutput = '/'.repeat(64 * 1024);
+  expect(failureText('helm', { ok: false, reason: 'failed', errorOutput })).toMatch(/^helm failed: /);
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
 

@@ -14,13 +14,17 @@ interface ProcessRun {
   readonly signal: AbortSignal;
 }
 
-/** What it printed, or why there is nothing: `failed` carries what it said to people. */
+/** What it printed, or why there is nothing: `failed` carries its error output. */
 export type ProcessResult =
   | { readonly ok: true; readonly output: string }
-  | { readonly ok: false; readonly reason: 'time' | 'output' | 'memory' | 'failed'; readonly said: string };
+  | {
+      readonly ok: false;
+      readonly reason: 'time' | 'output' | 'memory' | 'failed';
+      readonly errorOutput: string;
+    };
 
 /** Characters that are kept of what a failing program says. */
-const mostSaid = 64 * 1024;
+const maxErrorCharacters = 64 * 1024;
 
 /**
  * Runs a program with nothing of our environment, without standard input, and with limits on time, output and memory. Throws the signal's
@@ -40,7 +44,7 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     child.kill('SIGKILL');
   };
   const output = hold(child.stdout, run.limits.renderOutputBytes, () => end('output'));
-  const said = hold(child.stderr, mostSaid);
+  const errorOutput = hold(child.stderr, maxErrorCharacters);
   const timer = setTimeout(() => end('time'), run.limits.renderMs);
   const abort = () => child.kill('SIGKILL');
   run.signal.addEventListener('abort', abort, { once: true });
@@ -50,12 +54,12 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
       child.on('close', (...end) => resolve(end));
     });
     run.signal.throwIfAborted();
-    const text = said().slice(0, mostSaid);
-    if (cause) return { ok: false, reason: cause, said: text };
+    const text = errorOutput().slice(0, maxErrorCharacters);
+    if (cause) return { ok: false, reason: cause, errorOutput: text };
     if (code === 0) return { ok: true, output: output() };
     // Not killed by us, so by the system, which does that where the memory of a container is used up.
-    const isOutOfMemory = endedBy === 'SIGKILL' || saysOutOfMemory(text);
-    return { ok: false, reason: isOutOfMemory ? 'memory' : 'failed', said: text };
+    const isOutOfMemory = endedBy === 'SIGKILL' || outOfMemory.test(text);
+    return { ok: false, reason: isOutOfMemory ? 'memory' : 'failed', errorOutput: text };
   } finally {
     clearTimeout(timer);
     run.signal.removeEventListener('abort', abort);
@@ -74,9 +78,7 @@ function hold(stream: Readable, mostBytes: number, over?: () => void): () => str
   return () => Buffer.concat(chunks).toString('utf8');
 }
 
-function saysOutOfMemory(said: string): boolean {
-  return /out of memory|cannot allocate memory|failed to create new OS thread/.test(said);
-}
+const outOfMemory = /out of memory|cannot allocate memory|failed to create new OS thread/;
 
 /** Kustomize and helm are Go programs: both settings are Go's. The proxies lead nowhere: nothing that is rendered comes from the network. */
 function environmentOf({ folder, limits }: ProcessRun): Record<string, string> {
@@ -109,7 +111,8 @@ const mostFiles = 256;
  * then ended by its CPU time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
  */
 function boundedCommand(program: string, args: readonly string[], limits: ProcessLimits): string[] {
-  const cpuSeconds = cpuSecondsFor(limits);
+  // More than all its threads can use in its time, so that the clock decides while somebody looks at it.
+  const cpuSeconds = Math.ceil((limits.renderMs / 1000) * GO_THREADS) + 1;
   const prlimit = findProgram('prlimit');
   if (prlimit) {
     const memory = `--data=${limits.renderMemoryBytes}`;
@@ -139,11 +142,6 @@ export function withoutNetwork(): readonly string[] {
       .status === 0;
   networkless = isAllowed ? start : [];
   return networkless;
-}
-
-/** More than all its threads can use in its time, so that the clock decides while somebody looks at it. */
-function cpuSecondsFor({ renderMs }: ProcessLimits): number {
-  return Math.ceil((renderMs / 1000) * GO_THREADS) + 1;
 }
 
 /** Absolute path of a program on PATH. */

@@ -5,7 +5,7 @@ import { limits } from '../../api/limits.ts';
 import type { Builder, Builders } from './builder.ts';
 import { findProgram, inPrivateFolder, runProcess } from './process.ts';
 
-/** Where the programs are, as far as somebody said so. */
+/** Where the programs are, as far as they were given. */
 export interface ProgramPaths {
   /** Path of the program, or undefined to look for it on PATH. */
   readonly kustomize?: string | undefined;

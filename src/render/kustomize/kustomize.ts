@@ -25,13 +25,13 @@ interface KustomizeInput {
 export async function buildKustomization(builder: Builder, input: KustomizeInput): Promise<Built> {
   const { folder, files, limits, signal } = input;
   const own = [...files.keys()].find((path) => isIn(folder, path)) ?? folder;
-  const given = new Map([...files].map(([path, { bytes }]) => [path, bytes]));
-  const asked = askForOrigins(own, given.get(own) ?? new Uint8Array(), limits);
-  if (asked) given.set(own, asked);
-  const result = await builder.run(kustomizeArgs(folder), given, signal);
+  const inputs = new Map([...files].map(([path, { bytes }]) => [path, bytes]));
+  const withOrigins = askForOrigins(own, inputs.get(own) ?? new Uint8Array(), limits);
+  if (withOrigins) inputs.set(own, withOrigins);
+  const result = await builder.run(kustomizeArgs(folder), inputs, signal);
   if (!result.ok)
     return failedBuild({ file: own, line: 0, message: failureText('kustomize', result) }, result);
-  const printed = asked
+  const printed = withOrigins
     ? takeOrigins(result.output, folder)
     : splitDocuments(result.output).map((text) => ({ text, file: undefined }));
   const objects: RenderedObject[] = [];
@@ -74,7 +74,7 @@ function isIn(folder: string, path: string): boolean {
 const originKey = 'config.kubernetes.io/origin';
 
 /**
- * The kustomization with the wish that every object name the file it came from, as one more line at its end. Undefined where that line
+ * The kustomization with one more line at its end, by which every object names the file that it came from. Undefined where that line
  * would not be read so: a file in flow style, or one that says itself what its objects are annotated with.
  */
 export function askForOrigins(path: string, bytes: Uint8Array, limits: RenderLimits): Uint8Array | undefined {
@@ -86,7 +86,7 @@ export function askForOrigins(path: string, bytes: Uint8Array, limits: RenderLim
   return new TextEncoder().encode(`${text.replace(/\n?$/, '\n')}buildMetadata: [originAnnotations]\n`);
 }
 
-/** One object as the program printed it, and the file it came from as far as it said so. */
+/** One object as the program printed it, and the file it came from as far as it names one. */
 interface PrintedObject {
   readonly text: string;
   readonly file: string | undefined;
@@ -112,7 +112,8 @@ export function takeOrigins(output: string, folder: string): PrintedObject[] {
     lines.splice(alone ? start - 1 : start, end - start + (alone ? 1 : 0));
     return {
       text: lines.join('\n'),
-      file: path === undefined ? undefined : pathFrom(folder, plainText(path)),
+      // Kustomize writes paths plain, or quoted where YAML needs it.
+      file: path === undefined ? undefined : pathFrom(folder, path.replace(/^(['"])(.*)\1$/, '$2')),
     };
   });
 }
@@ -125,11 +126,6 @@ function originLine(lines: readonly string[]): number | undefined {
     if (lines[index] === `    ${originKey}: |`) return index;
   }
   return undefined;
-}
-
-/** Kustomize writes paths plain, or quoted where YAML needs it. */
-function plainText(text: string): string {
-  return text.replace(/^(['"])(.*)\1$/, '$2');
 }
 
 /** An object of a file, and where it stands. */

@@ -11,8 +11,8 @@ const prefix = 'sops_';
 
 /** How a file of lines `NAME=value` is encrypted; undefined when it is not. */
 export function dotenvEnvelope(text: string): Envelope | undefined {
-  const said = new Map(pairsIn(text).filter(([name]) => name.startsWith(prefix)));
-  const value = (name: string) => said.get(`${prefix}${name}`)?.replaceAll('\\n', '\n');
+  const settings = new Map(pairsIn(text).filter(([name]) => name.startsWith(prefix)));
+  const value = (name: string) => settings.get(`${prefix}${name}`)?.replaceAll('\\n', '\n');
   if (value('mac') === undefined) return undefined;
   const age: Array<{ recipient: string | undefined; enc: string | undefined }> = [];
   for (let index = 0; value(`age__list_${index}__map_enc`) !== undefined; index += 1)
@@ -20,7 +20,7 @@ export function dotenvEnvelope(text: string): Envelope | undefined {
       recipient: value(`age__list_${index}__map_recipient`),
       enc: value(`age__list_${index}__map_enc`),
     });
-  const pgp = [...said.keys()].some((name) => name.startsWith(`${prefix}pgp__`)) ? [{}] : [];
+  const pgp = [...settings.keys()].some((name) => name.startsWith(`${prefix}pgp__`)) ? [{}] : [];
   return envelopeOf({
     ...{ age, pgp, mac: value('mac'), lastmodified: value('lastmodified') },
     mac_only_encrypted: value('mac_only_encrypted'),

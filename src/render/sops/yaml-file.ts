@@ -102,13 +102,11 @@ function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, se
       `${path.join('.')} was changed, or moved from another place, after SOPS encrypted it`,
       start,
     );
-  mac.add(opened.type === 'bool' ? capital(opened.text) : opened.text, true);
+  const { text: plain, type } = opened;
+  const isTruth = type === 'bool';
+  mac.add(isTruth ? plain.slice(0, 1).toUpperCase() + plain.slice(1).toLowerCase() : plain, true);
   if (opened.type === 'str') secrets.push(opened.text);
   edits.push({ start, end, text: written(opened) });
-}
-
-function capital(text: string): string {
-  return text.slice(0, 1).toUpperCase() + text.slice(1).toLowerCase();
 }
 
 /** A value as YAML and JSON both read it. */

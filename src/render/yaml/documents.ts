@@ -1,4 +1,4 @@
-import { Composer, type Document, Lexer, type ParsedNode, Parser, type YAMLError } from 'yaml';
+import { Composer, type Document, Lexer, type ParsedNode, Parser } from 'yaml';
 import type { RenderLimits } from '../rendered-object.ts';
 
 /** Why a text is no YAML that Kubernetes would read, and where. The message never quotes the text. */
@@ -35,7 +35,10 @@ export function* readDocuments(text: string, limits: RenderLimits): Generator<Ya
   for (const document of composeDocuments(text, limits)) {
     const start = document.contents?.range[0] ?? document.range[0];
     const error = document.errors[0];
-    if (error) throw new YamlFault(errorMessage(error), error.pos[0]);
+    if (error) {
+      const what = errorMessages[error.code] ?? 'it cannot be read';
+      throw new YamlFault(`is not valid YAML: ${what}`, error.pos[0]);
+    }
     count += 1;
     if (count > limits.documentsPerFile) {
       throw new YamlFault(`more than ${limits.documentsPerFile} documents in one file: split it`, start);
@@ -98,10 +101,6 @@ const errorMessages: Readonly<Record<string, string>> = {
   TAB_AS_INDENT: 'tabs cannot indent',
   UNEXPECTED_TOKEN: 'unexpected text',
 };
-
-function errorMessage(error: YAMLError): string {
-  return `is not valid YAML: ${errorMessages[error.code] ?? 'it cannot be read'}`;
-}
 
 /** A file's characters, or the first thing that is wrong with them. */
 type TextResult = { text: string; problem?: never } | { text?: never; problem: string; line: number };

@@ -1,6 +1,6 @@
 import { isRecord } from '../../api/json.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
-import { decodeText, lineFinder, readDocuments, type YamlDocument, YamlFault } from './documents.ts';
+import { decodeText, lineFinder, readDocuments, YamlFault } from './documents.ts';
 import { documentValue, offsetOf, pathSteps } from './values.ts';
 
 /** One document of a file that need not hold whole objects: a patch, values, a kustomization. */
@@ -30,17 +30,13 @@ export function scanFile(file: { path: string; bytes: Uint8Array }, limits: Rend
   try {
     const documents = [...readDocuments(text, limits)].map((document) => ({
       value: documentValue(document, text, limits),
-      lineOf: lineIn(document, lineAt),
+      lineOf: (field: string) => lineAt(offsetOf(document.contents, pathSteps(field))),
     }));
     return { ok: true, documents: documents.filter(({ value }) => value !== undefined) };
   } catch (error) {
     if (!(error instanceof YamlFault)) throw error;
     return fault(lineAt(error.offset), error.message);
   }
-}
-
-function lineIn(document: YamlDocument, lineAt: (offset: number) => number): (field: string) => number {
-  return (field) => lineAt(offsetOf(document.contents, pathSteps(field)));
 }
 
 /** A mapping, or an empty one in place of anything else. */

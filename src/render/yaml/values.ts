@@ -9,7 +9,6 @@ import {
   type Scalar,
   visit,
   type YAMLMap,
-  type YAMLSeq,
 } from 'yaml';
 import { isRecord } from '../../api/json.ts';
 import type { RenderLimits } from '../rendered-object.ts';
@@ -73,10 +72,7 @@ function nodeValue(node: ParsedNode | null, walk: Walk, depth: number): unknown 
   if (isScalar(node)) return scalarValue(node, walk);
   const tag = isMap(node) ? 'map' : 'seq';
   if (node.tag && node.tag !== '!' && node.tag !== `${corePrefix}${tag}`) throw unknownTag(node);
-  return isMap(node) ? mapValue(node, walk, depth) : sequenceValue(node, walk, depth);
-}
-
-function sequenceValue(node: YAMLSeq, walk: Walk, depth: number): unknown[] {
+  if (isMap(node)) return mapValue(node, walk, depth);
   return node.items.map((item) => nodeValue(item as ParsedNode | null, walk, depth + 1));
 }
 
