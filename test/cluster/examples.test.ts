@@ -11,6 +11,7 @@ import { allCrds } from '../../src/api/kinds/crd.ts';
 import { bedVersion } from '../examples/bed-version.ts';
 import { outputPattern, type Step, stepsOf } from '../examples/readme.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
+import { installedRights } from './bed/installed.ts';
 import type { Load } from './bed/load.ts';
 import { httpRoute } from './bed/manifests.ts';
 
@@ -22,6 +23,13 @@ const run = promisify(execFile);
 beforeAll(async () => {
   await bed.apply(allCrds());
   await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+  // What `holdfast install` adds to the roles that every cluster has: a Source without an account writes with the role edit.
+  const roles = installedRights('bed-examples', { namespace: 'examples' }).filter(
+    ({ kind, metadata }) =>
+      kind === 'ClusterRole' &&
+      Object.keys(metadata.labels ?? {}).some((label) => label.includes('aggregate-to-')),
+  );
+  await bed.apply(roles);
 });
 
 /** An example being played: a copy of its folder with the bed's names, a home of its own, and `holdfast` and `kubectl` on the path. */
