@@ -98,7 +98,7 @@ function allIn(phase: string, timeoutMs = 30_000): Promise<unknown> {
 test('every Canary that this version acts on is rolled out, and every other says which field it waits for', async () => {
   await bed.commit('v1', files('1'));
   await createSource(bed);
-  await bed.start({ metricsServer: `${world.url}/prometheus` });
+  await bed.start({ metricsServer: `${world.url}/prometheus`, trustedSourceNamespaces: ['shop'] });
   await allIn('Initialized');
   await bed.commit('v2', files('2'));
   await allIn('Succeeded');

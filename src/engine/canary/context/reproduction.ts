@@ -170,6 +170,9 @@ export function createLostRecords(
     find(canaryKey, { digest, commit }) {
       const known = of(canaryKey, digest);
       if (known || commit === '') return known;
+      // A Source that is read for the first time may have it at head, with its author and subject.
+      const { view } = heads.of(canaryKey);
+      if (view.kind === 'unknown' && view.reason === 'SourceNotRead') return undefined;
       const before = searches.get(canaryKey);
       if (before?.digest === digest && clock.nowMs() - before.startedMs < retryMs) return undefined;
       const entry: Search = { digest, startedMs: clock.nowMs() };
