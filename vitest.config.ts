@@ -45,9 +45,9 @@ export default defineConfig({
           name: 'sandbox',
           globalSetup: [temporaryFolder],
           include: ['test/sandbox/**/*.test.ts', ...manyProcesses],
-          // Nothing is kept in modules here either. Each worker loads all of the code: more of them cost more than their waiting gives.
+          // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 6,
           // A wait that fails says for what after two minutes.
           testTimeout: 300_000,
           hookTimeout: 60_000,

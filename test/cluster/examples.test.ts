@@ -145,9 +145,27 @@ async function playStep(play: Play, { commands, output, line }: Step): Promise<v
   if (output !== undefined) expect(shell.stdout, where).toMatch(outputPattern(output));
 }
 
-/** How `holdfast run` is started in a cluster: it follows the Sources it finds there. */
-function inCluster(namespace: string): string[] {
-  return ['run', '--namespace', namespace, '--metrics-server', bed.prometheusUrl];
+/**
+ * Starts Holdfast as in a cluster: it follows the Sources of this namespace. A Holdfast of single namespaces makes no RoleBindings, so the one
+ * that `holdfast install` prints is applied as soon as the README has made the namespace.
+ */
+function startInCluster(play: Play): void {
+  start(play, ['run', '--namespace', play.name, '--metrics-server', bed.prometheusUrl]);
+  const bindings = installedRights(`bed-${play.name}`, {
+    namespace: play.name,
+    watchNamespaces: [play.name],
+  }).filter(({ kind, metadata }) => kind === 'RoleBinding' && metadata.name === 'holdfast-source');
+  expect(bindings).toHaveLength(1);
+  const applied = () =>
+    bed.apply(bindings).then(
+      () => true,
+      () => undefined,
+    );
+  void waitFor(applied, {
+    timeoutMs: 120_000,
+    intervalMs: 500,
+    what: `${play.name}: the RoleBinding of Sources`,
+  });
 }
 
 /** A load on a host, from the moment Envoy answers for it. */
@@ -173,7 +191,7 @@ describe.concurrent('the examples, as their READMEs tell', () => {
 
   test('gateway-api, under load', async () => {
     await withPlay('gateway-api', async (play) => {
-      start(play, inCluster('gateway-api'));
+      startInCluster(play);
       const hosts = [
         { hostHeader: 'web.example.com' },
         { hostHeader: 'cart.example.com', headers: { 'x-cohort': 'beta' } },
@@ -190,7 +208,7 @@ describe.concurrent('the examples, as their READMEs tell', () => {
 
   test('blue-green, with no failed request although the primary is replaced at once', async () => {
     await withPlay('blue-green', async (play) => {
-      start(play, inCluster('blue-green'));
+      startInCluster(play);
       let load: Load | undefined;
       await playReadme(play, async ({ commands }) => {
         if (commands.includes('6.9.1')) load = await answering('blue.example.com');
