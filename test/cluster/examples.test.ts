@@ -157,7 +157,7 @@ function startInCluster(play: Play): void {
   }).filter(({ kind, metadata }) => kind === 'RoleBinding' && metadata.name === 'holdfast-source');
   expect(bindings).toHaveLength(1);
   const applied = () =>
-    bed.apply(bindings).then(
+    bed.apply(bindings, play.name).then(
       () => true,
       () => undefined,
     );
