@@ -1,7 +1,9 @@
 /** What the engine's readers take, without a way to write: for commands that look at a cluster as the controller does. */
+
 import { randomBytes } from 'node:crypto';
 import { systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
+import { namespacedName } from '../api/kubernetes.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { createApplied } from '../engine/applied.ts';
 import { createClaims } from '../engine/apply-set.ts';
@@ -96,6 +98,7 @@ export async function sourceParts(
     // No digest is compared that a Secret is part of.
     secretKey: randomBytes(32),
     canaries: () => items,
+    canary: (name) => items.find((item) => namespacedName(item) === namespacedName({ metadata: name })),
     wakeCanary: nothing,
   };
 }

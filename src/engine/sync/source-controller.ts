@@ -18,6 +18,7 @@ type OwnParts =
   | 'source'
   | 'sources'
   | 'canaries'
+  | 'canary'
   | 'claims'
   | 'presence'
   | 'bindings'
@@ -175,6 +176,8 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
       return sources.get(namespace, name);
     },
     canaries: () => canarySet.list().filter(options.isOurs),
+    canary: ({ namespace, name }) =>
+      [canarySet.get(namespace, name)].find((one) => one && options.isOurs(one)),
   };
 }
 

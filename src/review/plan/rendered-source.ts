@@ -125,7 +125,7 @@ function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapsh
 function readingParts(parts: SideParts, source: Source): ReadingParts {
   const { builders, builds, secretKey } = parts;
   return {
-    ...{ builders, builds, secretKey, canaries: () => [] },
+    ...{ builders, builds, secretKey, canaries: () => [], canary: () => undefined },
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,

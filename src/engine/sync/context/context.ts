@@ -52,6 +52,8 @@ export interface SourceParts {
   readonly sources: () => readonly KubernetesObject[];
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
+  /** One of them, without a walk through all. */
+  readonly canary: (name: NamespacedName) => KubernetesObject | undefined;
   /** Sends alerts of Sources; undefined: none are sent. */
   readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
   /** Called with how many objects were corrected after somebody changed them, for metrics. */
@@ -70,7 +72,7 @@ export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entries
 export interface ReadingParts
   extends Pick<
     SourceParts,
-    'builders' | 'builds' | 'canaries' | 'onRendered' | 'secretKey' | 'tracksConfig'
+    'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
   > {
   readonly cluster: Pick<Cluster, 'get' | 'kindOf'>;
   readonly heads: Pick<Heads, 'sourceOf'>;

@@ -3,7 +3,6 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
-import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import { canaryKey } from '../../../release/candidates.ts';
@@ -97,7 +96,7 @@ function leadsToProven(parts: SourceParts, plan: CanaryPlan, there: Snapshot): b
   const digest = plan.state === 'release' ? releaseAt(parts, plan, there)?.ok?.digest : undefined;
   if (digest === undefined) return false;
   const key = canaryKey(plan.canary);
-  const live = parts.canaries().find((canary) => namespacedName(canary) === key);
+  const live = parts.canary(plan.canary);
   const { lastKnownGood } = (live?.status ?? {}) as CanaryStatus;
   const proven = [lastKnownGood?.digest, parts.heads.of(key).release?.digest];
   return proven.some((one) => one !== undefined && gitPart(one) === gitPart(digest));

@@ -1,5 +1,4 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { viewOf } from '../../../release/build.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
@@ -44,8 +43,8 @@ export async function withLedger(
   for (const [canaryKey, commit] of state.ledger?.commits ?? []) {
     const head = heads.get(canaryKey);
     if (!head?.release || commit === snapshot.commit.commit) continue;
-    const canary = parts.canaries().find((object) => namespacedName(object) === canaryKey);
-    if (((canary?.status ?? {}) as CanaryStatus).lastKnownGood) continue;
+    const [namespace = '', name = ''] = canaryKey.split('/');
+    if (((parts.canary({ namespace, name })?.status ?? {}) as CanaryStatus).lastKnownGood) continue;
     const next = await headWithLedger(parts, source, state, { canaryKey, commit, head, signal });
     if (next.view.kind === 'unknown') state.dirty = true;
     result.set(canaryKey, next);

@@ -1,5 +1,5 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { canaryKey } from '../../../release/candidates.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
@@ -48,7 +48,7 @@ export function claimedKeys(
   return new Set(allowed.filter((key) => !refused.has(key)));
 }
 
-type RightsParts = Pick<SourceParts, 'accountRights' | 'canaries' | 'rights' | 'wakeCanary'>;
+type RightsParts = Pick<SourceParts, 'accountRights' | 'canary' | 'rights' | 'wakeCanary'>;
 
 /** Why a Source may not have an object written. */
 interface NotWritable {
@@ -102,11 +102,11 @@ export function mayHoldOf(
 
 /** What a Canary names as its target; the Canary itself while nobody knows it. */
 function targetOf(
-  { canaries }: Pick<SourceParts, 'canaries'>,
+  parts: Pick<SourceParts, 'canary'>,
   plan: Pick<CanaryPlan, 'canary'> & { readonly object?: KubernetesObject | undefined },
 ): KubernetesObject {
   const { namespace, name } = plan.canary;
-  const canary = plan.object ?? canaries().find((one) => namespacedName(one) === `${namespace}/${name}`);
+  const canary = plan.object ?? parts.canary(plan.canary);
   const { targetRef } = (canary?.spec ?? {}) as {
     targetRef?: Partial<Record<'apiVersion' | 'kind' | 'name', string>>;
   };

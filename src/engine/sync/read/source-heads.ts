@@ -1,4 +1,4 @@
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/build.ts';
 import { canaryKey } from '../../../release/candidates.ts';
@@ -60,7 +60,7 @@ export function settledHeads(
   const heads = new Map<string, Head>();
   for (const { canary, state: planned } of plans) {
     const key = canaryKey(canary);
-    const refused = failures.find(({ object }) => object.kind === 'Canary' && isNamed(object, canary));
+    const refused = failures.find(({ object }) => object.kind === 'Canary' && namespacedName(object) === key);
     const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
     if (!head) continue;
     heads.set(key, head);
@@ -94,7 +94,7 @@ function headOf(parts: SourceParts, plan: CanaryPlan, reading: HeadReading, prob
 
 /** The release of a plan; undefined when the Canary is in neither Git nor the cluster. */
 export function releaseAt(
-  parts: Pick<SourceParts, 'canaries' | 'secretKey'>,
+  parts: Pick<SourceParts, 'canary' | 'secretKey'>,
   plan: Extract<CanaryPlan, { state: 'release' }>,
   { commit, lineOf }: Pick<Snapshot, 'commit' | 'lineOf'>,
 ): ReturnType<typeof releaseOfPlan> | undefined {
@@ -108,16 +108,12 @@ export function releaseAt(
 
 /** As Git has it, else as the cluster does. */
 function canaryOf(
-  parts: Pick<SourceParts, 'canaries'>,
+  parts: Pick<SourceParts, 'canary'>,
   plan: Extract<CanaryPlan, { state: 'release' }>,
 ): KubernetesObject | undefined {
-  return plan.object ?? parts.canaries().find((object) => isNamed(object, plan.canary));
+  return plan.object ?? parts.canary(plan.canary);
 }
 
 function waiting(reason: string, message: string): Head {
   return { view: { kind: 'unknown', reason, message } };
-}
-
-function isNamed({ metadata }: KubernetesObject, name: { namespace: string; name: string }): boolean {
-  return (metadata.namespace ?? '') === name.namespace && metadata.name === name.name;
 }
