@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { addresses } from './addresses.ts';
 import { type ApiClient, applyObject } from './api-client.ts';
 import { gateway } from './gateway.ts';
+import { createObjects } from './objects.ts';
 import { type Program, type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
@@ -117,24 +119,10 @@ function contourFlags(settings: GatewaySettings, configuration: string): readonl
 async function installDefinitions(tools: Tools, client: ApiClient): Promise<void> {
   const definitions = readdirSync(tools.crds)
     .flatMap((file) => parseAllDocuments(readFileSync(join(tools.crds, file), 'utf8')))
-    .map((document) => document.toJS() as { kind?: string; metadata: { name: string } } | null)
+    .map((document) => document.toJS() as KubernetesObject)
+    // A document of comments alone is null.
     .filter((object) => object?.kind === 'CustomResourceDefinition');
-  await Promise.all(definitions.map((definition) => installDefinition(client, definition)));
-}
-
-async function installDefinition(client: ApiClient, definition: unknown): Promise<void> {
-  const { name } = (definition as { metadata: { name: string } }).metadata;
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
-  await applyObject(client, path, definition);
-  for (const deadline = Date.now() + START_MS; Date.now() < deadline; ) {
-    const { status } = await client.request<{
-      status?: { conditions?: Array<{ type: string; status: string }> };
-    }>('GET', path);
-    if (status?.conditions?.some(({ type, status: holds }) => type === 'Established' && holds === 'True'))
-      return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`CRD ${name} is not established after ${START_MS / 1000} s`);
+  await createObjects(client).define(definitions);
 }
 
 /** A Gateway of the bed's class, which takes HTTPRoutes from every namespace. */
