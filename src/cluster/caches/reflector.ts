@@ -13,7 +13,10 @@ import { listAndWatch, type Position, type SessionOptions, type SessionTuning } 
 
 /** Times of a reflector. */
 export interface ReflectorTuning extends SessionTuning {
-  /** A watch without a line for so long is dead (L9). Servers send a bookmark every 60 to 62 s. */
+  /**
+   * A watch without a line for so long may be dead and is opened anew (L9). Servers send a bookmark every 60 to 62 s, but none before the kind's
+   * version is beyond the one at which the watch began: without etcd's frequent progress notifications that takes until the next event.
+   */
   readonly silenceMs: number;
   /** A connection that held so long was healthy: the back-off starts from its first step again. */
   readonly healthyMs: number;
@@ -128,13 +131,14 @@ async function connectOnce(
   } catch (error) {
     if (stopping.aborted) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
-    if (connection.abortedHere()) noteSilence(progress);
-    health.lastError = connection.abortedHere() ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
+    const isQuiet = connection.abortedHere();
+    if (isQuiet) noteSilence(progress);
+    health.lastError = isQuiet ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
     const { apiVersion, kind, namespace } = options.selection;
-    options.logger.warn(
-      { apiVersion, kind, namespace, reason: health.lastError },
-      'watch ended; reconnecting',
-    );
+    const fields = { apiVersion, kind, namespace, reason: health.lastError };
+    // Most often nothing happened: no bookmark comes while the server's version of a kind does not move. Opening it anew fails aloud.
+    if (isQuiet) options.logger.debug(fields, 'watch is quiet; opening it anew');
+    else options.logger.warn(fields, 'watch ended; reconnecting');
   } finally {
     cancelHeld();
     // Whatever the server still sends on it is not wanted.
