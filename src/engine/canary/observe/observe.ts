@@ -73,6 +73,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...sides,
     ...(isForeign ? { target: sides.target && { ...sides.target, digest }, foreignTarget: true } : {}),
     movesTo,
+    ...(isForeign && isMadeAgain(canary, objects, view) ? { madeAgain: true } : {}),
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
@@ -83,6 +84,27 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
+}
+
+/** By times of the API server alone; a record is made after its Canary and its target. */
+function isMadeAgain(
+  canary: Canary,
+  { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
+  view: NamespaceView,
+): boolean {
+  const { name, uid } = canary.metadata;
+  const owners = (primary?.metadata.ownerReferences ?? []).filter(
+    (owner) => owner.kind === canary.kind && owner.name === name,
+  );
+  const isGoing = owners.length > 0 && owners.every((owner) => owner.uid !== uid);
+  if (primary && !isGoing) return false;
+  const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
+  const names = new Set(recordViews(view.records(), canaryName(canary)).map((record) => record.name));
+  const recordedMs = view
+    .records()
+    .flatMap((secret) => (names.has(secret.metadata.name) ? madeMs(secret) : []));
+  const newestMs = Math.max(...recordedMs);
+  return names.size > 0 && [canary, target].every((object) => object && madeMs(object) > newestMs);
 }
 
 /** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */
