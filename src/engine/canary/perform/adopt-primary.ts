@@ -17,6 +17,7 @@ import { StaleView } from '../../failure.ts';
 import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
+import { routeReferences } from '../observe/routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';
@@ -61,7 +62,7 @@ function servingObjects({ parts, observation }: ActionContext): ObjectReference[
   const { namespace } = view;
   const names = serviceNames(canary);
   const services = Object.values(names).map((name) => ({ ...serviceKind, name, namespace }));
-  const routes = routerOf(parts, provider).kinds.map((kind) => ({ ...kind, name: names.apex, namespace }));
+  const routes = routeReferences(routerOf(parts, provider), canary).map((route) => ({ ...route, namespace }));
   const scaler = scalerKindOf(canary.spec);
   const scalers = scaler
     ? [{ apiVersion: scaler.apiVersion, kind: scaler.kind, name: scalerNames(canary).primary, namespace }]
