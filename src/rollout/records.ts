@@ -15,9 +15,8 @@ export function provenReleases(world: World): RecordView[] {
   const rejected = new Set(rejectionsOf(world).map((rejection) => rejection.digest));
   const after = earlierRecords(world) ?? -1;
   return world.records
-    .filter(({ promotedTime, digest, sequence = 0 }) => {
-      return promotedTime !== undefined && !rejected.has(digest) && sequence > after;
-    })
+    .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
+    .filter(({ sequence = 0 }) => sequence > after)
     .sort(newestFirst);
 }
 
@@ -31,10 +30,9 @@ export function earlierRecords(world: World): number | undefined {
   if (status.run) return (status.run as { recordsAfter?: number }).recordsAfter;
   const isNew = status.lastAppliedSpec === undefined && (status.phase ?? 'Initializing') === 'Initializing';
   if (!world.madeAgain || !isNew) return undefined;
-  const rejections = rejectionsOf(world);
   const isRejected =
     head.kind === 'release' &&
-    rejectionOf({ rejections, good: undefined }, head.release.digest) !== undefined;
+    rejectionsOf(world).some(({ digest }) => gitPart(digest) === gitPart(head.release.digest));
   return isRejected ? undefined : highestSequence(records);
 }
 

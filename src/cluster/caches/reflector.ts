@@ -134,11 +134,7 @@ async function connectOnce(
     const isQuiet = connection.abortedHere();
     if (isQuiet) noteSilence(progress);
     health.lastError = isQuiet ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
-    const { apiVersion, kind, namespace } = options.selection;
-    const fields = { apiVersion, kind, namespace, reason: health.lastError };
-    // Most often nothing happened: no bookmark comes while the server's version of a kind does not move. Opening it anew fails aloud.
-    if (isQuiet) options.logger.debug(fields, 'watch is quiet; opening it anew');
-    else options.logger.warn(fields, 'watch ended; reconnecting');
+    report(options, health.lastError, isQuiet);
   } finally {
     cancelHeld();
     // Whatever the server still sends on it is not wanted.
@@ -149,6 +145,14 @@ async function connectOnce(
   // A watch that the server ends at once, again and again, must not become a storm either.
   health.failures += 1;
   return Math.max(askedPauseMs, backoffDelayMs(health.failures, tuning.backoff, random));
+}
+
+/** A quiet watch is no news: most often nothing happened, and what opens it anew fails aloud. */
+function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet: boolean): void {
+  const { apiVersion, kind, namespace } = selection;
+  const fields = { apiVersion, kind, namespace, reason };
+  if (isQuiet) logger.debug(fields, 'watch is quiet; opening it anew');
+  else logger.warn(fields, 'watch ended; reconnecting');
 }
 
 /** Once is a dead connection. Twice: the server waits for a version it never reaches (restored from a backup), so ours is given up. */

@@ -26,6 +26,8 @@ import {
 
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
+const classAnnotation = 'projectcontour.io/ingress.class';
+
 const ignored: readonly string[] = [
   'spec.analysis.mirror',
   'spec.service.hosts',
@@ -64,10 +66,16 @@ function proxy(
   live: KubernetesObject | undefined,
 ): KubernetesObject {
   assertWeights(target);
+  const ingressClassName = context.settings?.ingressClass;
+  const metadata = routeMetadata(context, live);
   const wanted = {
     ...httpProxy,
-    metadata: routeMetadata(context, live),
+    // Contour looks at the annotation first.
+    metadata: ingressClassName
+      ? { ...metadata, annotations: { ...metadata.annotations, [classAnnotation]: ingressClassName } }
+      : metadata,
     spec: {
+      ...(ingressClassName ? { ingressClassName } : {}),
       routes: routes(context, target),
     },
   };

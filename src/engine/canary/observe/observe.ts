@@ -58,7 +58,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const { records, isUnread } = await observeRecords(parts, canary, view);
   const head = ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view;
   const sides = sideViews(context, objects);
-  // A copy is the rollout's own, whoever applies what it is made from; a target that another tool applies runs what is read from it.
+  // A copy is the rollout's own, whoever applies what it is made from.
   const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
   const digest = head.kind === 'release' ? head.release.digest : undefined;
   const { minIntervalMs, defaultProvider, hasDefaultAlert } = parts.options;
@@ -71,9 +71,8 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     records,
     ...rejections(canary, view),
     ...sides,
-    ...(isForeign ? { target: sides.target && { ...sides.target, digest }, foreignTarget: true } : {}),
+    ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
-    ...(isForeign && isMadeAgain(canary, objects, view) ? { madeAgain: true } : {}),
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
@@ -86,11 +85,20 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
 }
 
+/** A target that another tool applies: it runs what is read from it. */
+function foreignTarget(
+  { digest, ...made }: { canary: Canary; view: NamespaceView; digest: string | undefined },
+  objects: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
+  { target }: Pick<World, 'target'>,
+): Partial<World> {
+  const madeAgain = isMadeAgain(made, objects) ? { madeAgain: true } : {};
+  return { target: target && { ...target, digest }, foreignTarget: true, ...madeAgain };
+}
+
 /** By times of the API server alone; a record is made after its Canary and its target. */
 function isMadeAgain(
-  canary: Canary,
+  { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
-  view: NamespaceView,
 ): boolean {
   const { name, uid } = canary.metadata;
   const owners = (primary?.metadata.ownerReferences ?? []).filter(
