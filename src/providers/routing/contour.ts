@@ -16,6 +16,7 @@ import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
+  ignoredBut,
   isAbTest,
   percentOf,
   type RouteReading,
@@ -27,7 +28,7 @@ import {
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
 const ignored: readonly string[] = [
-  'spec.analysis.mirror',
+  ...ignoredBut(),
   'spec.service.hosts',
   'spec.service.headers',
   'spec.service.rewrite',
