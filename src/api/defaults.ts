@@ -26,7 +26,7 @@ export function sharesWorkload(provider: string | undefined): boolean {
 
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
-  return provider === 'gatewayapi:v1';
+  return ['gatewayapi:v1', 'gatewayapi:v1beta1'].includes(provider);
 }
 
 /** Milliseconds a workload may stay without progress: 600 s if absent. */

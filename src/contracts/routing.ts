@@ -16,7 +16,7 @@ export interface RouteReference extends RouteKind {
 }
 
 /** Names of the generated Services. */
-interface RouteNames {
+export interface RouteNames {
   readonly apex: string;
   readonly primary: string;
   readonly canary: string;

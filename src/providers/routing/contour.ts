@@ -16,6 +16,7 @@ import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
+  ignoredBut,
   isAbTest,
   percentOf,
   type RouteReading,
@@ -29,7 +30,7 @@ const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 const classAnnotation = 'projectcontour.io/ingress.class';
 
 const ignored: readonly string[] = [
-  'spec.analysis.mirror',
+  ...ignoredBut(),
   'spec.service.hosts',
   'spec.service.headers',
   'spec.service.rewrite',

@@ -43,10 +43,50 @@ const gateway: RouteFixture = {
   needs: ['Accepted'],
 };
 
+/** An Ingress as its users keep it, with annotations of their own. */
+const ingress: RouteFixture = {
+  spec: { ingressRef: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'podinfo-ingress' } },
+  found: [
+    {
+      apiVersion: 'networking.k8s.io/v1',
+      kind: 'Ingress',
+      metadata: {
+        ...metadata,
+        name: 'podinfo-ingress',
+        labels: { app: 'podinfo', 'kustomize.toolkit.fluxcd.io/name': 'apps' },
+        annotations: { 'nginx.ingress.kubernetes.io/canary-weight': '30', 'example.com/owner': 'shop' },
+      },
+      spec: {
+        ingressClassName: 'public',
+        rules: [
+          {
+            host: 'shop.example.com',
+            http: {
+              paths: [
+                {
+                  path: '/',
+                  pathType: 'Prefix',
+                  backend: { service: { name: 'podinfo', port: { number: 9898 } } },
+                },
+                {
+                  path: '/old',
+                  pathType: 'Prefix',
+                  backend: { service: { name: 'old', port: { number: 80 } } },
+                },
+              ],
+            },
+          },
+        ],
+      },
+    },
+  ],
+};
+
 /** By the name of the provider. */
 const routeFixtures: Readonly<Record<string, RouteFixture>> = {
   kubernetes: {},
   'gatewayapi:v1': gateway,
+  'gatewayapi:v1beta1': gateway,
   contour: {
     answer: (_, observedGeneration) => ({
       currentStatus: 'valid',
@@ -69,6 +109,36 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
       conditions: [{ ...condition, type: 'RoutesReady' }],
     }),
     needs: ['RoutesReady'],
+  },
+  nginx: ingress,
+  skipper: ingress,
+  traefik: { unreadable: { weighted: { services: [{ name: 'old', port: 80 }] } } },
+  apisix: {
+    spec: { routeRef: { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute', name: 'podinfo-route' } },
+    found: [
+      {
+        apiVersion: 'apisix.apache.org/v2',
+        kind: 'ApisixRoute',
+        metadata: { ...metadata, name: 'podinfo-route' },
+        spec: {
+          ingressClassName: 'apisix',
+          http: [
+            {
+              name: 'front',
+              match: { hosts: ['shop.example.com'], paths: ['/*'] },
+              plugins: [{ name: 'prometheus', enable: true }],
+              backends: [{ serviceName: 'podinfo', servicePort: 9898, resolveGranularity: 'endpoint' }],
+            },
+            {
+              name: 'old',
+              match: { paths: ['/old/*'] },
+              backends: [{ serviceName: 'old', servicePort: 80 }],
+            },
+          ],
+        },
+      },
+    ],
+    unreadable: { http: [] },
   },
 };
 
@@ -153,13 +223,19 @@ function answered(
   generation = 1,
 ): KubernetesObject {
   const status = answer?.(object, generation);
-  return { ...object, metadata: { ...object.metadata, generation }, ...(status ? { status } : {}) };
+  const after = { ...object, metadata: { ...object.metadata, generation }, ...(status ? { status } : {}) };
+  const former = appliedAs.get(object);
+  if (former) appliedAs.set(after, former);
+  return after;
 }
 
 /** What a router finds before it has written anything. */
 export function foundBy(router: RoutingProvider): KubernetesObject[] {
   return acceptedAll(router, fixtureOf(router).found ?? []);
 }
+
+/** What was applied to an object last: its annotations that are no longer applied go. */
+const appliedAs = new WeakMap<KubernetesObject, KubernetesObject>();
 
 /**
  * The cluster after these objects were applied, without an answer to them: fields of others stay, lists are those that were written, and what
@@ -172,19 +248,26 @@ export function writtenOver(
 ): KubernetesObject[] {
   const merged = written.map((object) => {
     const before = live.find((one) => isSame(one, object));
-    if (!before) return { ...object, metadata: { ...object.metadata, generation } };
-    const { labels, annotations } = before.metadata;
-    const metadata = {
-      ...before.metadata,
-      ...object.metadata,
-      labels: { ...labels, ...object.metadata.labels },
-      annotations: { ...annotations, ...object.metadata.annotations },
-      generation,
-    };
-    return { ...before, ...object, metadata, spec: over(before.spec, object.spec) };
+    const metadata = { ...object.metadata, generation };
+    const after = before ? mergedOver(before, { ...object, metadata }) : { ...object, metadata };
+    appliedAs.set(after, object);
+    return after;
   });
   const untouched = live.filter((one) => !written.some((object) => isSame(one, object)));
   return [...untouched, ...merged];
+}
+
+function mergedOver(before: KubernetesObject, object: KubernetesObject): KubernetesObject {
+  const { labels, annotations = {} } = before.metadata;
+  const former = appliedAs.get(before)?.metadata.annotations ?? {};
+  const kept = Object.entries(annotations).filter(([key]) => former[key] === undefined);
+  const metadata = {
+    ...before.metadata,
+    ...object.metadata,
+    labels: { ...labels, ...object.metadata.labels },
+    annotations: { ...Object.fromEntries(kept), ...object.metadata.annotations },
+  };
+  return { ...before, ...object, metadata, spec: over(before.spec, object.spec) };
 }
 
 /** Whether they are the same object, in whatever version. */

@@ -10,7 +10,7 @@ describe('the table of providers', () => {
     ['knative', 'knative'],
     ['gatewayapi:v1', 'gatewayapi:v1'],
     ['gatewayapi:v1:service', 'gatewayapi:v1'],
-    ['gatewayapi:v1beta1', undefined],
+    ['gatewayapi:v1beta1', 'gatewayapi:v1beta1'],
     ['gatewayapi', undefined],
     ['contour:service', undefined],
     ['istio', undefined],
