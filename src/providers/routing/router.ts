@@ -67,7 +67,7 @@ export function findRoute(
 }
 
 /** An object of this kind and name in the namespace of the Canary. */
-function findObject(
+export function findObject(
   { canary }: RouteContext,
   { apiVersion, kind, name }: RouteReference,
   live: readonly KubernetesObject[],
