@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { addresses } from './addresses.ts';
 import { type ApiClient, applyObject } from './api-client.ts';
 import { gateway } from './gateway.ts';
@@ -115,14 +116,20 @@ function contourFlags(settings: GatewaySettings, configuration: string): readonl
 
 /** Applies the CRDs of Contour and of the Gateway API and waits until they are served. */
 async function installDefinitions(tools: Tools, client: ApiClient): Promise<void> {
-  const definitions = readdirSync(tools.crds)
-    .flatMap((file) => parseAllDocuments(readFileSync(join(tools.crds, file), 'utf8')))
-    .map((document) => document.toJS() as { kind?: string; metadata: { name: string } } | null)
-    .filter((object) => object?.kind === 'CustomResourceDefinition');
+  const definitions = definitionsIn(tools.crds);
   await Promise.all(definitions.map((definition) => installDefinition(client, definition)));
 }
 
-async function installDefinition(client: ApiClient, definition: unknown): Promise<void> {
+/** The CustomResourceDefinitions in the YAML files of a folder. */
+export function definitionsIn(folder: string): KubernetesObject[] {
+  return readdirSync(folder)
+    .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
+    .map((document) => document.toJS() as KubernetesObject | null)
+    .filter((object) => object !== null && object.kind === 'CustomResourceDefinition');
+}
+
+/** Applies a CRD and waits until its objects are served. */
+export async function installDefinition(client: ApiClient, definition: unknown): Promise<void> {
   const { name } = (definition as { metadata: { name: string } }).metadata;
   const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
   await applyObject(client, path, definition);
