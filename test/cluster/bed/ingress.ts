@@ -117,12 +117,18 @@ function contourFlags(settings: GatewaySettings, configuration: string): readonl
 
 /** Applies the CRDs of Contour and of the Gateway API and waits until they are served. */
 async function installDefinitions(tools: Tools, client: ApiClient): Promise<void> {
-  const definitions = readdirSync(tools.crds)
-    .flatMap((file) => parseAllDocuments(readFileSync(join(tools.crds, file), 'utf8')))
-    .map((document) => document.toJS() as KubernetesObject)
-    // A document of comments alone is null.
-    .filter((object) => object?.kind === 'CustomResourceDefinition');
-  await createObjects(client).define(definitions);
+  await createObjects(client).define(definitionsIn(tools.crds));
+}
+
+/** The CustomResourceDefinitions in the YAML files of a folder. */
+export function definitionsIn(folder: string): KubernetesObject[] {
+  return (
+    readdirSync(folder)
+      .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
+      .map((document) => document.toJS() as KubernetesObject)
+      // A document of comments alone is null.
+      .filter((object) => object?.kind === 'CustomResourceDefinition')
+  );
 }
 
 /** A Gateway of the bed's class, which takes HTTPRoutes from every namespace. */
