@@ -5,6 +5,7 @@
 //   npm run mutate -- --scope all           changes in all of src but the command line and the schemas, with the unit and sandbox suites (needs npm run build)
 //   npm run mutate -- --only allocator      those whose id, rule or file holds this text
 //   npm run mutate -- --suites phases,verdict   on test files whose path holds one of these alone
+//   npm run mutate -- --verbose             also says what each suite costs
 //   npm run mutate -- --list                says what would be tried
 //   npm run mutate -- --write docs/reliability.md    also writes the table into that page
 // Exits with 1 when a change survived. test/mutations/equivalent.json: automatic changes that change nothing, by id, each with its why.
@@ -49,6 +50,7 @@ const { values: options } = parseArgs({
     only: { type: 'string' },
     suites: { type: 'string', default: '' },
     list: { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
     write: { type: 'string' },
     parallel: { type: 'string', default: '2' },
     tables: { type: 'string', default: TABLES },
@@ -222,6 +224,7 @@ async function look(runners) {
   const suites = new Map();
   await inParallel(runners, paths, async (runner, path) => {
     const { failure, tests, processorMs } = await runner.run({ tests: [path], limitMs: LOOK_LIMIT_MS });
+    if (options.verbose) console.log(`${(processorMs / 1000).toFixed(1).padStart(7)} s  ${path}`);
     if (failure) {
       if (options.scope === 'core') throw new UsageError(`${path} fails without any change: ${failure.name}`);
       console.log(`left out, since it fails without any change: ${path}: ${failure.name}`);
