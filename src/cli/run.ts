@@ -45,6 +45,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly meshProvider: string;
   readonly metricsServer: string;
   readonly allowOutbound: string[];
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
   readonly drillSchedule?: string;
@@ -103,6 +104,10 @@ function withFlags(command: Command): Command {
       'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
       commaList,
       [],
+    )
+    .option(
+      '--cloud-identity',
+      "lend the cloud identity of Holdfast's pod to every CloudWatch and Cloud Monitoring template without a Secret",
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
@@ -172,6 +177,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
     allowOutbound: flags.allowOutbound,
+    cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
     drillSchedule: flags.drillSchedule,

@@ -33,6 +33,8 @@ export interface AppOptions {
   readonly metricsServer: string;
   /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
   readonly allowOutbound?: readonly string[];
+  /** MetricTemplates without a Secret use the cloud identity of this pod. */
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
   /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
