@@ -60,11 +60,7 @@ export const flaggerFlags: readonly FlaggerFlag[] = [
     preset: 'nginx.ingress.kubernetes.io',
     note: 'comes with the provider nginx',
   },
-  {
-    name: 'ingress-class',
-    preset: '',
-    note: 'comes with the provider nginx; contour takes its default class',
-  },
+  same('ingress-class', '', 'of every HTTPProxy'),
   { name: 'enable-leader-election', preset: 'false', note: 'always: a second copy only waits' },
   {
     name: 'leader-election-namespace',
