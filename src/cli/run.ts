@@ -15,6 +15,7 @@ import {
   commaList,
   httpUrl,
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
   isHttpUrl,
   kubeconfigOption,
   type LimitFlags,
@@ -47,6 +48,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly allowOutbound: string[];
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
   readonly shadow?: true;
@@ -106,6 +108,7 @@ function withFlags(command: Command): Command {
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
     .option(
       '--drill-schedule <cron>',
       'cron schedule (UTC) to dry-run every last known good release (default: never)',
@@ -174,6 +177,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     allowOutbound: flags.allowOutbound,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
+    routes: { ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,
