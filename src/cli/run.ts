@@ -16,6 +16,7 @@ import {
   httpUrl,
   includeLabelPrefixOption,
   ingressAnnotationsPrefixOption,
+  ingressClassOption,
   isHttpUrl,
   kubeconfigOption,
   type LimitFlags,
@@ -49,6 +50,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
   readonly ingressAnnotationsPrefix: string;
+  readonly ingressClass?: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
   readonly shadow?: true;
@@ -109,6 +111,7 @@ function withFlags(command: Command): Command {
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
     .addOption(ingressAnnotationsPrefixOption())
+    .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
       'cron schedule (UTC) to dry-run every last known good release (default: never)',
@@ -177,7 +180,10 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     allowOutbound: flags.allowOutbound,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
-    routes: { ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix },
+    routes: {
+      ingressClass: flags.ingressClass,
+      ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+    },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,

@@ -28,6 +28,8 @@ export interface RouteNames {
 export interface RouteSettings {
   /** What the annotations of an Ingress begin with, before the slash; the default is ingress-nginx's own. */
   readonly ingressAnnotationsPrefix?: string | undefined;
+  /** Class of every HTTPProxy; undefined: none is written, so that one that is there stays. */
+  readonly ingressClass?: string | undefined;
 }
 
 /** One Canary's routing, as far as providers need to know. */

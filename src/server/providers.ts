@@ -8,6 +8,8 @@ import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
+import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
+import type { MetricHttp } from '../providers/metrics/provider.ts';
 import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
@@ -23,6 +25,13 @@ interface MetricsPortOptions {
 /** The engine's view of metric providers. Secrets of templates are read when they are needed and kept nowhere. */
 export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
+  const pauses = new Map<string, Pauses>();
+  /** Those of a namespace: its Canaries share its quotas, and nobody else's. */
+  const pausesOf = (tenant: string): Pauses => {
+    const known = pauses.get(tenant) ?? createPauses(clock);
+    pauses.set(tenant, known);
+    return known;
+  };
   return {
     async read({ canary, metric, role, provider, workload, pods }, signal) {
       const tenant = `metrics ${canary.metadata.namespace}`;
@@ -48,12 +57,13 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         secret,
         nowMs: clock.nowMs(),
       };
-      return readMetric(source, {
+      const asTenant: MetricHttp = {
         send: (request) => {
           const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;
           return http.send({ ...request, tenant, signal: both });
         },
-      });
+      };
+      return readMetric(source, pausesOf(tenant).respectedBy(asTenant));
     },
   };
 }

@@ -56,11 +56,7 @@ export const flaggerFlags: readonly FlaggerFlag[] = [
   same('mesh-provider', 'istio', 'here kubernetes'),
   same('selector-labels', 'app,name,app.kubernetes.io/name'),
   same('ingress-annotations-prefix', 'nginx.ingress.kubernetes.io'),
-  {
-    name: 'ingress-class',
-    preset: '',
-    note: 'comes with the provider nginx; contour takes its default class',
-  },
+  same('ingress-class', '', 'of every HTTPProxy'),
   { name: 'enable-leader-election', preset: 'false', note: 'always: a second copy only waits' },
   {
     name: 'leader-election-namespace',

@@ -44,6 +44,6 @@ describe.each(examples)('the example of $provider', ({ provider, canary, objects
 });
 
 it('every provider has a row in the table', () => {
-  const [table = ''] = page.split('## nginx');
+  const [table = ''] = page.split('## istio');
   expect(routers.filter(({ name }) => !table.includes(`\`${name}\``))).toEqual([]);
 });

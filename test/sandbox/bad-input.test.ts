@@ -162,14 +162,14 @@ test('two Canaries on one target: the older one works, the younger one says why 
   expect(statusOf(await bed.canary()).phase).toBe('Initialized');
 });
 
-test('a provider that cannot be used is named on the Canary', async () => {
+test('a provider without what it needs is named on the Canary', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
-    'canary.json': canary({ spec: { provider: 'linkerd' } }),
+    'canary.json': canary({ spec: { provider: 'appmesh' } }),
   });
   await createSource(bed);
   await bed.start();
-  expect(await canaryCondition('web', 'InvalidSpec')).toContain('spec.provider');
+  expect(await canaryCondition('web', 'InvalidSpec')).toContain('spec.service.meshName');
 });
 
 test('fields that are not acted on are named without stopping the Canary', async () => {

@@ -239,7 +239,7 @@ it('buckets of APISIX are those of whole requests', () => {
 });
 
 it('knows no query for a provider it has never heard of', () => {
-  expect(query('request-duration', 'linkerd', 'canary')).toBeUndefined();
+  expect(query('request-duration', 'contuor', 'canary')).toBeUndefined();
 });
 
 it('lets nothing but DNS names into a query, and dots in them only as dots', () => {

@@ -2,7 +2,7 @@
  * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with two differences: when every request
  * fails there is no series of good ones, which reads as 0 % here and as "no values" there; and pods of DaemonSets are found (3.13).
  */
-import { istioMetrics, podMetrics, type RequestMetrics } from '../routing/request-metrics.ts';
+import { podMetrics, type RequestMetrics } from '../routing/request-metrics.ts';
 import { routerFor } from '../routing/table.ts';
 import type { MetricSubject } from './subject.ts';
 
@@ -21,7 +21,7 @@ interface BuiltInQuery {
 }
 
 /** Providers without a router: both sides are pods of one workload, or this version only knows how requests are counted. */
-const withoutRouter: Readonly<Record<string, RequestMetrics>> = { native: podMetrics, istio: istioMetrics };
+const withoutRouter: Readonly<Record<string, RequestMetrics>> = { native: podMetrics };
 
 /** Whether a metric's name is built in. */
 export function isBuiltIn(name: string): name is BuiltInName {

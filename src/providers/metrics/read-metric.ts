@@ -6,9 +6,9 @@ import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { builtInQuery, isBuiltIn } from './builtin.ts';
-import { prometheus } from './prometheus.ts';
-import type { MetricEndpoint, MetricHttp, MetricProvider } from './provider.ts';
+import { failedReading, type MetricEndpoint, type MetricHttp, type MetricProvider } from './provider.ts';
 import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
+import { prometheus } from './systems/prometheus.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
 import { renderTemplate } from './template.ts';
 import { TemplateError } from './template-parser.ts';
@@ -76,6 +76,10 @@ async function answerTo(
   metric: CanaryMetric,
   http: MetricHttp,
 ): Promise<MetricReading> {
+  if (query.length > limits.queryCharacters)
+    return failedReading(
+      `the query has ${query.length} characters; at most ${limits.queryCharacters} are sent`,
+    );
   const request = { ...endpoint, windowMs: metricWindowMs(metric) };
   const wanted = metric.minSamples ?? 0;
   if (wanted > 0) {
@@ -129,7 +133,10 @@ function prometheusEndpoint({ canary, metricsServer, nowMs, timeoutMs }: MetricS
     address: canary.spec.metricsServer || metricsServer,
     headers: {},
     secret: undefined,
+    secretName: undefined,
     insecureSkipVerify: false,
+    region: undefined,
+    jsonPointer: undefined,
     timeoutMs: timeoutMs ?? limits.metricQueryMs,
     nowMs,
   };
@@ -150,7 +157,7 @@ function templateEndpoint(
   { metadata, spec }: MetricTemplate,
   { secret, nowMs, timeoutMs }: Pick<MetricSource, 'secret' | 'nowMs' | 'timeoutMs'>,
 ): { provider: MetricProvider; endpoint: MetricEndpoint } {
-  const { type, address, headers, secretRef, insecureSkipVerify } = spec.provider;
+  const { type, address, headers, secretRef, insecureSkipVerify, region, jsonPointer } = spec.provider;
   const provider = metricProvider(type);
   const title = `MetricTemplate ${metadata.namespace}/${metadata.name}`;
   if (!provider)
@@ -163,8 +170,11 @@ function templateEndpoint(
     address: address ?? '',
     headers: headers ?? {},
     secret: secretRef ? secret : undefined,
+    secretName: secretRef && `${metadata.namespace}/${secretRef.name}`,
+    region,
+    jsonPointer,
     insecureSkipVerify: insecureSkipVerify ?? false,
-    timeoutMs: timeoutMs ?? limits.metricQueryMs,
+    timeoutMs: timeoutMs ?? provider.timeoutMs ?? limits.metricQueryMs,
     nowMs,
   };
   return { provider, endpoint };

@@ -27,6 +27,8 @@ import {
 
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
+const classAnnotation = 'projectcontour.io/ingress.class';
+
 const ignored: readonly string[] = [
   ...ignoredBut(),
   'spec.service.hosts',
@@ -65,10 +67,16 @@ function proxy(
   live: KubernetesObject | undefined,
 ): KubernetesObject {
   assertWeights(target);
+  const ingressClassName = context.settings?.ingressClass;
+  const metadata = routeMetadata(context, live);
   const wanted = {
     ...httpProxy,
-    metadata: routeMetadata(context, live),
+    // Contour looks at the annotation first.
+    metadata: ingressClassName
+      ? { ...metadata, annotations: { ...metadata.annotations, [classAnnotation]: ingressClassName } }
+      : metadata,
     spec: {
+      ...(ingressClassName ? { ingressClassName } : {}),
       routes: routes(context, target),
     },
   };

@@ -132,6 +132,20 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
     ],
   },
   kuma: { unreadable: { conf: {} } },
+  istio: {},
+  appmesh: { spec: { service: { port: 9898, meshName: 'shop' } } },
+  'appmesh:v1beta2': {
+    answer: (_, observedGeneration) => ({
+      observedGeneration,
+      conditions: [{ ...condition, type: 'VirtualRouterActive' }],
+    }),
+    needs: ['VirtualRouterActive'],
+  },
+  linkerd: {},
+  'smi:v1alpha1': {},
+  'smi:v1alpha2': {},
+  'smi:v1alpha3': {},
+  osm: {},
   apisix: {
     spec: { routeRef: { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute', name: 'podinfo-route' } },
     found: [
@@ -198,7 +212,7 @@ export const abAnalysis: Canary['spec']['analysis'] = {
 
 /** `aCanary` with an A/B test on one header. */
 export function anAbCanary(): Canary {
-  return aCanary({ analysis: abAnalysis });
+  return aCanary({ analysis: structuredClone(abAnalysis) });
 }
 
 /** The context of a Canary whose pods are labelled app=podinfo. */

@@ -42,7 +42,8 @@ const ofApplication = {
   histogram: 'http_request_duration_seconds_bucket',
   factor: 1_000,
 };
-const byFlaggersLabels = ({ namespace, pods }: RequestSubject) =>
+/** Labels that Flagger's own scrape configuration gives the series of a pod. */
+export const byFlaggersLabels = ({ namespace, pods }: RequestSubject) =>
   `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${pods}"`;
 
 /** What the application counts, with the labels of Flagger's own scrape configuration. */
