@@ -34,6 +34,8 @@ export const supportedProviders = [
   'skipper',
   'traefik',
   'apisix',
+  'gloo',
+  'kuma',
   'istio',
   'linkerd',
   'smi:v1alpha1',

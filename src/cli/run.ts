@@ -15,6 +15,7 @@ import {
   commaList,
   httpUrl,
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
   ingressClassOption,
   isHttpUrl,
   kubeconfigOption,
@@ -49,6 +50,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
   readonly ingressClass?: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
@@ -113,6 +115,7 @@ function withFlags(command: Command): Command {
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
     .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
@@ -183,7 +186,10 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
-    routes: { ingressClass: flags.ingressClass },
+    routes: {
+      ingressClass: flags.ingressClass,
+      ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+    },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,

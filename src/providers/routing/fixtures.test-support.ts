@@ -113,6 +113,25 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
   nginx: ingress,
   skipper: ingress,
   traefik: { unreadable: { weighted: { services: [{ name: 'old', port: 80 }] } } },
+  gloo: {
+    spec: {
+      upstreamRef: {
+        apiVersion: 'gloo.solo.io/v1',
+        kind: 'Upstream',
+        name: 'podinfo-tls',
+        namespace: 'gloo',
+      },
+    },
+    found: [
+      {
+        apiVersion: 'gloo.solo.io/v1',
+        kind: 'Upstream',
+        metadata: { name: 'podinfo-tls', namespace: 'gloo' },
+        spec: { kube: { serviceName: 'podinfo' }, sslConfig: { sni: 'shop' }, useHttp2: true },
+      },
+    ],
+  },
+  kuma: { unreadable: { conf: {} } },
   istio: {},
   appmesh: { spec: { service: { port: 9898, meshName: 'shop' } } },
   'appmesh:v1beta2': {

@@ -3,9 +3,11 @@ import { apisix } from './apisix.ts';
 import { appMeshProviders } from './appmesh.ts';
 import { contour } from './contour.ts';
 import { gatewayApi, gatewayApiBeta } from './gateway-api.ts';
+import { gloo } from './gloo.ts';
 import { istio } from './istio.ts';
 import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
+import { kuma } from './kuma.ts';
 import { nginx } from './nginx.ts';
 import type { RoutingProvider } from './router.ts';
 import { skipper } from './skipper.ts';
@@ -23,6 +25,8 @@ export const routers: readonly RoutingProvider[] = [
   skipper,
   traefik,
   apisix,
+  gloo,
+  kuma,
   istio,
   ...smiProviders,
   ...appMeshProviders,
