@@ -15,6 +15,7 @@ import {
   commaList,
   httpUrl,
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
   ingressClassOption,
   isHttpUrl,
   kubeconfigOption,
@@ -48,6 +49,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly allowOutbound: string[];
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
   readonly ingressClass?: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
@@ -108,6 +110,7 @@ function withFlags(command: Command): Command {
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
     .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
@@ -177,7 +180,10 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     allowOutbound: flags.allowOutbound,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
-    routes: { ingressClass: flags.ingressClass },
+    routes: {
+      ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+      ingressClass: flags.ingressClass,
+    },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,

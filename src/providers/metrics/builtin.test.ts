@@ -125,6 +125,20 @@ describe('the built-in success rate', () => {
     ],
     ['apisix', 'canary', 'apisix_http_status', 'route=~"shop_table-front-canary_.+"', 'code!~"5.."'],
     [
+      'gloo',
+      'primary',
+      'envoy_cluster_upstream_rq',
+      'envoy_cluster_name=~"shop-front-primaryupstream-[0-9a-zA-Z-]+_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'kuma',
+      'canary',
+      'envoy_cluster_upstream_rq',
+      'service=~"front-canary_shop_svc_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
       'gatewayapi:v1beta1',
       'canary',
       'http_request_duration_seconds_count',

@@ -68,14 +68,13 @@ export async function disownAll(
   const namespace = canary.metadata.namespace ?? '';
   const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
   const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
-  const kinds = new Map(all.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
-  const found = await Promise.all(
-    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace })),
-  );
+  const found = await Promise.all(ownKinds(all).map((kind) => parts.cluster.list({ ...kind, namespace })));
+  // A kind of several versions is listed in each of them.
+  const each = new Map(found.flat().map((object) => [object.metadata.uid, object]));
   return disownEach(
     parts,
     canary,
-    found.flat().filter((object) => {
+    [...each.values()].filter((object) => {
       const label = object.metadata.labels?.[canaryLabel];
       return isOwnedBy(canary, object) || label === ownLabels(canary)[canaryLabel];
     }),
@@ -118,13 +117,16 @@ async function labelledFor(
 ): Promise<KubernetesObject[]> {
   const { canary, view } = observation;
   const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]},!${labelRecord}`;
-  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const found = await Promise.all(
-    [...each.values()].map((kind) =>
-      parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector }),
-    ),
+    ownKinds(kinds).map((kind) => parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector })),
   );
   return found.flat();
+}
+
+/** Each kind once. Without those that have no namespace: their objects have no owner, and the label does not tell whose they are. */
+function ownKinds(kinds: readonly RouteKind[]): RouteKind[] {
+  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
+  return [...each.values()].filter(({ namespace }) => namespace === undefined);
 }
 
 /** Removes owner, marks and label of the Canary, over the version that was read. */
