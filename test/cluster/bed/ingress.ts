@@ -125,7 +125,8 @@ export function definitionsIn(folder: string): KubernetesObject[] {
   return readdirSync(folder)
     .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
     .map((document) => document.toJS() as KubernetesObject | null)
-    .filter((object) => object !== null && object.kind === 'CustomResourceDefinition');
+    .filter((object) => object !== null)
+    .filter(({ kind }) => kind === 'CustomResourceDefinition');
 }
 
 /** Applies a CRD and waits until its objects are served. */
