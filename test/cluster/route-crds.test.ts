@@ -8,7 +8,8 @@ import type { RoutingProvider } from '../../src/providers/routing/router.ts';
 import { routerFor, routers } from '../../src/providers/routing/table.ts';
 import { renderPlain } from '../../src/render/render.ts';
 import { type ApiClient, createApiClient } from './bed/api-client.ts';
-import { definitionsIn, installDefinition } from './bed/ingress.ts';
+import { definitionsIn } from './bed/ingress.ts';
+import { createObjects } from './bed/objects.ts';
 import { toolsFromEnvironment } from './bed/tools.ts';
 
 interface Definition extends KubernetesObject {
@@ -38,7 +39,7 @@ beforeAll(async () => {
   const access = { server: bed.apiServer, ca: bed.ca, token: bed.adminToken, userAgent: 'route-crds' };
   client = createApiClient(access);
   const used = new Set(known.flatMap(({ kinds }) => kinds.map(definitionOf)));
-  await Promise.all([...used].map((definition) => installDefinition(client, definition)));
+  await createObjects(client).define([...used].filter((one) => one !== undefined));
 });
 
 /** Service Mesh Interface ended before `v1` of CRDs: one schema for all versions, of which the last release serves only the newest. */
