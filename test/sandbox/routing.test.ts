@@ -109,18 +109,10 @@ const answeredBySandbox = ['HTTPRoute', 'HTTPProxy'];
 
 /** Plays the controller of a data plane that reports what it took. Returns its end. */
 function playController(router: RoutingProvider): () => Promise<void> {
-  const { answer } = fixtureOf(router);
   let stopped = false;
   const playing = (async () => {
-    while (!stopped && answer) {
-      for (const object of await live(router)) {
-        if (answeredBySandbox.includes(object.kind)) continue;
-        const status = answer(object, object.metadata.generation ?? 1);
-        if (JSON.stringify(status) === JSON.stringify(object.status)) continue;
-        const { name, namespace } = object.metadata;
-        const reference = { apiVersion: object.apiVersion, kind: object.kind, name, namespace: namespace ?? '' };
-        await bed.send('PATCH', `${pathOf(router, reference)}/status`, { status }, 'application/merge-patch+json');
-      }
+    while (!stopped && fixtureOf(router).answer) {
+      for (const object of await live(router)) await answer(router, object);
       await sleep(10);
     }
   })();
@@ -128,6 +120,15 @@ function playController(router: RoutingProvider): () => Promise<void> {
     stopped = true;
     await playing;
   };
+}
+
+async function answer(router: RoutingProvider, object: KubernetesObject): Promise<void> {
+  const { generation = 1, name, namespace = '' } = object.metadata;
+  const status = fixtureOf(router).answer?.(object, generation);
+  if (answeredBySandbox.includes(object.kind) || JSON.stringify(status) === JSON.stringify(object.status))
+    return;
+  const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name, namespace });
+  await bed.send('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
 }
 
 const canary = () => bed.canary('podinfo');
