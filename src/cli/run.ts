@@ -47,6 +47,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly meshProvider: string;
   readonly metricsServer: string;
   readonly allowOutbound: string[];
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
   readonly ingressAnnotationsPrefix: string;
@@ -107,6 +108,10 @@ function withFlags(command: Command): Command {
       'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
       commaList,
       [],
+    )
+    .option(
+      '--cloud-identity',
+      "lend the cloud identity of Holdfast's pod to every CloudWatch and Cloud Monitoring template without a Secret",
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
@@ -178,6 +183,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
     allowOutbound: flags.allowOutbound,
+    cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
     routes: {
