@@ -7,7 +7,7 @@ import { isKnative } from '../../../release/service-content.ts';
 import { targetKinds, workloadKind } from '../../../workload/kinds.ts';
 import { withoutPrimaryAnnotations } from '../../../workload/knative/annotations.ts';
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
-import { giveBackPatch } from '../../../workload/service/existing-service.ts';
+import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';
 import { type ActionContext, type CanaryParts, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
@@ -95,7 +95,8 @@ async function disownEach(
     if (others.length === owners.length && !annotations) continue;
     const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
     const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
-    await cluster.patch(referenceOf(object), { metadata });
+    const spec = originalSpecPatch(object);
+    await cluster.patch(referenceOf(object), { metadata, ...(spec ? { spec } : {}) });
     wrote = true;
   }
   return wrote;
