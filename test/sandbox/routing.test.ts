@@ -1,4 +1,5 @@
 /** Every provider with routing objects of its own, from the first write to the hand-back, as `fixtures.test-support.ts` of the folder says. */
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { RouteReference } from '../../src/contracts/routing.ts';
@@ -26,10 +27,15 @@ const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 const withObjects = routers.filter(({ isTarget, apexFollowsTraffic }) => !isTarget && !apexFollowsTraffic);
 
 let bed: QuickBed;
+let stopController: () => Promise<void>;
 beforeEach(async () => {
   bed = await startQuickBed();
+  stopController = async () => undefined;
 });
-afterEach(() => bed.close());
+afterEach(async () => {
+  await stopController();
+  await bed.close();
+});
 
 function pluralOf(router: RoutingProvider, { apiVersion, kind }: KubernetesObject | RouteReference): string {
   const [group = ''] = apiVersion.split('/');
@@ -120,6 +126,42 @@ async function weight(router: RoutingProvider): Promise<number | undefined> {
   return router.read(aContext(canaryFor(router)), await live(router))?.canaryWeight;
 }
 
+/** Kinds that the sandbox's own gateway answers. */
+const answeredBySandbox = ['HTTPRoute', 'HTTPProxy'];
+
+/** Plays the controller of a data plane that reports what it took. Returns its end. */
+function playController(router: RoutingProvider): () => Promise<void> {
+  const { answer } = fixtureOf(router);
+  let stopped = false;
+  const playing = (async () => {
+    while (!stopped && answer) {
+      for (const object of await live(router)) {
+        if (answeredBySandbox.includes(object.kind)) continue;
+        const status = answer(object, object.metadata.generation ?? 1);
+        if (JSON.stringify(status) === JSON.stringify(object.status)) continue;
+        const { name, namespace } = object.metadata;
+        const reference = {
+          apiVersion: object.apiVersion,
+          kind: object.kind,
+          name,
+          namespace: namespace ?? '',
+        };
+        await bed.send(
+          'PATCH',
+          `${pathOf(router, reference)}/status`,
+          { status },
+          'application/merge-patch+json',
+        );
+      }
+      await sleep(10);
+    }
+  })();
+  return async () => {
+    stopped = true;
+    await playing;
+  };
+}
+
 const canary = () => bed.canary('podinfo');
 const seen = async () => statusOf(await canary());
 
@@ -148,6 +190,7 @@ async function begin(router: RoutingProvider): Promise<void> {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1', { name: 'podinfo' }) });
   await createSource(bed);
   expect(await bed.send('POST', canaries, manifest(router))).toMatchObject({ status: 201 });
+  stopController = playController(router);
   // Gloo's Upstreams are in a namespace of their own.
   await bed.start({ forbidsOtherNamespaces: false });
 }
