@@ -34,8 +34,6 @@ export const supportedProviders = [
   'skipper',
   'traefik',
   'apisix',
-  'gloo',
-  'kuma',
   'istio',
   'linkerd',
   'smi:v1alpha1',
@@ -44,6 +42,8 @@ export const supportedProviders = [
   'osm',
   'appmesh',
   'appmesh:v1beta2',
+  'gloo',
+  'kuma',
   'native',
 ];
 

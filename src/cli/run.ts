@@ -187,8 +187,8 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
     routes: {
-      ingressClass: flags.ingressClass,
       ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+      ingressClass: flags.ingressClass,
     },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,

@@ -107,6 +107,12 @@ async function weight(router: RoutingProvider): Promise<number | undefined> {
 /** Kinds that the sandbox's own gateway answers. */
 const answeredBySandbox = ['HTTPRoute', 'HTTPProxy'];
 
+async function report(router: RoutingProvider, object: KubernetesObject, status: object): Promise<void> {
+  const { name, namespace = '' } = object.metadata;
+  const reference = { apiVersion: object.apiVersion, kind: object.kind, name, namespace };
+  await bed.send('PATCH', `${pathOf(router, reference)}/status`, { status }, 'application/merge-patch+json');
+}
+
 /** Plays the controller of a data plane that reports what it took. Returns its end. */
 function playController(router: RoutingProvider): () => Promise<void> {
   const { answer } = fixtureOf(router);
@@ -116,20 +122,7 @@ function playController(router: RoutingProvider): () => Promise<void> {
       for (const object of await live(router)) {
         if (answeredBySandbox.includes(object.kind)) continue;
         const status = answer(object, object.metadata.generation ?? 1);
-        if (JSON.stringify(status) === JSON.stringify(object.status)) continue;
-        const { name, namespace } = object.metadata;
-        const reference = {
-          apiVersion: object.apiVersion,
-          kind: object.kind,
-          name,
-          namespace: namespace ?? '',
-        };
-        await bed.send(
-          'PATCH',
-          `${pathOf(router, reference)}/status`,
-          { status },
-          'application/merge-patch+json',
-        );
+        if (JSON.stringify(status) !== JSON.stringify(object.status)) await report(router, object, status);
       }
       await sleep(10);
     }

@@ -113,6 +113,20 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
   nginx: ingress,
   skipper: ingress,
   traefik: { unreadable: { weighted: { services: [{ name: 'old', port: 80 }] } } },
+  istio: {},
+  appmesh: { spec: { service: { port: 9898, meshName: 'shop' } } },
+  'appmesh:v1beta2': {
+    answer: (_, observedGeneration) => ({
+      observedGeneration,
+      conditions: [{ ...condition, type: 'VirtualRouterActive' }],
+    }),
+    needs: ['VirtualRouterActive'],
+  },
+  linkerd: {},
+  'smi:v1alpha1': {},
+  'smi:v1alpha2': {},
+  'smi:v1alpha3': {},
+  osm: {},
   gloo: {
     spec: {
       upstreamRef: {
@@ -132,20 +146,6 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
     ],
   },
   kuma: { unreadable: { conf: {} } },
-  istio: {},
-  appmesh: { spec: { service: { port: 9898, meshName: 'shop' } } },
-  'appmesh:v1beta2': {
-    answer: (_, observedGeneration) => ({
-      observedGeneration,
-      conditions: [{ ...condition, type: 'VirtualRouterActive' }],
-    }),
-    needs: ['VirtualRouterActive'],
-  },
-  linkerd: {},
-  'smi:v1alpha1': {},
-  'smi:v1alpha2': {},
-  'smi:v1alpha3': {},
-  osm: {},
   apisix: {
     spec: { routeRef: { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute', name: 'podinfo-route' } },
     found: [

@@ -25,11 +25,11 @@ export const routers: readonly RoutingProvider[] = [
   skipper,
   traefik,
   apisix,
-  gloo,
-  kuma,
   istio,
   ...smiProviders,
   ...appMeshProviders,
+  gloo,
+  kuma,
 ];
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */
