@@ -15,6 +15,8 @@ import {
   commaList,
   httpUrl,
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
+  ingressClassOption,
   isHttpUrl,
   kubeconfigOption,
   type LimitFlags,
@@ -48,6 +50,8 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
+  readonly ingressClass?: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
   readonly shadow?: true;
@@ -111,6 +115,8 @@ function withFlags(command: Command): Command {
     )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
+    .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
       'cron schedule (UTC) to dry-run every last known good release (default: never)',
@@ -180,6 +186,10 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
+    routes: {
+      ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+      ingressClass: flags.ingressClass,
+    },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,

@@ -38,6 +38,7 @@ function limitsOf(options: AppOptions): EngineOptions {
     defaultProvider: meshProvider,
     selectorLabels,
     includeLabelPrefixes,
+    ...(options.routes ? { routes: options.routes } : {}),
     forbidsOtherNamespaces: options.forbidsOtherNamespaces !== false,
     ...(options.concurrency ? { concurrency: options.concurrency } : {}),
     hasDefaultAlert: options.defaultReceiver !== undefined,
