@@ -183,6 +183,18 @@ const watchedRights: readonly Right[] = [
     why: 'which revisions are ready',
   },
   {
+    group: 'metrics.keptn.sh',
+    resource: 'keptnmetrics',
+    verbs: ['get'],
+    why: 'MetricTemplates of type keptn',
+  },
+  {
+    group: 'metrics.keptn.sh',
+    resource: 'analyses',
+    verbs: ['get', 'create', 'delete'],
+    why: 'the same, for an Analysis',
+  },
+  {
     group: 'kustomize.toolkit.fluxcd.io',
     resource: 'kustomizations',
     verbs: ['get'],
