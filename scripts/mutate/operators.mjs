@@ -129,7 +129,8 @@ function otherOperator(name, node, text, other) {
 function otherMethod(node, text) {
   const callee = node.type === 'CallExpression' ? bare(node.callee) : undefined;
   if (callee?.type !== 'MemberExpression' || callee.computed) return [];
-  const other = /** @type {any} */ (OTHER_METHOD)[callee.property.name];
+  const { name } = callee.property;
+  const other = Object.hasOwn(OTHER_METHOD, name) ? /** @type {any} */ (OTHER_METHOD)[name] : undefined;
   if (other === undefined) return [];
   const { start, end } = callee.property;
   const replace = text.slice(node.start, start) + other + text.slice(end, node.end);

@@ -7,6 +7,7 @@ import { root } from '../ensure.mjs';
 import { sourceFile } from '../house/source-tree.mjs';
 import { withoutLimits } from './limits.mjs';
 import { markFile } from './reach.mjs';
+import { scopes } from './scopes.mjs';
 
 /**
  * `tests`: paths in the order in which they run; `change`: none in the run that looks what reaches what; `limitMs`: processor time.
@@ -30,7 +31,9 @@ let order = [];
 /** @type {Outcome['failure']} */
 let failure;
 
-const core = ['src/health', 'src/rollout'].map((folder) => resolve(root, folder));
+/** @type {import('./scopes.mjs').Scope} */
+const scope = scopes[/** @type {keyof typeof scopes} */ (process.argv[2])];
+const marked = scope.folders.map((folder) => resolve(root, 'src', folder));
 const source = {
   name: 'holdfast-mutation',
   enforce: /** @type {const} */ ('pre'),
@@ -39,10 +42,10 @@ const source = {
    * @param {string} id
    */
   transform(code, id) {
-    if (id.endsWith('.test.ts')) return { code: withoutLimits(parsed(id, code)), map: null };
+    if (id.endsWith('.test.ts')) return { code: withoutLimits(parsed(id, code), scope.timeoutMs), map: null };
     if (change && id === resolve(root, change.file))
       return { code: code.slice(0, change.start) + change.replace + code.slice(change.end), map: null };
-    if (change || !core.some((folder) => id.startsWith(folder)) || id.includes('.test')) return undefined;
+    if (change || !marked.some((folder) => id.startsWith(folder)) || id.includes('.test')) return undefined;
     return { code: markFile(parsed(id, code)), map: null };
   },
 };
@@ -85,11 +88,10 @@ const vitest = await createVitest(
     // Nothing is written: neither snapshots nor what the last run knew.
     update: 'none',
     cache: false,
-    // The parent knows how long a run may take.
-    testTimeout: 3_600_000,
-    hookTimeout: 3_600_000,
-    include: ['src/rollout/**/*.test.ts', 'test/**/*.test.ts'],
-    exclude: ['test/{cluster,programs,sandbox}/**', '**/node_modules/**'],
+    testTimeout: scope.timeoutMs,
+    hookTimeout: scope.timeoutMs,
+    include: scope.tests.map((folder) => `${folder}/**/*.test.ts`),
+    exclude: ['**/node_modules/**'],
     setupFiles: [resolve(root, 'scripts/mutate/reach-setup.mjs')],
     sequence: { sequencer: /** @type {any} */ (AsOrdered) },
     reporters: [

@@ -26,7 +26,12 @@ export function sharesWorkload(provider: string | undefined): boolean {
 
 /** Whether session affinity works with this routing provider; others leave the field out. */
 export function keepsSessions(provider: string): boolean {
-  return provider === 'gatewayapi:v1';
+  return ['gatewayapi:v1', 'gatewayapi:v1beta1', 'istio'].includes(provider);
+}
+
+/** Whether this provider copies requests to the canary before the first step of its weight; others copy them in blue/green only. */
+export function mirrorsBeforeSteps(provider: string): boolean {
+  return provider === 'istio';
 }
 
 /** Milliseconds a workload may stay without progress: 600 s if absent. */

@@ -14,20 +14,38 @@ const metricProviderTypeSchema = z.enum([
   'dynatrace',
   'keptn',
   'splunk',
+  'loki',
+  'web',
+  'job',
 ]);
 
 const metricProviderSchema = z.object({
   type: metricProviderTypeSchema.describe('Kind of metric system.'),
-  address: z.string().describe('Address of its API.').optional(),
+  address: z
+    .string()
+    .describe(
+      'Address of its API. Default: the public one of Datadog, New Relic, CloudWatch and Cloud Monitoring, the Kubernetes API for externalmetrics; the others need it.',
+    )
+    .optional(),
   headers: z
     .record(z.string(), z.array(z.string()))
-    .describe('Headers sent with every query (Prometheus).')
+    .describe('Headers sent with every query over HTTP.')
     .optional(),
   secretRef: z
     .object({ name: z.string().describe('Name of the Secret.') })
-    .describe("Secret with the credentials, in the template's namespace.")
+    .describe(
+      "Secret with the credentials, in the template's namespace; its keys depend on the type. With ca.crt, only servers of that authority are trusted; tls.crt and tls.key are the client's certificate.",
+    )
     .optional(),
   region: z.string().describe('Region (CloudWatch).').optional(),
+  jsonPointer: z
+    .string()
+    .max(512)
+    .regex(/^(\/|$)/)
+    .describe(
+      'Holdfast, type web: JSON pointer to the value in the answer, as /data/errorRate. Default: the answer itself.',
+    )
+    .optional(),
   insecureSkipVerify: z.boolean().describe('Accepts any server certificate. Default false.').optional(),
 });
 

@@ -24,7 +24,28 @@ interface UnsupportedField {
 }
 
 /** Values of `spec.provider` that this version rolls out with. */
-export const supportedProviders = ['kubernetes', 'gatewayapi:v1', 'contour', 'knative', 'native'];
+export const supportedProviders = [
+  'kubernetes',
+  'gatewayapi:v1',
+  'gatewayapi:v1beta1',
+  'contour',
+  'knative',
+  'nginx',
+  'skipper',
+  'traefik',
+  'apisix',
+  'istio',
+  'linkerd',
+  'smi:v1alpha1',
+  'smi:v1alpha2',
+  'smi:v1alpha3',
+  'osm',
+  'appmesh',
+  'appmesh:v1beta2',
+  'gloo',
+  'kuma',
+  'native',
+];
 
 const canaryRows: readonly Row[] = [
   {
@@ -36,20 +57,6 @@ const canaryRows: readonly Row[] = [
     // There is no number of pods to scale.
     paths: ['spec.autoscalerRef'],
     only: ({ targetRef }) => ['DaemonSet', 'Service'].includes(kindIn(targetRef)),
-  },
-  {
-    paths: [
-      'spec.upstreamRef',
-      'spec.routeRef',
-      'spec.ingressRef',
-      'spec.analysis.mirrorWeight',
-      'spec.analysis.match.*.sourceLabels',
-      'spec.service.gateways',
-      'spec.service.trafficPolicy',
-      'spec.service.meshName',
-      'spec.service.backends',
-      'spec.service.delegation',
-    ],
   },
   {
     // The copies of a Service have its ports and its settings.
@@ -66,8 +73,20 @@ const canaryRows: readonly Row[] = [
   },
 ];
 
-/** What nothing acts on where the provider has no routes of ours. */
-const ignoredWithoutRouter: readonly string[] = ['spec.analysis.mirror'];
+/** Fields that only some routing providers act on; each one names the others among those that it ignores. */
+export const fieldsOfFewProviders: readonly string[] = [
+  'spec.upstreamRef',
+  'spec.routeRef',
+  'spec.ingressRef',
+  'spec.analysis.mirrorWeight',
+  'spec.analysis.match.*.sourceLabels',
+  'spec.service.gateways',
+  'spec.service.trafficPolicy',
+  'spec.service.meshName',
+  'spec.service.backends',
+  'spec.service.delegation',
+  'spec.analysis.mirror',
+];
 
 function kindIn(reference: unknown): string {
   return (reference as { kind?: string } | undefined)?.kind ?? '';
@@ -82,7 +101,7 @@ export function unsupportedFields(object: Canary | Source, ignored?: readonly st
 }
 
 /** The same with whether the field stops the object. */
-export function findUnsupported(object: Canary | Source, ignored = ignoredWithoutRouter): UnsupportedField[] {
+export function findUnsupported(object: Canary | Source, ignored = fieldsOfFewProviders): UnsupportedField[] {
   const rows: readonly Row[] = object.kind === 'Canary' ? [...canaryRows, { paths: ignored }] : [];
   return rows
     .filter(({ only }) => !only || only(object.spec))

@@ -2,7 +2,6 @@ import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
 import { InputError } from '../api/problems.ts';
-import { workloadProviders } from '../providers/routing/table.ts';
 import type { CliCommand } from './command.ts';
 import { httpUrl } from './flags.ts';
 
@@ -37,7 +36,7 @@ function declare(command: Command): Command {
       new Option(
         '--provider <name>',
         'routing provider (default: gatewayapi:v1; on a cluster without --gateway: kubernetes)',
-      ).choices(workloadProviders()),
+      ).choices(['kubernetes', 'gatewayapi:v1', 'contour']),
     )
     .option('--gateway <namespace/name>', 'Gateway of the cluster to attach the HTTPRoute to', objectName)
     .option(

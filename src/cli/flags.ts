@@ -71,6 +71,14 @@ export function meshProviderOption(): Option {
     .default('kubernetes');
 }
 
+/** The ingress class of generated routes. */
+export function ingressClassOption(): Option {
+  return new Option(
+    '--ingress-class <name>',
+    'ingress class of every HTTPProxy (default: none is written)',
+  ).argParser(ingressClass);
+}
+
 /** The least interval of an analysis. */
 export function minAnalysisIntervalOption(): Option {
   return new Option(
@@ -99,6 +107,14 @@ export function includeLabelPrefixOption(): Option {
   );
 }
 
+/** What the annotations of a canary's Ingress begin with (Flagger's --ingress-annotations-prefix). */
+export function ingressAnnotationsPrefixOption(): Option {
+  return new Option(
+    '--ingress-annotations-prefix <prefix>',
+    'prefix of the annotations of ingress-nginx',
+  ).default('nginx.ingress.kubernetes.io');
+}
+
 /** `-o`, with a closed list of formats. */
 export function outputOption(preset: string, formats: readonly string[]): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);
@@ -120,6 +136,11 @@ function duration(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= 1) return ms;
   throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
+}
+
+function ingressClass(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name of an ingress class.');
 }
 
 function provider(text: string): string {

@@ -84,9 +84,9 @@ describe('validate', () => {
       /^a\.yaml:5: spec\.provider: "contuor" is not one of .*did you mean contour/,
     ],
     [
-      'a provider of later versions',
-      { 'a.yaml': canary.replace('provider: kubernetes', 'provider: istio'), 'd.yaml': deployment },
-      /^a\.yaml:5: spec\.provider: is valid, but this version cannot act on it yet/,
+      'a provider without what it needs',
+      { 'a.yaml': canary.replace('provider: kubernetes', 'provider: appmesh'), 'd.yaml': deployment },
+      /^a\.yaml:7: spec\.service\.meshName: is missing; provider appmesh needs it/,
     ],
     [
       'a metric without values',

@@ -8,13 +8,35 @@ import type { Problem } from '../api/problems.ts';
 export interface RouteKind {
   readonly apiVersion: string;
   readonly kind: string;
+  /** Where its objects are: another namespace than the Canary's, or empty for a kind that has none. */
+  readonly namespace?: string;
+}
+
+/** One object that a provider writes, or that somebody else keeps and it reads to make its own from. */
+export interface RouteReference extends RouteKind {
+  readonly name: string;
+}
+
+/** Names of the generated Services. */
+export interface RouteNames {
+  readonly apex: string;
+  readonly primary: string;
+  readonly canary: string;
+}
+
+/** What the operator of Holdfast sets for all Canaries. */
+export interface RouteSettings {
+  /** What the annotations of an Ingress begin with, before the slash; the default is ingress-nginx's own. */
+  readonly ingressAnnotationsPrefix?: string | undefined;
+  /** Class of every HTTPProxy; undefined: none is written, so that one that is there stays. */
+  readonly ingressClass?: string | undefined;
 }
 
 /** One Canary's routing, as far as providers need to know. */
 export interface RouteContext {
   canary: Canary;
-  /** Names of the generated Services; the routing object is called as the apex. */
-  names: { apex: string; primary: string; canary: string };
+  /** The routing object is called as the apex, unless the provider says otherwise (`references`). */
+  names: RouteNames;
   /** The label that tells primary pods from canary pods; undefined where they are not ours (a target of kind Service). */
   label: { key: string; primary: string; canary: string } | undefined;
   /** The apex Service as it is to be written; needed where the apex itself is the traffic. */
@@ -24,6 +46,7 @@ export interface RouteContext {
    * requests. Undefined: backends of others are those that the live object names.
    */
   successor?: KubernetesObject | undefined;
+  settings?: RouteSettings | undefined;
 }
 
 /** Something in a Canary that a provider cannot do (`error`), or does otherwise than written (`warning`). */
@@ -35,6 +58,8 @@ export interface RouteProblem extends Problem {
 /** One routing provider: pure builders and readers of its objects. */
 export interface Router {
   readonly kinds: readonly RouteKind[];
+  /** The objects that it reads and writes for a Canary; undefined: one of each of its kinds, called as the apex. Takes specs that do not parse. */
+  references?(canary: Canary, names: RouteNames): readonly RouteReference[];
   /** The apex Service's selector is the traffic, so it is written together with the weights. */
   readonly apexFollowsTraffic: boolean;
   /** The target itself divides the requests: of `objects` only the spec is written, and nothing else of the target. */

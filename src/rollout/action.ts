@@ -15,8 +15,8 @@ export type Action =
    * `promotedTime` it is a proven one whose record is damaged and is written again.
    */
   | { type: 'SaveRecord'; digest: string; promotedTime?: string }
-  /** Mark the record as proven; older ones beyond the limit are deleted. */
-  | { type: 'MarkProven'; digest: string }
+  /** Mark the record as proven, with a sequence above `after`; older ones beyond the limit are deleted. */
+  | { type: 'MarkProven'; digest: string; after?: number }
   /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */
   | { type: 'ApplyCanary'; digest: string; replicas: number }
   | { type: 'ScaleCanary'; replicas: number }

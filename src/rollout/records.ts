@@ -13,9 +13,27 @@ export function lastKnownGood(world: World): RecordView | undefined {
 /** Proven releases that are not rejected, the one that proved itself last first. */
 export function provenReleases(world: World): RecordView[] {
   const rejected = new Set(rejectionsOf(world).map((rejection) => rejection.digest));
+  const after = earlierRecords(world) ?? -1;
   return world.records
     .filter((record) => record.promotedTime !== undefined && !rejected.has(record.digest))
+    .filter(({ sequence = 0 }) => sequence > after)
     .sort(newestFirst);
+}
+
+/**
+ * The highest sequence of records that a Canary does not go by until its first release is proven: one that was made again together with its
+ * live target starts from that, as any new one (issue 14, 6b). Undefined: all records count. Where the target runs a release that was
+ * rejected, the last-known-good is still the better start.
+ */
+export function earlierRecords(world: World): number | undefined {
+  const { status, head, records } = world;
+  if (status.run) return (status.run as { recordsAfter?: number }).recordsAfter;
+  const isNew = status.lastAppliedSpec === undefined && (status.phase ?? 'Initializing') === 'Initializing';
+  if (!world.madeAgain || !isNew) return undefined;
+  const isRejected =
+    head.kind === 'release' &&
+    rejectionsOf(world).some(({ digest }) => gitPart(digest) === gitPart(head.release.digest));
+  return isRejected ? undefined : highestSequence(records);
 }
 
 /**
@@ -104,11 +122,11 @@ export function newestFirst(left: RecordView, right: RecordView): number {
   );
 }
 
-/** The sequence of the release that is proven next; its own if it was the last one. */
-export function nextSequence(records: readonly RecordView[], digest: string): number {
+/** The sequence of the release that is proven next, above `after`; its own if it was the last one. */
+export function nextSequence(records: readonly RecordView[], digest: string, after = 0): number {
   const own = records.find((record) => record.digest === digest)?.sequence ?? 0;
   const others = highestSequence(records.filter((record) => record.digest !== digest));
-  return own > others ? own : others + 1;
+  return Math.max(own > others ? own : others + 1, after + 1);
 }
 
 /** The highest sequence among these records; 0 where none has one. */

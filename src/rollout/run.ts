@@ -62,6 +62,8 @@ export interface Run {
   readonly keepWaiting?: boolean;
   /** Position (see states/analysing.ts) at which a person skipped the check. */
   readonly skipStepAt?: string;
+  /** The Canary was made again: records up to this sequence are of an earlier life, which ended with its primary. */
+  readonly recordsAfter?: number;
   /** It is an older release that a person asked for: head at that time, which is rejected once the older release is promoted. */
   readonly rollback?: { readonly digest: string; readonly commit: string };
 }

@@ -36,6 +36,8 @@ export interface World {
   movesTo?: string | undefined;
   /** During such a switch: Git has the route, with backends of its own that lead to the target. */
   routeInGit?: boolean | undefined;
+  /** Canary and target were made after the newest record, and no primary is left but one that goes with the Canary before. */
+  madeAgain?: boolean;
   /** What the primary runs, if its digest does not tell: Flagger left it, or its digest differs from head's for the same content. */
   adoptable?: AdoptableView | undefined;
   /** Whether rollouts may start. Undefined: the Source has no windows. */

@@ -1,5 +1,6 @@
 import type { LeaseTimes } from '../cluster/election/lease-attempt.ts';
 import type { RateBounds } from '../cluster/transport/transport.ts';
+import type { RouteSettings } from '../contracts/routing.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { ListenAddress } from './http/http-server.ts';
 import type { DefaultReceiver } from './providers.ts';
@@ -33,8 +34,12 @@ export interface AppOptions {
   readonly metricsServer: string;
   /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
   readonly allowOutbound?: readonly string[];
+  /** MetricTemplates without a Secret use the cloud identity of this pod. */
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
+  /** What holds for the routes of all Canaries. */
+  readonly routes?: RouteSettings;
   /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
   readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */

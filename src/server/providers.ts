@@ -8,11 +8,15 @@ import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
+import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
+import type { CloudIdentity, MetricAccess } from '../providers/metrics/provider.ts';
 import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
 interface MetricsPortOptions {
   readonly http: HttpClient;
+  /** Undefined: it is not lent to MetricTemplates. */
+  readonly cloudIdentity?: CloudIdentity | undefined;
   readonly clock: Clock;
   readonly metricsServer: string;
   /** All MetricTemplates, as watched. */
@@ -23,6 +27,13 @@ interface MetricsPortOptions {
 /** The engine's view of metric providers. Secrets of templates are read when they are needed and kept nowhere. */
 export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
+  const pauses = new Map<string, Pauses>();
+  /** Those of a namespace: its Canaries share its quotas, and nobody else's. */
+  const pausesOf = (tenant: string): Pauses => {
+    const known = pauses.get(tenant) ?? createPauses(clock);
+    pauses.set(tenant, known);
+    return known;
+  };
   return {
     async read({ canary, metric, role, provider, workload, pods }, signal) {
       const tenant = `metrics ${canary.metadata.namespace}`;
@@ -48,12 +59,14 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         secret,
         nowMs: clock.nowMs(),
       };
-      return readMetric(source, {
+      const asTenant: MetricAccess = {
+        identity: options.cloudIdentity,
         send: (request) => {
           const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;
           return http.send({ ...request, tenant, signal: both });
         },
-      });
+      };
+      return readMetric(source, pausesOf(tenant).respectedBy(asTenant));
     },
   };
 }

@@ -1,4 +1,4 @@
-import { beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import { beforeAll, describe, expect, inject, test } from 'vitest';
 import { pruneAndDefault } from '../../sandbox/api-server/structural-schema.ts';
 import { allCrds, objectSchemaOf } from '../../src/api/kinds/crd.ts';
 import { type KindName, kinds } from '../../src/api/kinds/kinds.ts';
@@ -11,7 +11,7 @@ import { type ApiClient, createApiClient } from './bed/api-client.ts';
 
 let client: ApiClient;
 
-beforeAll(async () => {
+beforeAll(() => {
   const bed = inject('bed');
   client = createApiClient({
     server: bed.apiServer,
@@ -19,13 +19,6 @@ beforeAll(async () => {
     token: bed.adminToken,
     userAgent: 'crds-test',
   });
-  for (const crd of allCrds()) {
-    // As the manager that other suites of this bed apply them by: two would conflict.
-    await client.request('PATCH', `${crdPath(crd)}?fieldManager=kubectl&force=true`, crd, {
-      'content-type': 'application/apply-patch+yaml',
-    });
-  }
-  for (const crd of allCrds()) await established(crd);
 });
 
 function crdPath(crd: KubernetesObject): string {
@@ -35,19 +28,6 @@ function crdPath(crd: KubernetesObject): string {
 async function conditionsOf(crd: KubernetesObject): Promise<Condition[]> {
   const { status } = await client.request<{ status?: { conditions?: Condition[] } }>('GET', crdPath(crd));
   return status?.conditions ?? [];
-}
-
-/** Waits until the API server serves the kind. */
-function established(crd: KubernetesObject): Promise<void> {
-  const check = async () => {
-    const types = (await conditionsOf(crd)).filter(({ status }) => status === 'True').map(({ type }) => type);
-    expect(types).toContain('Established');
-    await client.request(
-      'GET',
-      collectionPath({ kind: (crd.spec as { names: { kind: string } }).names.kind }),
-    );
-  };
-  return vi.waitFor(check, { timeout: 120_000, interval: 100 });
 }
 
 function collectionPath(object: Record<string, unknown>): string {

@@ -1,13 +1,11 @@
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { runDemo } from '../../sandbox/demo/demo.ts';
 import type { DemoEvent } from '../../sandbox/demo/events.ts';
-import { allCrds } from '../../src/api/kinds/crd.ts';
 import { useBed } from './bed/client.ts';
 
 const bed = useBed();
 
 // A demo that finds the CRDs leaves them: other suites share this bed.
-beforeAll(() => bed.apply(allCrds()));
 
 /** Plays the demo on the bed and returns what it told. */
 async function playOnBed(provider: string, namespace: string, sampled: boolean): Promise<DemoEvent[]> {

@@ -7,7 +7,6 @@ import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import { allCrds } from '../../src/api/kinds/crd.ts';
 import { bedVersion } from '../examples/bed-version.ts';
 import { outputPattern, type Step, stepsOf } from '../examples/readme.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
@@ -21,8 +20,6 @@ const examples = resolve(import.meta.dirname, '../../examples');
 const run = promisify(execFile);
 
 beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   // What `holdfast install` adds to the roles that every cluster has: a Source without an account writes with the role edit.
   const roles = installedRights('bed-examples', { namespace: 'examples' }).filter(
     ({ kind, metadata }) =>

@@ -1,7 +1,6 @@
 /** A tenant with the role `edit` in one namespace, and Holdfast with exactly the rights that `holdfast install` prints: every way out is closed. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
-import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { Source } from '../../src/api/source/source.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
@@ -318,8 +317,6 @@ async function tryAs(
 const pathOf = (plural: string, namespace: string) => `${plurals[plural]}/namespaces/${namespace}/${plural}`;
 
 beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   for (const namespace of [system, own, victim]) await bed.createNamespace(namespace);
   await applyAll(
     installedRights('tenant', { namespace: system, watchNamespaces: [own, victim], impersonation: true }),

@@ -55,16 +55,8 @@ export const flaggerFlags: readonly FlaggerFlag[] = [
   same('namespace', '', 'keeps the Lease there too; --watch-namespaces takes several'),
   same('mesh-provider', 'istio', 'here kubernetes'),
   same('selector-labels', 'app,name,app.kubernetes.io/name'),
-  {
-    name: 'ingress-annotations-prefix',
-    preset: 'nginx.ingress.kubernetes.io',
-    note: 'comes with the provider nginx',
-  },
-  {
-    name: 'ingress-class',
-    preset: '',
-    note: 'comes with the provider nginx; contour takes its default class',
-  },
+  same('ingress-annotations-prefix', 'nginx.ingress.kubernetes.io'),
+  same('ingress-class', '', 'of every HTTPProxy'),
   { name: 'enable-leader-election', preset: 'false', note: 'always: a second copy only waits' },
   {
     name: 'leader-election-namespace',

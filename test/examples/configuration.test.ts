@@ -44,6 +44,7 @@ test('the page has the limits of the code', () => {
     `| its objects | ${number(limits.packObjects)}, of ${mebibytes(limits.packObjectBytes)}, ${number(limits.packMadeBytes / 1024 / 1024)} MiB together, ${limits.packChainDeltas} deltas in a chain, ${mebibytes(limits.packHeldBytes)} at once |`,
     `| a release's record | ${mebibytes(limits.recordBytes)} |`,
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
+    `| pause that a metric server can ask for | ${limits.metricPauseMs / 60_000} min |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
   ])
     expect(text).toContain(row);

@@ -66,7 +66,7 @@ async function checked(
   return answer.body as KubernetesObject;
 }
 
-const plurals: Readonly<Record<string, string>> = { Canary: 'canaries' };
+const plurals: Readonly<Record<string, string>> = { Canary: 'canaries', HTTPProxy: 'httpproxies' };
 
 function pathOf({ apiVersion, kind, metadata }: KubernetesObject): string {
   const prefix = apiVersion === 'v1' ? '/api/v1' : `/apis/${apiVersion}`;
@@ -183,9 +183,11 @@ function routesOf({ canaryWeight = 0, ...scene }: Scene, canary: KubernetesObjec
     provider: string;
     service: { name?: string; port: number; hosts?: string[]; gatewayRefs?: unknown[] };
   };
-  if (provider !== 'gatewayapi:v1') return [];
   const { namespace, name: target } = scene.target.metadata;
   const name = service.name ?? target;
+  if (provider === 'contour')
+    return [proxyOf({ name, namespace: namespace as string }, service.port, canary)];
+  if (provider !== 'gatewayapi:v1') return [];
   const backend = (to: string, weight: number) => ({
     group: '',
     kind: 'Service',
@@ -212,6 +214,23 @@ function routesOf({ canaryWeight = 0, ...scene }: Scene, canary: KubernetesObjec
       spec: { parentRefs: service.gatewayRefs, hostnames: service.hosts, rules: [{ matches, backendRefs }] },
     },
   ];
+}
+
+/** 3.5, with `-ingress-class internal`. */
+function proxyOf(
+  { name, namespace }: { name: string; namespace: string },
+  port: number,
+  canary: KubernetesObject,
+): KubernetesObject {
+  const annotations = { ...keepAway, 'projectcontour.io/ingress.class': 'internal' };
+  const backend = (side: string, weight: number) => ({ name: `${name}-${side}`, port, weight });
+  const services = [backend('primary', 100), backend('canary', 0)];
+  return {
+    apiVersion: 'projectcontour.io/v1',
+    kind: 'HTTPProxy',
+    metadata: { name, namespace, labels: {}, annotations, ownerReferences: owner(canary) },
+    spec: { ingressClassName: 'internal', routes: [{ conditions: [{ prefix: '/' }], services }] },
+  };
 }
 
 /** 1.4: hashes are those of a Go struct, which nobody else can compute. */

@@ -110,6 +110,8 @@ export class Model {
   copy: string | undefined;
   inGit = new Set<string>();
   providerDown = false;
+  /** It was created again together with its target, after its records. */
+  private madeAgain = false;
   /** The Canary is deleted, and what it owned with it. */
   gone = false;
   /** What the garbage collector leaves. */
@@ -234,6 +236,15 @@ export class Model {
     this.status = {};
   }
 
+  /** Canary and target are deleted and created again together by another tool; the target runs this release. */
+  createWithTarget(digest: string): void {
+    this.delete();
+    this.createAgain();
+    this.madeAgain = true;
+    this.target = { ...this.target!, digest, desired: this.replicas, ready: this.replicas, oldReady: 0 };
+    this.commit(digest);
+  }
+
   /** A person asks for something: `<commit or digest>[@anything]`. */
   ask(verb: string, value: string): void {
     this.canary.metadata.annotations = {
@@ -330,6 +341,7 @@ export class Model {
       primary: this.primaryAsRead(),
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
+      ...(this.madeAgain ? { madeAgain: true } : {}),
       adoptable: this.adoptable(),
       movesTo: this.movesTo,
       routeInGit: this.isSucceeded || undefined,
@@ -774,7 +786,7 @@ export class Model {
       case 'SaveRecord':
         return this.saveRecord(action.digest);
       case 'MarkProven':
-        this.records = withProven(this.records, action.digest, this.clockMs);
+        this.records = withProven(this.records, action.digest, this.clockMs, action.after);
         return;
       case 'ApplyCanary':
         return this.writeTarget(action.digest, action.replicas);

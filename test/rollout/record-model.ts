@@ -18,8 +18,13 @@ export function savedRecord(digest: string): RecordView {
 }
 
 /** The records after one of them proved itself. */
-export function withProven(records: readonly RecordView[], digest: string, nowMs: number): RecordView[] {
+export function withProven(
+  records: readonly RecordView[],
+  digest: string,
+  nowMs: number,
+  after?: number,
+): RecordView[] {
   const promotedTime = new Date(nowMs).toISOString();
-  const sequence = nextSequence(records, digest);
+  const sequence = nextSequence(records, digest, after);
   return records.map((record) => (record.digest === digest ? { ...record, promotedTime, sequence } : record));
 }

@@ -145,3 +145,48 @@ describe('a drill of the last-known-good', () => {
     expect(rollbackReady(model)).toMatchObject({ status: 'True', reason: 'RecordKept' });
   });
 });
+
+describe('a Canary that is deleted and made again together with its live target', () => {
+  /** As `twoReleases`, with a target that another tool applies. */
+  function beside(): Model {
+    const model = new Model();
+    model.foreign = true;
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    model.until('Succeeded');
+    return model;
+  }
+
+  it.each(['c', 'a', 'b'])('starts from its target, which runs %s, whatever the records say', (digest) => {
+    const model = beside();
+    model.createWithTarget(digest);
+    model.until('Initialized');
+    play(model, 2);
+    expect([model.primary?.digest, model.status.lastKnownGood?.digest]).toEqual([digest, digest]);
+    expect(model.status.phase).toBe('Initialized');
+    expect(model.route).toMatchObject({ primaryWeight: 100, canaryWeight: 0 });
+    expect(model.broken).toEqual([]);
+  });
+
+  it('goes by its records again once it is initialized: the next bad release is taken back to it', () => {
+    const model = beside();
+    model.createWithTarget('c');
+    model.until('Initialized');
+    model.commit('d', { ...GOOD, canaryReady: false });
+    model.until('Failed');
+    play(model, 2);
+    expect([model.primary?.digest, model.status.lastKnownGood?.digest]).toEqual(['c', 'c']);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('starts from the last-known-good where the target runs a release that was rejected', () => {
+    const model = beside();
+    model.commit('c', { ...GOOD, canaryReady: false });
+    model.until('Failed');
+    model.createWithTarget('c');
+    play(model, 20);
+    expect([model.primary?.digest, model.status.lastKnownGood?.digest]).toEqual(['b', 'b']);
+    expect(model.broken).toEqual([]);
+  });
+});

@@ -118,8 +118,11 @@ describe('adopt --dry-run', () => {
   test('tells of each phase what the controller then does, and writes nothing', async () => {
     for (const [namespace, left] of stories) await leaveIn(namespace, scene(left));
     const foreign = scene({ status: { phase: 'Succeeded' } });
-    const istio = { ...foreign.canary, spec: { ...(foreign.canary.spec as object), provider: 'istio' } };
-    await leaveIn('istio', { ...foreign, canary: istio });
+    const incomplete = {
+      ...foreign.canary,
+      spec: { ...(foreign.canary.spec as object), provider: 'appmesh' },
+    };
+    await leaveIn('incomplete', { ...foreign, canary: incomplete });
     bed.sandbox.requests.clear();
 
     const { code, rows } = await foretold();
@@ -136,9 +139,9 @@ describe('adopt --dry-run', () => {
     expect(of('new-config')?.differences).toEqual([
       { path: 'ConfigMap/settings: data.mode', expected: 'two', actual: 'one' },
     ]);
-    expect(of('istio')).toMatchObject({
+    expect(of('incomplete')).toMatchObject({
       outcome: 'refused',
-      why: expect.stringMatching(/^spec\.provider: /),
+      why: expect.stringMatching(/^spec\.service\.meshName: /),
       notActedOn: [],
     });
     expect(bed.sandbox.requests.all().filter(writes)).toEqual([]);

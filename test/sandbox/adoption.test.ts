@@ -89,6 +89,25 @@ describe('what Flagger left is taken over without a restart', () => {
     },
   );
 
+  test('a route keeps the ingress class and whatever else Holdfast does not write', async () => {
+    const left = scene({ status: { phase: 'Initialized' } });
+    Object.assign(left.canary.spec as object, { provider: 'contour', service: { port: 80 } });
+    await leave(left);
+    await bed.start();
+    await untilAdopted();
+    const path = '/apis/projectcontour.io/v1/namespaces/shop/httpproxies/web';
+    const proxy = async () => (await bed.send('GET', path)).body as KubernetesObject;
+    await eventually('Holdfast wrote the route', async () =>
+      JSON.stringify(await proxy()).includes('l5d-dst-override'),
+    );
+    await bed.pass(5_000);
+
+    expect((await proxy()).spec).toMatchObject({ ingressClassName: 'internal' });
+    expect((await proxy()).metadata.annotations).toMatchObject({
+      'projectcontour.io/ingress.class': 'internal',
+    });
+  });
+
   test('in phase Failed: what failed is not tried again, the promoted release is the last-known-good', async () => {
     const before = await leave(
       scene({

@@ -67,10 +67,20 @@ test('a server that refuses connections is named', async () => {
   expect(await sourceCondition('Fetched', 'Unreachable')).toContain('127.0.0.1:1');
 });
 
-test('an SSH address is answered with the https address', async () => {
-  await createSource(bed, { url: 'ssh://git@git.example.com:2222/acme/shop.git' });
+test('an SSH address without a Secret, or with one that knows no host, is refused with what is missing', async () => {
+  const url = 'ssh://git@git.example.com:2222/acme/shop.git';
+  await createSource(bed, { url });
   await bed.start();
-  expect(await sourceCondition('Ready', 'InvalidSpec')).toContain('https://git.example.com/acme/shop.git');
+  expect(await sourceCondition('Ready', 'InvalidSpec')).toMatch(/spec\.secretRef.*identity.*known_hosts/);
+  const metadata = { name: 'git-login', namespace: 'shop' };
+  const data = { identity: Buffer.from('-----BEGIN s3cret').toString('base64') };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  await bed.send('PATCH', path, { spec: { secretRef: { name: 'git-login' } } });
+  const message = await sourceCondition('Fetched', 'AuthFailed');
+  expect(message).toMatch(/Secret shop\/git-login: an SSH address needs known_hosts/);
+  expect(message).not.toContain('s3cret');
 });
 
 test('a missing Secret is named', async () => {
@@ -162,14 +172,14 @@ test('two Canaries on one target: the older one works, the younger one says why 
   expect(statusOf(await bed.canary()).phase).toBe('Initialized');
 });
 
-test('a provider that cannot be used is named on the Canary', async () => {
+test('a provider without what it needs is named on the Canary', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),
-    'canary.json': canary({ spec: { provider: 'linkerd' } }),
+    'canary.json': canary({ spec: { provider: 'appmesh' } }),
   });
   await createSource(bed);
   await bed.start();
-  expect(await canaryCondition('web', 'InvalidSpec')).toContain('spec.provider');
+  expect(await canaryCondition('web', 'InvalidSpec')).toContain('spec.service.meshName');
 });
 
 test('fields that are not acted on are named without stopping the Canary', async () => {

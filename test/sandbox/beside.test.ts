@@ -276,3 +276,22 @@ describe('a Canary whose target another tool applies', () => {
     expect((await bed.canary())?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
   });
 });
+
+test('a Canary that was deleted and made again with its Deployment comes up with the image of that', async () => {
+  await runFirst();
+  await flux.apply(target('shop/web:2'));
+  await waitForPhase(bed, 'Succeeded');
+  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+  await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web');
+  await eventually(
+    'both are gone',
+    async () => !(await bed.get('flagger.app/v1beta1', 'Canary', 'web')) && !(await workload('web')),
+  );
+  await bed.pass(2_000);
+
+  await flux.apply(target('shop/web:3'), canary());
+  await waitForPhase(bed, 'Initialized');
+
+  expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
+  expect(await replicasOf('web')).toBe(0);
+});

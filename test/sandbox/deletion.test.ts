@@ -168,7 +168,7 @@ async function breakSpec(spec: Record<string, unknown>): Promise<void> {
 
 test('a Canary whose spec broke meanwhile is not held up for ever, and all that serves stays', async () => {
   await running({ progressDeadlineSeconds: 0 });
-  await breakSpec({ provider: 'istio' });
+  await breakSpec({ provider: 'appmesh' });
   await takeLabels();
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   expect(await deleted()).toBeGreaterThan(50_000);
@@ -180,7 +180,7 @@ test('a Canary whose spec broke meanwhile is not held up for ever, and all that 
 
 test('a Canary whose spec broke goes at once when revertOnDeletion is off', async () => {
   await running();
-  await breakSpec({ provider: 'istio', revertOnDeletion: false });
+  await breakSpec({ provider: 'appmesh', revertOnDeletion: false });
   expect(await deleted()).toBeLessThan(20_000);
 });
 

@@ -83,12 +83,12 @@ test('a spec that cannot be acted on, committed while a release is verified, lea
   );
 });
 
-test('a provider that is not known, committed at rest, leaves the last valid one in force for the next release (issue 11, 4)', async () => {
+test('a provider without what it needs, committed at rest, leaves the last valid one in force for the next release (issue 11, 4)', async () => {
   await initialized(onGateway);
   await bed.commit('another provider', {
-    'canary.json': canary({ spec: { ...onGateway, provider: 'linkerd' } }),
+    'canary.json': canary({ spec: { ...onGateway, provider: 'appmesh' } }),
   });
-  await untilInvalid(/spec\.provider.*generation 1 stays in force/);
+  await untilInvalid(/spec\.service\.meshName.*generation 1 stays in force/);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');

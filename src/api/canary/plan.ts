@@ -4,6 +4,7 @@ import {
   effectivePostPromotion,
   failureThreshold,
   metricWindowMs,
+  mirrorsBeforeSteps,
   progressDeadlineMs,
 } from '../defaults.ts';
 import type { RouteTarget } from '../observed.ts';
@@ -12,7 +13,14 @@ import type { CanaryMetric } from './metrics.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
 type Strategy =
-  | { kind: 'canary'; steps: readonly number[] | undefined; stepWeight: number; maxWeight: number }
+  | {
+      kind: 'canary';
+      steps: readonly number[] | undefined;
+      stepWeight: number;
+      maxWeight: number;
+      /** Requests are copied to the canary for one interval before the first step (flagger-behaviour 2.7.4). */
+      mirror?: true;
+    }
   | { kind: 'ab'; iterations: number }
   | { kind: 'blueGreen'; iterations: number; mirror: boolean; shiftsTraffic: boolean };
 
@@ -108,15 +116,17 @@ function strategyOf(canary: Canary, provider: string): Strategy {
   if (iterations > 0)
     return { kind: 'blueGreen', iterations, mirror: analysis.mirror === true, shiftsTraffic: true };
   const steps = analysis.stepWeights;
+  const mirror = analysis.mirror === true && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {};
   if (steps && steps.length > 0) {
     const maxWeight = Math.min(100, Math.max(...steps));
-    return { kind: 'canary', steps, stepWeight: 0, maxWeight };
+    return { kind: 'canary', steps, stepWeight: 0, maxWeight, ...mirror };
   }
   return {
     kind: 'canary',
     steps: undefined,
     stepWeight: analysis.stepWeight ?? 0,
     maxWeight: Math.min(100, analysis.maxWeight || 100),
+    ...mirror,
   };
 }
 

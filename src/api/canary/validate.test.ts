@@ -7,7 +7,6 @@ import type { Canary } from './canary.ts';
 import { checkCanary, type Findings } from './validate.ts';
 
 const base = { interval: '1m', threshold: 1, stepWeight: 10 };
-const ingressRef = { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'shop' };
 
 function canary(spec: Record<string, unknown>) {
   const result = parseCanary(canaryDocument(spec), { strict: true });
@@ -80,7 +79,6 @@ describe('a Canary that the schema lets in', () => {
       { targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' } },
       'spec.provider must be native for a StatefulSet',
     ],
-    [{ provider: 'nginx', ingressRef }, 'spec.provider is valid, but'],
     [
       {
         autoscalerRef: {

@@ -92,13 +92,15 @@ describe('CRDs', () => {
     expect(objectSchemaOf('Source').properties?.spec).toBeDefined();
   });
 
-  test("show Flagger's columns first and ours after them", () => {
+  test("show Flagger's table, and ours after it with -o wide only", () => {
     const spec = crdOf('Canary').spec as {
-      versions: Array<{ additionalPrinterColumns: Array<{ name: string }> }>;
+      versions: Array<{ additionalPrinterColumns: Array<{ name: string; priority?: number }> }>;
     };
-    expect(spec.versions[0]?.additionalPrinterColumns.map((column) => column.name)).toEqual([
-      'Status',
-      'Weight',
+    const columns = spec.versions[0]?.additionalPrinterColumns ?? [];
+    const named = (wanted: (priority: number) => boolean) =>
+      columns.filter(({ priority = 0 }) => wanted(priority)).map(({ name }) => name);
+    expect(named((priority) => priority === 0)).toEqual(['Status', 'Weight', 'LastTransitionTime']);
+    expect(named((priority) => priority > 0)).toEqual([
       'Suspended',
       'FailedChecks',
       'Interval',
@@ -106,7 +108,6 @@ describe('CRDs', () => {
       'StepWeight',
       'StepWeights',
       'MaxWeight',
-      'LastTransitionTime',
       'Serving',
       'Head',
       'Reason',

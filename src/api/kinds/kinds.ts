@@ -44,6 +44,7 @@ const canary: KindDefinition = {
   spec: canarySpecSchema,
   status: canaryStatusSchema,
   specRequired: false,
+  // Scripts read Flagger's table by column and search it for words, so that the plain one is Flagger's and no more (flagger-behaviour.md 1).
   columns: [
     { name: 'Status', type: 'string', jsonPath: '.status.phase' },
     { name: 'Weight', type: 'string', jsonPath: '.status.canaryWeight' },
@@ -60,15 +61,17 @@ const canary: KindDefinition = {
       type: 'string',
       jsonPath: '.status.serving[0].subject',
       description: 'Subject of the commit that answers the largest share of the requests.',
+      ...wide,
     },
     {
       name: 'Head',
       type: 'string',
       jsonPath: '.status.lastAppliedCommit',
       description: 'Commit of the newest release that was started or rejected.',
+      ...wide,
     },
-    { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-    { name: 'Next', type: 'string', jsonPath: '.status.next.action' },
+    { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason', ...wide },
+    { name: 'Next', type: 'string', jsonPath: '.status.next.action', ...wide },
   ],
 };
 

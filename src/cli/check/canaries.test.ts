@@ -23,7 +23,7 @@ it('names the Canary, the field and its author where one cannot be acted on', ()
   const { valid, lines } = checkCanaries(
     [
       canary('good', { provider: 'contour' }),
-      canary('bad', { provider: 'istio' }),
+      canary('bad', { provider: 'appmesh' }),
       canary('broken', { analysis: 1 }),
     ],
     options,
@@ -35,7 +35,7 @@ it('names the Canary, the field and its author where one cannot be acted on', ()
       state: 'failed',
       subject: 'Canary default/bad',
       actor: 'author',
-      detail: expect.stringMatching(/^spec\.provider: /),
+      detail: expect.stringMatching(/^spec\.service\.meshName: /),
     },
     {
       state: 'failed',

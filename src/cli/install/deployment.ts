@@ -11,6 +11,7 @@ interface DeploymentOptions {
   readonly defaultServiceAccount: string | undefined;
   readonly trustedSourceNamespaces: readonly string[];
   readonly crossNamespaceRefs: boolean;
+  readonly ingressClass: string | undefined;
   readonly replicas: number;
 }
 
@@ -98,7 +99,8 @@ function podSpec(options: DeploymentOptions): object {
 
 /** What the administrator chose, as the program takes it. */
 function chosenFlags(options: DeploymentOptions): string[] {
-  const { watchNamespaces, defaultServiceAccount, trustedSourceNamespaces, crossNamespaceRefs } = options;
+  const { watchNamespaces, defaultServiceAccount, trustedSourceNamespaces } = options;
+  const { crossNamespaceRefs, ingressClass } = options;
   return [
     ...(watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : []),
     ...(defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : []),
@@ -106,6 +108,7 @@ function chosenFlags(options: DeploymentOptions): string[] {
       ? [`--trusted-source-namespaces=${trustedSourceNamespaces.join(',')}`]
       : []),
     ...(crossNamespaceRefs ? ['--cross-namespace-refs'] : []),
+    ...(ingressClass ? [`--ingress-class=${ingressClass}`] : []),
   ];
 }
 

@@ -9,6 +9,7 @@ import {
   commaList,
   crossNamespaceRefsOption,
   holdfastNamespaceOption,
+  ingressClassOption,
   outputOption,
   trustedNamespacesOption,
 } from '../flags.ts';
@@ -34,6 +35,7 @@ interface InstallFlags {
   readonly trustedSourceNamespaces: string[];
   readonly providers: string[];
   readonly crossNamespaceRefs: boolean;
+  readonly ingressClass?: string;
   readonly replicas: number;
   readonly egress: Destination[];
   readonly output: DataFormat;
@@ -71,6 +73,7 @@ export const installCommand: CliCommand = {
         [],
       )
       .addOption(crossNamespaceRefsOption())
+      .addOption(ingressClassOption())
       .option(
         '--replicas <number>',
         'number of pods, one of which is the leader; more than one adds a PodDisruptionBudget',
@@ -105,6 +108,8 @@ interface InstallOptions {
   /** Routing providers that Canaries use; empty or absent: all. */
   readonly providers?: readonly string[];
   readonly crossNamespaceRefs?: boolean;
+  /** Of every HTTPProxy. */
+  readonly ingressClass?: string;
   /** Default: 1. */
   readonly replicas?: number;
   /** Where it may connect to; empty or absent: everywhere. */
@@ -133,7 +138,8 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     impersonation: options.impersonation === true,
     defaultServiceAccount,
   };
-  const pod = { ...shared, ...rights, image, crossNamespaceRefs, replicas: copies };
+  const { ingressClass } = options;
+  const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),

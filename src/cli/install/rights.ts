@@ -162,18 +162,12 @@ const watchedRights: readonly Right[] = [
     verbs: readApplyAndPrune,
     why: 'release records and rejections, config copies, credentials, variables and age keys that Sources and MetricTemplates name',
   },
-  ...routers.flatMap(({ name, resources }) =>
-    resources.map((one): Right => {
-      const [resource = '', ...group] = one.split('.');
-      return {
-        group: group.join('.'),
-        resource,
-        verbs: readApplyAndPrune,
-        providers: [name],
-        why: `traffic, provider ${name}`,
-      };
-    }),
-  ),
+  ...[...new Set(routers.flatMap(({ resources }) => resources))].map((one): Right => {
+    const [resource = '', ...group] = one.split('.');
+    const providers = routers.filter(({ resources }) => resources.includes(one)).map(({ name }) => name);
+    const why = `traffic, ${providers.length > 1 ? 'providers' : 'provider'} ${providers.join(', ')}`;
+    return { group: group.join('.'), resource, verbs: readApplyAndPrune, providers, why };
+  }),
   {
     group: 'serving.knative.dev',
     resource: 'services',

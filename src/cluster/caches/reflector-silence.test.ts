@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
+import { silentLogger } from '../log.ts';
 import { createManualClock, eventually } from '../testing/manual-clock.ts';
 import { startWatchWorld, type WatchWorld } from '../testing/watch-world.ts';
 
@@ -72,6 +73,29 @@ describe('reflector and a server that says too little', () => {
       return world.matches();
     }, 'what the dead watch hid arrives');
     expect(world.cache.health()).toMatchObject({ healthy: true, states: 1 });
+  });
+
+  it('says nothing about a watch that is quiet since nothing happens, and says it when the server is gone', async () => {
+    const clock = createManualClock();
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const world = await start('served', { clock, logger });
+    await world.cache.synced();
+    for (const watches of [2, 3, 4]) {
+      clock.advance(65_000);
+      await eventually(() => {
+        clock.advance(10);
+        return world.cache.health().watches === watches && world.cache.health().healthy;
+      }, 'the watch is opened anew');
+    }
+    expect(warnings).toEqual([]);
+    world.server.fault('watch', 2, (response) => void response.writeHead(500).end('{}'));
+    clock.advance(65_000);
+    await eventually(() => {
+      clock.advance(10);
+      return warnings.length > 0;
+    }, 'the refusal is logged');
+    expect(warnings[0]).toMatchObject({ kind: 'ConfigMap', namespace: 'shop' });
   });
 
   it('finds an event that never came by taking the whole state now and then', async () => {

@@ -13,7 +13,10 @@ import { listAndWatch, type Position, type SessionOptions, type SessionTuning } 
 
 /** Times of a reflector. */
 export interface ReflectorTuning extends SessionTuning {
-  /** A watch without a line for so long is dead (L9). Servers send a bookmark every 60 to 62 s. */
+  /**
+   * A watch without a line for so long may be dead and is opened anew (L9). Servers send a bookmark every 60 to 62 s, but none before the kind's
+   * version is beyond the one at which the watch began: without etcd's frequent progress notifications that takes until the next event.
+   */
   readonly silenceMs: number;
   /** A connection that held so long was healthy: the back-off starts from its first step again. */
   readonly healthyMs: number;
@@ -152,13 +155,10 @@ async function connectOnce(
   } catch (error) {
     if (stopping.aborted || isRefreshed(progress)) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
-    if (connection.abortedHere()) noteSilence(progress);
-    health.lastError = connection.abortedHere() ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
-    const { apiVersion, kind, namespace } = options.selection;
-    options.logger.warn(
-      { apiVersion, kind, namespace, reason: health.lastError },
-      'watch ended; reconnecting',
-    );
+    const isQuiet = connection.abortedHere();
+    if (isQuiet) noteSilence(progress);
+    health.lastError = isQuiet ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
+    report(options, health.lastError, isQuiet);
   } finally {
     cancelHeld();
     // Whatever the server still sends on it is not wanted.
@@ -174,6 +174,14 @@ async function connectOnce(
 /** Ended by us to read everything anew, which tells nothing of the server. */
 function isRefreshed({ refresh, connection, health }: Progress): boolean {
   return refresh !== undefined && connection.abortedHere() && health.failures === 0;
+}
+
+/** A quiet watch is no news: most often nothing happened, and what opens it anew fails aloud. */
+function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet: boolean): void {
+  const { apiVersion, kind, namespace } = selection;
+  const fields = { apiVersion, kind, namespace, reason };
+  if (isQuiet) logger.debug(fields, 'watch is quiet; opening it anew');
+  else logger.warn(fields, 'watch ended; reconnecting');
 }
 
 /** Once is a dead connection. Twice: the server waits for a version it never reaches (restored from a backup), so ours is given up. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../api/clock.ts';
+import type { Log } from '../../contracts/cluster.ts';
 import { type CacheHandle, type Caches, createCaches } from '../caches/caches.ts';
 import type { ReflectorTuning } from '../caches/reflector.ts';
 import { createDiscovery } from '../client/discovery.ts';
@@ -21,7 +22,7 @@ export interface WatchWorld {
 /** Starts both; pauses are short unless `tuning` says otherwise. */
 export async function startWatchWorld(
   streaming: Streaming,
-  more: { clock?: Clock; tuning?: Partial<ReflectorTuning> } = {},
+  more: { clock?: Clock; tuning?: Partial<ReflectorTuning>; logger?: Log } = {},
 ): Promise<WatchWorld> {
   const server = await startWatchServer();
   server.streaming = streaming;
@@ -36,6 +37,7 @@ export async function startWatchWorld(
     discovery: createDiscovery(transport),
     tuning: { backoff: { firstMs: 10, maximumMs: 50 }, initialSilenceMs: 200, ...more.tuning },
     ...(more.clock ? { clock: more.clock } : {}),
+    ...(more.logger ? { logger: more.logger } : {}),
   });
   const cache = caches.ensure({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop' });
   const content = () =>

@@ -34,8 +34,8 @@ export interface Records {
     release: Release,
     options?: Pick<RecordStamp, 'promotedTime' | 'sequence'> & { readonly actAs?: string | undefined },
   ): Promise<boolean>;
-  /** The number of a release that proves itself now, from the records as the API server has them at this moment. */
-  nextSequence(canary: NamespacedName, digest: string): Promise<number>;
+  /** The number of a release that proves itself now, above `after`, from the records as the API server has them at this moment. */
+  nextSequence(canary: NamespacedName, digest: string, after?: number): Promise<number>;
   /**
    * The bytes of a record, checked: as `problemOf` read them last, else read now. Throws EngineError RecordDamaged or RecordMissing.
    */
@@ -129,12 +129,12 @@ export function createRecords(
       await read(release.canary, release.digest);
       return true;
     },
-    async nextSequence(canary, digest) {
+    async nextSequence(canary, digest, after) {
       const labels = Object.entries(recordLabels(canary.name));
       const labelSelector = labels.map(([key, value]) => `${key}=${value}`).join(',');
       const { namespace } = canary;
       const secrets = await cluster.list({ apiVersion: 'v1', kind: 'Secret', namespace, labelSelector });
-      return nextSequence(recordViews(secrets, canary), digest);
+      return nextSequence(recordViews(secrets, canary), digest, after);
     },
     async problemOf(canary, digest, version) {
       const key = memoryKey(canary, digest);

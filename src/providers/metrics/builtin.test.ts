@@ -10,6 +10,8 @@ const canary: Canary = {
   spec: {
     targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'podinfo' },
     service: { name: 'front', port: 80 },
+    ingressRef: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'entry' },
+    routeRef: { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute', name: 'table' },
     analysis: { interval: '1m', threshold: 1, stepWeight: 5 },
   },
 };
@@ -87,12 +89,99 @@ describe('the built-in success rate', () => {
       'envoy_response_code!~"5.*"',
     ],
     [
+      'nginx',
+      'canary',
+      'nginx_ingress_controller_requests',
+      'namespace="shop",ingress="entry",canary!=""',
+      'status!~"5.*"',
+    ],
+    [
+      'nginx',
+      'primary',
+      'nginx_ingress_controller_requests',
+      'namespace="shop",ingress="entry",canary=""',
+      'status!~"5.*"',
+    ],
+    [
+      'skipper',
+      'canary',
+      'skipper_response_duration_seconds_bucket',
+      'route=~"kube(ew)?_shop__entry_canary__.*__front_canary(_[0-9]+)?",le="+Inf"',
+      'code!~"5.."',
+    ],
+    [
+      'skipper',
+      'primary',
+      'skipper_response_duration_seconds_bucket',
+      'route=~"kube(ew)?_shop__(entry_canary__.*__front_primary|entry__.*__front)(_[0-9]+)?",le="+Inf"',
+      'code!~"5.."',
+    ],
+    [
+      'traefik',
+      'canary',
+      'traefik_service_request_duration_seconds_bucket',
+      'service=~"shop-front-canary-[0-9a-zA-Z-]+@kubernetescrd",le="+Inf"',
+      'code!~"5.."',
+    ],
+    ['apisix', 'canary', 'apisix_http_status', 'route=~"shop_table-front-canary_.+"', 'code!~"5.."'],
+    [
+      'gloo',
+      'primary',
+      'envoy_cluster_upstream_rq',
+      'envoy_cluster_name=~"shop-front-primaryupstream-[0-9a-zA-Z-]+_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'kuma',
+      'canary',
+      'envoy_cluster_upstream_rq',
+      'service=~"front-canary_shop_svc_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'gatewayapi:v1beta1',
+      'canary',
+      'http_request_duration_seconds_count',
+      'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"',
+      'status!~"5.*"',
+    ],
+    [
       'istio',
       'primary',
       'istio_requests_total',
       'reporter="destination",destination_workload_namespace="shop",destination_workload=~"podinfo-primary"',
       'response_code!~"5.*"',
     ],
+    [
+      'smi:v1alpha2',
+      'canary',
+      'istio_requests_total',
+      'reporter="destination",destination_workload_namespace="shop",destination_workload=~"podinfo"',
+      'response_code!~"5.*"',
+    ],
+    [
+      'linkerd',
+      'canary',
+      'response_total',
+      'namespace="shop",deployment=~"podinfo",direction="inbound"',
+      'classification!="failure"',
+    ],
+    [
+      'osm',
+      'primary',
+      'osm_request_total',
+      'destination_namespace="shop",destination_kind="Deployment",destination_name="podinfo-primary"',
+      'response_code!~"5.*"',
+    ],
+    ...(['appmesh', 'appmesh:v1beta2'] as const).map(
+      (provider): [string, MetricRole, string, string, string] => [
+        provider,
+        'canary',
+        'envoy_cluster_upstream_rq',
+        'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"',
+        'envoy_response_code!~"5.*"',
+      ],
+    ),
   ])('of %s for the %s', (provider, role, counter, labels, good) => {
     expect(query('request-success-rate', provider, role)).toEqual({
       promql: `(sum(rate(${counter}{${labels},${good}}[1m])) or vector(0)) / sum(rate(${counter}{${labels}}[1m])) * 100`,
@@ -144,6 +233,11 @@ describe('the built-in duration', () => {
     ['kubernetes', 'http_request_duration_seconds_bucket', 1_000],
     ['contour', 'envoy_cluster_upstream_rq_time_bucket', 1],
     ['istio', 'istio_request_duration_milliseconds_bucket', 1],
+    ['linkerd', 'response_latency_ms_bucket', 1],
+    ['osm', 'osm_request_duration_ms_bucket', 1],
+    ['appmesh', 'envoy_cluster_upstream_rq_time_bucket', 1],
+    ['traefik', 'traefik_service_request_duration_seconds_bucket', 1_000],
+    ['apisix', 'apisix_http_latency_bucket', 1],
   ])('of %s is the 99th percentile in milliseconds', (provider, histogram, factor) => {
     const found = query('request-duration', provider, 'canary');
 
@@ -156,8 +250,29 @@ describe('the built-in duration', () => {
   });
 });
 
+describe('the built-in duration where nobody counts in buckets', () => {
+  it.each([
+    ['nginx', 'nginx_ingress_controller_response_duration_seconds'],
+    ['skipper', 'skipper_serve_route_duration_seconds'],
+  ])('of %s is the mean in milliseconds', (provider, series) => {
+    const found = query('request-duration', provider, 'canary');
+
+    expect(found).toMatchObject({ factor: 1_000, whole: true });
+    expect(found?.promql).toMatch(
+      new RegExp(
+        `^sum\\(rate\\(${series}_sum\\{(.*)\\}\\[1m\\]\\)\\) / sum\\(rate\\(${series}_count\\{\\1\\}\\[1m\\]\\)\\)$`,
+      ),
+    );
+    expect(found?.promql).not.toContain('le=');
+  });
+});
+
+it('buckets of APISIX are those of whole requests', () => {
+  expect(query('request-duration', 'apisix', 'canary')?.promql).toContain('_.+",type=~"request"}');
+});
+
 it('knows no query for a provider it has never heard of', () => {
-  expect(query('request-duration', 'linkerd', 'canary')).toBeUndefined();
+  expect(query('request-duration', 'contuor', 'canary')).toBeUndefined();
 });
 
 it('lets nothing but DNS names into a query, and dots in them only as dots', () => {

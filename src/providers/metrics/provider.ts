@@ -1,20 +1,39 @@
 /** What every metric provider implements. */
-import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
-import type { HttpAuth, HttpClient } from '../../http/types.ts';
+import type { HttpClient } from '../../http/types.ts';
 
 /** The part of the outbound client that providers need. */
 export type MetricHttp = Pick<HttpClient, 'send'>;
 
+/** The cloud identity of Holdfast's own pod. */
+export interface CloudIdentity {
+  /** A client that reaches the clouds' credential endpoints. It is for those requests alone: their addresses are no tenant's to choose. */
+  readonly http: MetricHttp;
+  /** Environment variables of the pod. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Through what providers ask. */
+export interface MetricAccess extends MetricHttp {
+  /** Undefined: it is not lent to MetricTemplates. */
+  readonly identity?: CloudIdentity | undefined;
+}
+
 /** One question, rendered and complete. */
 export interface MetricRequest {
-  /** Base address of the provider's API. */
+  /** Base address of the provider's API; empty where the template names none. */
   address: string;
   query: string;
   headers: Readonly<Record<string, readonly string[]>>;
   /** Decoded Secret of the template; undefined: it names none. */
   secret: Readonly<Record<string, string>> | undefined;
+  /** `namespace/name` of that Secret, for messages. */
+  secretName: string | undefined;
   insecureSkipVerify: boolean;
+  /** Region of the cloud. */
+  region: string | undefined;
+  /** Where the value is in an answer of any shape (RFC 6901). */
+  jsonPointer: string | undefined;
   timeoutMs: number;
   /** Now, in milliseconds since the epoch. */
   nowMs: number;
@@ -28,35 +47,10 @@ export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs'>;
 /** One kind of metric system. */
 export interface MetricProvider {
   type: string;
+  /** Milliseconds a query may take where it is not the usual bound. */
+  timeoutMs?: number;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
-  query(request: MetricRequest, http: MetricHttp): Promise<MetricReading>;
-}
-
-/** An answer of a provider's API; `json` is undefined where it is none. */
-interface ProviderAnswer {
-  readonly status: number;
-  readonly json: unknown;
-}
-
-/** Asks a provider's API with the settings of the endpoint. Throws for what keeps an answer away; every status is an answer. */
-export async function askProvider(
-  { headers, insecureSkipVerify, timeoutMs }: MetricEndpoint,
-  http: MetricHttp,
-  { url, auth }: { readonly url: string; readonly auth: HttpAuth | undefined },
-): Promise<ProviderAnswer> {
-  const given = Object.entries(headers).map(([name, values]) => [name, values.join(', ')]);
-  const { status, body } = await http.send({
-    url,
-    headers: { accept: 'application/json', ...Object.fromEntries(given) },
-    ...(auth ? { auth } : {}),
-    ...(insecureSkipVerify ? { tls: { insecureSkipVerify: true } } : {}),
-    limits: { totalTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs, maxBytes: limits.httpResponseBytes },
-  });
-  try {
-    return { status, json: JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(body)) as unknown };
-  } catch {
-    return { status, json: undefined };
-  }
+  query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
 }
 
 /** A reading that is none, and why. */

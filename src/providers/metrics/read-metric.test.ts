@@ -6,6 +6,7 @@ import type { CanaryMetric } from '../../api/canary/metrics.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { type MetricSource, readMetric, templateOf } from './read-metric.ts';
+import { supportedMetricProviders } from './table.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);
 const nowSeconds = nowMs / 1_000;
@@ -270,8 +271,8 @@ describe('a MetricTemplate', () => {
     ['it does not exist', {}, 'MetricTemplate metrics/latency does not exist'],
     [
       'its type is not supported',
-      { template: aTemplate('http://x', { type: 'datadog' }) },
-      'MetricTemplate metrics/latency: provider type datadog is not supported by this version; supported: prometheus',
+      { template: aTemplate('http://x', { type: 'zabbix' as 'datadog' }) },
+      `MetricTemplate metrics/latency: provider type zabbix is not supported by this version; supported: ${supportedMetricProviders().join(', ')}`,
     ],
     [
       'its Secret does not exist',
@@ -281,7 +282,7 @@ describe('a MetricTemplate', () => {
     [
       'its Secret lacks keys',
       { template: aTemplate('http://x', { secretRef: { name: 's' } }), secret: { username: 'u' } },
-      'the Secret of the provider needs the key token, or the keys username and password',
+      'Secret metrics/s needs the key token, or the keys username and password',
     ],
     [
       'its address is none',

@@ -1,8 +1,29 @@
 /** The table of metric providers: a further one is one more file and one more line here. */
-import { prometheus } from './prometheus.ts';
 import type { MetricProvider } from './provider.ts';
+import { cloudwatch } from './systems/cloudwatch.ts';
+import { datadog } from './systems/datadog.ts';
+import { dynatrace } from './systems/dynatrace.ts';
+import { graphite } from './systems/graphite.ts';
+import { influxdb } from './systems/influxdb.ts';
+import { newrelic } from './systems/newrelic.ts';
+import { loki, prometheus } from './systems/prometheus.ts';
+import { splunk } from './systems/splunk.ts';
+import { stackdriver } from './systems/stackdriver.ts';
+import { web } from './systems/web.ts';
 
-const providers: readonly MetricProvider[] = [prometheus];
+const providers: readonly MetricProvider[] = [
+  prometheus,
+  cloudwatch,
+  datadog,
+  dynatrace,
+  graphite,
+  influxdb,
+  loki,
+  newrelic,
+  splunk,
+  stackdriver,
+  web,
+];
 
 /** The provider of a MetricTemplate's type, undefined when this version has none. */
 export function metricProvider(type: string): MetricProvider | undefined {

@@ -49,6 +49,17 @@ describe('the HTTPProxy', () => {
     });
   });
 
+  it('carries the ingress class that the operator set, and none without', () => {
+    const classOf = (ingressClass?: string) => {
+      const [proxy] = contour.objects({ ...aContext(), settings: { ingressClass } }, initialTraffic, []);
+      const { ingressClassName } = proxy!.spec as { ingressClassName?: string };
+      return [ingressClassName, proxy!.metadata.annotations?.['projectcontour.io/ingress.class']];
+    };
+
+    expect(classOf('internal')).toEqual(['internal', 'internal']);
+    expect(classOf()).toEqual([undefined, undefined]);
+  });
+
   it('makes a route of its own for each A/B match, and keeps all others on the primary', () => {
     const canary = anAbCanary();
     canary.spec.analysis.match = [

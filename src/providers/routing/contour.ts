@@ -16,6 +16,7 @@ import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
+  ignoredBut,
   isAbTest,
   percentOf,
   type RouteReading,
@@ -26,8 +27,10 @@ import {
 
 const httpProxy = { apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy' };
 
+const classAnnotation = 'projectcontour.io/ingress.class';
+
 const ignored: readonly string[] = [
-  'spec.analysis.mirror',
+  ...ignoredBut(),
   'spec.service.hosts',
   'spec.service.headers',
   'spec.service.rewrite',
@@ -64,10 +67,16 @@ function proxy(
   live: KubernetesObject | undefined,
 ): KubernetesObject {
   assertWeights(target);
+  const ingressClassName = context.settings?.ingressClass;
+  const metadata = routeMetadata(context, live);
   const wanted = {
     ...httpProxy,
-    metadata: routeMetadata(context, live),
+    // Contour looks at the annotation first.
+    metadata: ingressClassName
+      ? { ...metadata, annotations: { ...metadata.annotations, [classAnnotation]: ingressClassName } }
+      : metadata,
     spec: {
+      ...(ingressClassName ? { ingressClassName } : {}),
       routes: routes(context, target),
     },
   };

@@ -1,32 +1,25 @@
 /** Provider `knative`: no traffic object. The target, a Knative Service, divides requests between its revisions (flagger-behaviour.md 3.12). */
-import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
   findRoute,
+  ignoredBut,
   percentOf,
   type RouteReading,
   type RoutingProvider,
+  requestFields,
   unreadable,
+  weightsOnly,
 } from './router.ts';
 
 const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' };
 /** A Knative Service has no generated route in front of it. */
 const ignored: readonly string[] = [
-  'spec.analysis.mirror',
-  'spec.service.hosts',
-  'spec.service.gatewayRefs',
-  'spec.service.timeout',
-  'spec.service.backendTimeout',
-  'spec.service.retries',
-  'spec.service.match',
-  'spec.service.headers',
-  'spec.service.rewrite',
-  'spec.service.mirror',
-  'spec.service.corsPolicy',
+  ...ignoredBut(),
+  ...requestFields,
   'spec.service.apex',
   'spec.service.primary',
   'spec.service.canary',
@@ -45,26 +38,10 @@ export const knative: RoutingProvider = {
   apexFollowsTraffic: false,
   isTarget: true,
   ignores: () => ignored,
-  check,
+  check: (canary) => weightsOnly(canary, 'knative'),
   objects,
   read,
 };
-
-/** Requests cannot be distinguished, so an A/B test would send all of them to the canary. */
-function check({ spec }: Canary): RouteProblem[] {
-  const { match, mirror, sessionAffinity } = spec.analysis ?? {};
-  const path = 'spec.analysis';
-  const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
-    .filter(([, value]) => Boolean(value))
-    .map(([field]) => ({
-      severity: 'warning',
-      path: `${path}.${field}`,
-      message: 'has no effect with provider knative',
-    }));
-  if (!match?.length) return problems;
-  const message = 'is not supported: provider knative splits requests by weight only';
-  return [...problems, { severity: 'error', path: `${path}.match`, message }];
-}
 
 interface TrafficEntry {
   revisionName?: string;

@@ -4,7 +4,14 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { applicationMetrics } from './request-metrics.ts';
-import { assertWeights, findRoute, type RouteReading, type RoutingProvider, unreadable } from './router.ts';
+import {
+  assertWeights,
+  findRoute,
+  ignoredBut,
+  type RouteReading,
+  type RoutingProvider,
+  unreadable,
+} from './router.ts';
 
 const service = { apiVersion: 'v1', kind: 'Service' };
 
@@ -15,7 +22,7 @@ export const kubernetes: RoutingProvider = {
   resources: [],
   requests: applicationMetrics,
   apexFollowsTraffic: true,
-  ignores: () => ['spec.analysis.mirror'],
+  ignores: () => ignoredBut(),
   check,
   objects,
   read,

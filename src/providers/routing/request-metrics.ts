@@ -7,6 +7,8 @@ interface RequestSubject {
   readonly target: string;
   /** The Service that selects the pods of this side only. */
   readonly ownService: string;
+  /** `ingressRef`. */
+  readonly ingress: string;
   /** `routeRef`, or the revision where the target is a Knative Service. */
   readonly route: string;
   /** RE2 of the names of the pods. */
@@ -20,8 +22,13 @@ export interface RequestMetrics {
   readonly counter: string;
   /** Label selector of the requests that did not fail. */
   readonly good: string;
-  readonly histogram: string;
-  /** From the histogram's unit to milliseconds. */
+  /** Buckets of how long requests take: the 99th percentile counts. */
+  readonly histogram?: string;
+  /** Where there are no buckets for it: the mean, from two counters that end in `_sum` and `_count`. */
+  readonly mean?: string;
+  /** Further labels of `counter`, and of `histogram`. */
+  readonly only?: { readonly counter?: string; readonly histogram?: string };
+  /** From the unit of durations to milliseconds. */
   readonly factor: number;
   /** Label selector of the subject's requests. */
   selector(subject: RequestSubject): string;
@@ -35,7 +42,8 @@ const ofApplication = {
   histogram: 'http_request_duration_seconds_bucket',
   factor: 1_000,
 };
-const byFlaggersLabels = ({ namespace, pods }: RequestSubject) =>
+/** Labels that Flagger's own scrape configuration gives the series of a pod. */
+export const byFlaggersLabels = ({ namespace, pods }: RequestSubject) =>
   `kubernetes_namespace="${namespace}",kubernetes_pod_name=~"${pods}"`;
 
 /** What the application counts, with the labels of Flagger's own scrape configuration. */

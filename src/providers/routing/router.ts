@@ -1,3 +1,4 @@
+import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject, ObjectMeta } from '../../api/kubernetes.ts';
 import {
   isGenerated,
@@ -8,7 +9,14 @@ import {
   takenOverAnnotation,
 } from '../../api/metadata.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
-import type { RouteContext, RouteKind, Router } from '../../contracts/routing.ts';
+import { fieldsOfFewProviders } from '../../api/unsupported-fields.ts';
+import type {
+  RouteContext,
+  RouteKind,
+  RouteProblem,
+  RouteReference,
+  Router,
+} from '../../contracts/routing.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 
 /** Traffic as read back; `matched`: unmatched requests stay with the primary whatever the weights are (A/B). */
@@ -51,18 +59,64 @@ export function routeMetadata(
 
 /** The Canary's routing object among the live ones. */
 export function findRoute(
-  { canary, names }: RouteContext,
-  { apiVersion, kind }: RouteKind,
+  context: RouteContext,
+  kind: RouteKind,
   live: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
-  const namespace = canary.metadata.namespace ?? 'default';
+  return findObject(context, { ...kind, name: context.names.apex }, live);
+}
+
+/** An object of this kind and name, in the namespace of the Canary unless the reference names one. */
+export function findObject(
+  { canary }: RouteContext,
+  { apiVersion, kind, name, namespace = canary.metadata.namespace ?? 'default' }: RouteReference,
+  live: readonly KubernetesObject[],
+): KubernetesObject | undefined {
   return live.find(
     (object) =>
       object.kind === kind &&
       object.apiVersion === apiVersion &&
-      object.metadata.name === names.apex &&
-      (object.metadata.namespace ?? 'default') === namespace,
+      object.metadata.name === name &&
+      (object.metadata.namespace ?? (namespace === '' ? '' : 'default')) === namespace,
   );
+}
+
+/** Fields that only some providers act on, but for those that this one does. */
+export function ignoredBut(...used: readonly string[]): readonly string[] {
+  return fieldsOfFewProviders.filter((path) => !used.includes(path));
+}
+
+/** Fields about requests that a provider leaves to its users' own objects when it only writes weights. */
+export const requestFields: readonly string[] = [
+  'spec.service.hosts',
+  'spec.service.gatewayRefs',
+  'spec.service.timeout',
+  'spec.service.backendTimeout',
+  'spec.service.retries',
+  'spec.service.match',
+  'spec.service.headers',
+  'spec.service.rewrite',
+  'spec.service.mirror',
+  'spec.service.corsPolicy',
+];
+
+/**
+ * Of a provider that divides requests by weight alone: an A/B test would send all of them to the canary, as it does in Flagger
+ * (flagger-behaviour.md 3.3).
+ */
+export function weightsOnly({ spec }: Canary, provider: string): RouteProblem[] {
+  const { match, mirror, sessionAffinity } = spec.analysis ?? {};
+  const path = 'spec.analysis';
+  const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
+    .filter(([, value]) => Boolean(value))
+    .map(([field]) => ({
+      severity: 'warning',
+      path: `${path}.${field}`,
+      message: `has no effect with provider ${provider}`,
+    }));
+  if (!match?.length) return problems;
+  const message = `is not supported: provider ${provider} splits requests by weight only`;
+  return [...problems, { severity: 'error', path: `${path}.match`, message }];
 }
 
 /** Throws RangeError for weights that no router may write: not integers, out of range, or not adding up to 100 (S3). */
@@ -75,6 +129,77 @@ export function assertWeights({ primaryWeight, canaryWeight }: RouteTarget): voi
     primaryWeight + canaryWeight === 100;
   if (!valid)
     throw new RangeError(`weights ${primaryWeight}/${canaryWeight} are not integers that add up to 100`);
+}
+
+/** An object that somebody keeps, and the one that is made from it beside it. */
+export interface Derivation {
+  readonly source: KubernetesObject | undefined;
+  readonly own: KubernetesObject | undefined;
+  /** Why nothing can be made, for people. */
+  readonly problem?: string;
+}
+
+/** Finds both. What has the name of `own` and was not made for this Canary is left alone. */
+export function derivationOf(
+  context: RouteContext,
+  kind: RouteKind,
+  { source: from, own: to }: { readonly source: string; readonly own: string },
+  live: readonly KubernetesObject[],
+): Derivation {
+  const source = findObject(context, { ...kind, name: from }, live);
+  const found = findObject(context, { ...kind, name: to }, live);
+  const title = `${kind.kind} ${to}`;
+  if (found && !isGenerated(found, context.canary)) {
+    const problem = `${title} exists and was not made for Canary ${context.canary.metadata.name}; delete it, or rename ${from}`;
+    return { source: undefined, own: undefined, problem };
+  }
+  if (source) return { source, own: found };
+  return { source, own: found, problem: `${kind.kind} ${from} does not exist; ${title} is made from it` };
+}
+
+/** Keys by which other tools find, prune or correct what carries them. */
+const notCopied =
+  /toolkit\.fluxcd\.io|argoproj\.io|holdfast\.dev\/|applyset\.kubernetes\.io\/|kubectl\.kubernetes\.io\/last-applied|meta\.helm\.sh\//;
+
+/** Metadata of an object beside the routing object: the marks, and the Canary as its controller. */
+export function ownMetadata({ canary }: RouteContext, name: string): ObjectMeta {
+  return {
+    name,
+    namespace: canary.metadata.namespace ?? 'default',
+    labels: ownLabels(canary),
+    annotations: { ...keepAwayAnnotations },
+    ownerReferences: [ownerReference(canary)],
+  };
+}
+
+/** Metadata of an object that is made from another one: its labels and annotations, the marks, and the Canary as controller. */
+export function derivedMetadata(
+  context: RouteContext,
+  name: string,
+  { metadata }: KubernetesObject,
+): ObjectMeta {
+  const copied = (entries: Readonly<Record<string, string>> = {}) =>
+    Object.fromEntries(Object.entries(entries).filter(([key]) => !notCopied.test(key)));
+  const own = ownMetadata(context, name);
+  return {
+    ...own,
+    labels: { ...copied(metadata.labels), ...own.labels },
+    annotations: { ...copied(metadata.annotations), ...own.annotations },
+  };
+}
+
+/** A reading of an object that was taken as it is, but for what stands against it. */
+export function taken(
+  weights: Pick<RouteReading, 'primaryWeight' | 'canaryWeight'> & { readonly matched?: boolean },
+  problem?: string,
+): RouteReading {
+  return {
+    mirrored: false,
+    matched: false,
+    ...weights,
+    accepted: problem === undefined,
+    ...(problem ? { problem } : {}),
+  };
 }
 
 /** Weights as found, in percent: 1/1 reads as 50/50. Undefined when they are missing, negative or both 0. */

@@ -10,10 +10,12 @@ describe('the table of providers', () => {
     ['knative', 'knative'],
     ['gatewayapi:v1', 'gatewayapi:v1'],
     ['gatewayapi:v1:service', 'gatewayapi:v1'],
-    ['gatewayapi:v1beta1', undefined],
+    ['gatewayapi:v1beta1', 'gatewayapi:v1beta1'],
     ['gatewayapi', undefined],
     ['contour:service', undefined],
-    ['istio', undefined],
+    ['istio', 'istio'],
+    ['smi:v1alpha2', 'smi:v1alpha2'],
+    ['smi:v1alpha4', undefined],
     ['', undefined],
   ])('gives %s the router %s', (provider, name) => {
     expect(routerFor(provider)?.name).toBe(name);

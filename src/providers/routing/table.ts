@@ -1,12 +1,36 @@
 /** The table of routing providers: a further one is one more file and one more line here. */
+import { apisix } from './apisix.ts';
+import { appMeshProviders } from './appmesh.ts';
 import { contour } from './contour.ts';
-import { gatewayApi } from './gateway-api.ts';
+import { gatewayApi, gatewayApiBeta } from './gateway-api.ts';
+import { gloo } from './gloo.ts';
+import { istio } from './istio.ts';
 import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
+import { kuma } from './kuma.ts';
+import { nginx } from './nginx.ts';
 import type { RoutingProvider } from './router.ts';
+import { skipper } from './skipper.ts';
+import { smiProviders } from './smi.ts';
+import { traefik } from './traefik.ts';
 
 /** Every routing provider of this version. */
-export const routers: readonly RoutingProvider[] = [kubernetes, gatewayApi, contour, knative];
+export const routers: readonly RoutingProvider[] = [
+  kubernetes,
+  gatewayApi,
+  gatewayApiBeta,
+  contour,
+  knative,
+  nginx,
+  skipper,
+  traefik,
+  apisix,
+  istio,
+  ...smiProviders,
+  ...appMeshProviders,
+  gloo,
+  kuma,
+];
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */
 export function routerFor(provider: string): RoutingProvider | undefined {

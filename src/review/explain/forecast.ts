@@ -119,7 +119,7 @@ function recordsAfter(action: Action, { records, nowMs }: World): World['records
   }
   if (action.type !== 'MarkProven') return records;
   const promotedTime = new Date(nowMs).toISOString();
-  const { digest } = action;
-  const sequence = nextSequence(records, digest);
+  const { digest, after } = action;
+  const sequence = nextSequence(records, digest, after);
   return records.map((record) => (record.digest === digest ? { ...record, promotedTime, sequence } : record));
 }

@@ -238,7 +238,11 @@ function blockedBy(context: Context, { state, share, isUp, view }: Trial, move: 
 /** No match and no mirror leads to a release on the primary: it is tried there as blue/green. */
 function planFor(plan: Plan, { side }: Run): Plan {
   const { strategy } = plan;
-  if (side !== 'primary' || strategy.kind === 'canary') return plan;
+  if (side !== 'primary') return plan;
+  if (strategy.kind === 'canary') {
+    const { mirror: _, ...withoutMirror } = strategy;
+    return { ...plan, strategy: withoutMirror };
+  }
   const shiftsTraffic = strategy.kind === 'ab' || strategy.shiftsTraffic;
   return {
     ...plan,

@@ -15,7 +15,7 @@ import {
   wake,
 } from '../outcome.ts';
 import { sinceProgressMs, withProgress } from '../progress.ts';
-import { soundRecord } from '../records.ts';
+import { earlierRecords, soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { StateOf } from '../state.ts';
 import {
@@ -45,7 +45,7 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const head = (startsFromLedger ? ledger : context.head) ?? underWay(context, state.run);
   const here = { ...state, kind: 'Initializing' as const };
   if (!head) return stay(here, withoutHead(context));
-  const begun = state.run?.digest === head.digest ? state.run : begin(context, head);
+  const begun = state.run?.digest === head.digest ? state.run : beginFirst(context, head);
   const saved = soundRecord(world, head.digest) ? {} : act({ type: 'SaveRecord', digest: head.digest });
   if (world.primary?.digest !== head.digest)
     return stay({ ...here, run: begun }, saved, firstWrite(context, head));
@@ -54,6 +54,11 @@ export function initializing(context: Context, state: Initializing): Outcome {
   const primary = bringUp(context);
   if (primary.isReady) return stay(next, saved, handOver(context, head, run));
   return stay(next, saved, act(...primary.actions), wait(context, head, run));
+}
+
+function beginFirst(context: Context, head: ReleaseView): Run {
+  const recordsAfter = earlierRecords(context.world);
+  return { ...begin(context, head), ...(recordsAfter === undefined ? {} : { recordsAfter }) };
 }
 
 /** Whether the primary is ready with the pods that the target has now: a scaler may have scaled the target far above its minReplicas. */
@@ -139,7 +144,8 @@ function handOver(context: Context, head: ReleaseView, run: Run): Effects {
     return combine(begun, act(...pauseCanary(world, true), { type: 'ApplyCanary', digest, replicas: 0 }));
   const restored = combine(begun, restoreScalers(context, run));
   if (!areScalersReset(world) || good?.digest === digest) return restored;
-  return combine(restored, act({ type: 'MarkProven', digest }));
+  const { recordsAfter: after } = run;
+  return combine(restored, act({ type: 'MarkProven', digest, ...(after === undefined ? {} : { after }) }));
 }
 
 /** The first record was read back: the Canary is initialized. */

@@ -63,6 +63,15 @@ describe('the weights of a canary release (flagger-behaviour 2.7.1)', () => {
     expect(walk({ stepWeights: [10, 40, 70] }, 25)).toEqual([40, 70, 'promote']);
   });
 
+  it('begin with one interval of copied requests where the provider copies them, and nowhere else (2.7.4)', () => {
+    const move = (provider: string, iterations: number, canaryWeight = 0) =>
+      nextStep(plan({ stepWeight: 20, mirror: true }, provider), { canaryWeight, iterations });
+    expect(move('istio', 0)).toEqual({ kind: 'iterate', iterations: 1, canaryWeight: 0, mirrored: true });
+    expect(move('istio', 1)).toEqual({ kind: 'weight', canaryWeight: 20 });
+    expect(move('istio', 1, 20)).toEqual({ kind: 'weight', canaryWeight: 40 });
+    expect(move('gatewayapi:v1', 0)).toEqual({ kind: 'weight', canaryWeight: 20 });
+  });
+
   it('are stuck, and say so, without a step', () => {
     expect(walk({ stepWeight: 0 })).toEqual(['stuck']);
   });

@@ -11,15 +11,7 @@ export type Step =
 /** The next move of a strategy from what was read back (flagger-behaviour 2.7). Weights in percent. */
 export function nextStep(plan: Plan, at: { canaryWeight: number; iterations: number }): Step {
   const { strategy } = plan;
-  if (strategy.kind === 'canary') {
-    const { maxWeight, stepWeight, steps } = strategy;
-    const weight = at.canaryWeight;
-    // maxWeight may be exceeded by one step, as in Flagger.
-    const next = steps ? steps.find((step) => step > weight) : weight + stepWeight;
-    if (weight >= maxWeight || next === undefined) return { kind: 'promote' };
-    const canaryWeight = Math.min(100, Math.round(next));
-    return canaryWeight > weight ? { kind: 'weight', canaryWeight } : { kind: 'stuck' };
-  }
+  if (strategy.kind === 'canary') return nextShare(strategy, at);
   if (strategy.kind === 'ab') {
     if (at.iterations >= strategy.iterations) return { kind: 'promote' };
     return { kind: 'iterate', iterations: at.iterations + 1, canaryWeight: 100, mirrored: false };
@@ -31,6 +23,19 @@ export function nextStep(plan: Plan, at: { canaryWeight: number; iterations: num
     return { kind: 'iterate', iterations: at.iterations + 1, canaryWeight: 100, mirrored: false };
   }
   return { kind: 'promote' };
+}
+
+function nextShare(
+  { maxWeight, stepWeight, steps, mirror }: Extract<Plan['strategy'], { kind: 'canary' }>,
+  { canaryWeight: weight, iterations }: { canaryWeight: number; iterations: number },
+): Step {
+  if (mirror && weight === 0 && iterations === 0)
+    return { kind: 'iterate', iterations: 1, canaryWeight: 0, mirrored: true };
+  // maxWeight may be exceeded by one step, as in Flagger.
+  const next = steps ? steps.find((step) => step > weight) : weight + stepWeight;
+  if (weight >= maxWeight || next === undefined) return { kind: 'promote' };
+  const canaryWeight = Math.min(100, Math.round(next));
+  return canaryWeight > weight ? { kind: 'weight', canaryWeight } : { kind: 'stuck' };
 }
 
 /** The largest share that a step of the analysis gives the canary, in percent; 100 where there are no steps. */

@@ -42,6 +42,34 @@ it("makes Flagger's fields ours, beside those that are ours already, and leaves 
   ]);
 });
 
+it('leaves to Flagger what the object that is known does not have, a list as a whole', () => {
+  const fieldsV1 = {
+    'f:metadata': { 'f:annotations': { '.': {}, 'f:class': {}, 'f:away': {} } },
+    'f:spec': { '.': {}, 'f:ingressClassName': {}, 'f:routes': {} },
+  };
+  const known = {
+    apiVersion: 'projectcontour.io/v1',
+    kind: 'HTTPProxy',
+    metadata: { name: 'web', annotations: { away: 'yes' } },
+    spec: { routes: [] },
+  };
+  expect(takenOverFields(owned({ ...flagger, fieldsV1 }), 'ours', known)).toEqual([
+    {
+      ...flagger,
+      fieldsV1: {
+        'f:metadata': { 'f:annotations': { '.': {}, 'f:class': {} } },
+        'f:spec': { '.': {}, 'f:ingressClassName': {} },
+      },
+    },
+    {
+      ...flagger,
+      manager: 'ours',
+      operation: 'Apply',
+      fieldsV1: { 'f:metadata': { 'f:annotations': { 'f:away': {} } }, 'f:spec': { 'f:routes': {} } },
+    },
+  ]);
+});
+
 it('has nothing to take where Flagger wrote nothing', () => {
   expect(
     takenOverFields(owned({ manager: 'kubectl', operation: 'Update', fieldsV1: {} }), 'ours'),

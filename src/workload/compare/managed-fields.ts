@@ -9,14 +9,40 @@ const theirManager = /^flagger/;
 
 /**
  * `metadata.managedFields` with Flagger's entries as entries of our server-side apply; undefined when there are none. Otherwise fields that Flagger
- * wrote would stay, however often a release without them is applied.
+ * wrote would stay, however often a release without them is applied. `known`: only fields that this object has, too; the others stay Flagger's,
+ * and so stay as they are.
  */
-export function takenOverFields(live: KubernetesObject, manager: string): ManagedFieldsEntry[] | undefined {
-  return moved(
-    managedFieldsOf(live) ?? [],
-    (entry) => theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource,
-    manager,
-  );
+export function takenOverFields(
+  live: KubernetesObject,
+  manager: string,
+  known?: KubernetesObject,
+): ManagedFieldsEntry[] | undefined {
+  const isTheirs = (entry: ManagedFieldsEntry) =>
+    theirManager.test(entry.manager ?? '') && entry.operation === 'Update' && !entry.subresource;
+  const taken = new Set<ManagedFieldsEntry>();
+  const entries = (managedFieldsOf(live) ?? []).flatMap((entry) => {
+    if (!isTheirs(entry)) return [entry];
+    const fields = entry.fieldsV1 ?? {};
+    const fieldsV1 = known ? sharedWith(fields, known) : fields;
+    const rest = known && without(fields, fieldsV1);
+    const ours = { ...entry, fieldsV1 };
+    if (Object.keys(fieldsV1).length > 0) taken.add(ours);
+    return [...(taken.has(ours) ? [ours] : []), ...(rest ? [{ ...entry, fieldsV1: rest }] : [])];
+  });
+  return moved(entries, (entry) => taken.has(entry), manager);
+}
+
+/** The part of a tree of fields that the value has. A list that is both sides' is one field. */
+function sharedWith(fields: Fields, value: unknown): Fields {
+  const shared = Object.entries(fields).flatMap(([key, tree]): Array<[string, unknown]> => {
+    const child = key.startsWith('f:') ? (value as Record<string, unknown>)[key.slice(2)] : undefined;
+    if (child === undefined) return [];
+    const isMap = typeof child === 'object' && child !== null && !Array.isArray(child);
+    if (!isMap || Object.keys(tree as Fields).length === 0) return [[key, tree]];
+    const inner = sharedWith(tree as Fields, child);
+    return Object.keys(inner).length > 0 ? [[key, inner]] : [];
+  });
+  return Object.fromEntries(shared);
 }
 
 function moved(

@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { addresses } from './addresses.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import { startControlPlane, waitForControllers } from './control-plane.ts';
@@ -8,6 +9,7 @@ import { gateway } from './gateway.ts';
 import { startGitServer } from './git-server.ts';
 import { type GatewayPrograms, startIngress } from './ingress.ts';
 import { startKubelet } from './kubelet/kubelet.ts';
+import { createObjects } from './objects.ts';
 import { createPrograms } from './program.ts';
 import { startPrometheus } from './prometheus.ts';
 import { followScrapeTargets } from './scrape-targets.ts';
@@ -47,7 +49,7 @@ export interface Bed {
 
 const CONTROLLERS_START_MS = 60_000;
 
-/** Starts the whole bed inside the current network namespace. What fails to start is named with the end of its log. */
+/** Starts the whole bed inside the current network namespace, with Holdfast's kinds. What fails to start is named with the end of its log. */
 export async function startBed(tools: Tools): Promise<Bed> {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-bed-'));
   const logsDir = join(folder, 'logs');
@@ -85,6 +87,9 @@ export async function startBed(tools: Tools): Promise<Bed> {
       ),
       startGitServer(gitRoot, '0.0.0.0', addresses.gitPort).then((git) => stops.push(git.stop)),
       startKubelet(kubelet).then((running) => stops.push(running.stop)),
+      createObjects(client)
+        .define(allCrds())
+        .then(() => note("Holdfast's kinds are served")),
       waitForControllers(() => controllersWork(client), CONTROLLERS_START_MS).then(() =>
         note('controllers work'),
       ),

@@ -2,22 +2,26 @@ import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import type { BedAddresses } from './bed.ts';
 import { createGitRepo, type GitRepo } from './git-repo.ts';
 import { type Load, type LoadOptions, startLoad } from './load.ts';
-import { createObjectReader, type ObjectReader } from './objects.ts';
+import { createObjects, type Objects } from './objects.ts';
 
 /** The running bed as a test uses it. */
 export interface BedClient extends BedAddresses {
   /** Raw requests as an administrator. */
   readonly api: ApiClient;
-  readonly readObject: ObjectReader['read'];
-  readonly listObjects: ObjectReader['list'];
+  readonly readObject: Objects['read'];
+  readonly listObjects: Objects['list'];
   /** Runs kubectl and returns its output. Throws with its messages when it fails. */
   kubectl(args: readonly string[], stdin?: string): Promise<string>;
-  /** `kubectl apply --server-side` of YAML documents, or of objects as they are. */
-  apply(manifests: string | readonly unknown[], namespace?: string): Promise<void>;
+  /** As `kubectl apply --server-side`, by default in the namespace `default`. */
+  apply(objects: readonly KubernetesObject[], namespace?: string): Promise<void>;
+  readonly define: Objects['define'];
+  /** A token of a service account, valid for twelve hours. */
+  tokenOf(namespace: string, account: string): Promise<string>;
   createNamespace(name: string): Promise<void>;
   /** Deletes the workloads and routes of a namespace whose story is over, so that they cost the others nothing. */
   clearNamespace(name: string): Promise<void>;
@@ -63,7 +67,7 @@ export function useBed(): BedClient {
   const bed = inject('bed');
   const { apiServer: server, ca, adminToken: token } = bed;
   const api = createApiClient({ server, ca, token, userAgent: 'bed-test' });
-  const { read, list } = createObjectReader(api);
+  const { read, list, apply, define } = createObjects(api);
   const kubectl = (args: readonly string[], stdin?: string) => runKubectl(bed, args, stdin);
   return {
     ...bed,
@@ -71,12 +75,17 @@ export function useBed(): BedClient {
     readObject: read,
     listObjects: list,
     kubectl,
-    apply: async (manifests, namespace = 'default') => {
-      const text =
-        typeof manifests === 'string'
-          ? manifests
-          : JSON.stringify({ apiVersion: 'v1', kind: 'List', items: manifests });
-      await kubectl(['-n', namespace, 'apply', '--server-side', '-f', '-'], text);
+    apply: (objects, namespace = 'default') => apply(objects, namespace),
+    define,
+    tokenOf: async (namespace, account) => {
+      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+      const request = {
+        apiVersion: 'authentication.k8s.io/v1',
+        kind: 'TokenRequest',
+        spec: { expirationSeconds: 43_200 },
+      };
+      const { status } = await api.request<{ status: { token: string } }>('POST', path, request);
+      return status.token;
     },
     createNamespace: async (name) => {
       await api.request('POST', '/api/v1/namespaces', {

@@ -2,9 +2,11 @@ import { spawnSync } from 'node:child_process';
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseAllDocuments, stringify } from 'yaml';
+import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { addresses } from './addresses.ts';
 import { type ApiClient, applyObject } from './api-client.ts';
 import { gateway } from './gateway.ts';
+import { createObjects } from './objects.ts';
 import { type Program, type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
@@ -115,26 +117,18 @@ function contourFlags(settings: GatewaySettings, configuration: string): readonl
 
 /** Applies the CRDs of Contour and of the Gateway API and waits until they are served. */
 async function installDefinitions(tools: Tools, client: ApiClient): Promise<void> {
-  const definitions = readdirSync(tools.crds)
-    .flatMap((file) => parseAllDocuments(readFileSync(join(tools.crds, file), 'utf8')))
-    .map((document) => document.toJS() as { kind?: string; metadata: { name: string } } | null)
-    .filter((object) => object?.kind === 'CustomResourceDefinition');
-  await Promise.all(definitions.map((definition) => installDefinition(client, definition)));
+  await createObjects(client).define(definitionsIn(tools.crds));
 }
 
-async function installDefinition(client: ApiClient, definition: unknown): Promise<void> {
-  const { name } = (definition as { metadata: { name: string } }).metadata;
-  const path = `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`;
-  await applyObject(client, path, definition);
-  for (const deadline = Date.now() + START_MS; Date.now() < deadline; ) {
-    const { status } = await client.request<{
-      status?: { conditions?: Array<{ type: string; status: string }> };
-    }>('GET', path);
-    if (status?.conditions?.some(({ type, status: holds }) => type === 'Established' && holds === 'True'))
-      return;
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  throw new Error(`CRD ${name} is not established after ${START_MS / 1000} s`);
+/** The CustomResourceDefinitions in the YAML files of a folder. */
+export function definitionsIn(folder: string): KubernetesObject[] {
+  return (
+    readdirSync(folder)
+      .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
+      .map((document) => document.toJS() as KubernetesObject)
+      // A document of comments alone is null.
+      .filter((object) => object?.kind === 'CustomResourceDefinition')
+  );
 }
 
 /** A Gateway of the bed's class, which takes HTTPRoutes from every namespace. */

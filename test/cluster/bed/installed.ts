@@ -44,7 +44,7 @@ export function installedRights(prefix: string, options: InstallOptions): Kubern
 
 /** A kubeconfig with a token of a service account. */
 export async function kubeconfigOf(bed: BedClient, namespace: string, account: string): Promise<string> {
-  const token = (await bed.kubectl(['-n', namespace, 'create', 'token', account, '--duration=12h'])).trim();
+  const token = await bed.tokenOf(namespace, account);
   const config = parse(readFileSync(bed.kubeconfigPath, 'utf8')) as { users: Array<{ user: object }> };
   const [user] = config.users;
   if (user) user.user = { token };
@@ -87,9 +87,7 @@ export async function grantInstalled(bed: BedClient, namespaces: readonly string
       subjects: [{ kind: 'ServiceAccount', name: 'holdfast-source', namespace: where }],
     },
   ]);
-  const items = [...rights, ...custom, ...rightsOfCluster(`bed-${namespace}`, namespace)];
-  const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-  await bed.kubectl(['apply', '--server-side', '-f', '-'], list);
+  await bed.apply([...rights, ...custom, ...rightsOfCluster(`bed-${namespace}`, namespace)]);
   for (const where of namespaces) {
     await untilMay(bed, `system:serviceaccount:${namespace}:holdfast`, { namespace: where, verb: 'patch' });
     await untilMay(bed, `system:serviceaccount:${where}:holdfast-source`, {

@@ -1,4 +1,5 @@
-import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type ApiClient, ApiError } from './api-client.ts';
 
 interface Resource {
@@ -22,18 +23,25 @@ interface DiscoveryList {
   }>;
 }
 
-/** Reads of objects by kind, plural, or `kind.group`, without a process of kubectl for each. */
-export interface ObjectReader {
+/** Objects by kind, plural, or `kind.group`, without a process of kubectl for each. */
+export interface Objects {
   /** The object, or undefined when there is none. Throws ApiError for anything else, Error for a kind the server does not know. */
   read(kind: string, namespace: string, name: string): Promise<KubernetesObject | undefined>;
   /** All objects of a kind in a namespace, those that match the label selector when one is given. */
   list(kind: string, namespace: string, labelSelector?: string): Promise<readonly KubernetesObject[]>;
+  /** As `kubectl apply --server-side`: one after the other, in `namespace` unless they name their own. */
+  apply(objects: readonly KubernetesObject[], namespace: string): Promise<void>;
+  /** Applies these definitions and waits until the API server serves their kinds. */
+  define(crds: readonly KubernetesObject[]): Promise<void>;
 }
+
+const ESTABLISHED_TIMEOUT_MS = 60_000;
+const ESTABLISHED_INTERVAL_MS = 50;
 
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';
 
-/** Reads through `client`; kinds are looked up once and again when one is not known yet. */
-export function createObjectReader(client: ApiClient): ObjectReader {
+/** Requests through `client`; kinds are looked up once and again when one is not known yet. */
+export function createObjects(client: ApiClient): Objects {
   let known = new Map<string, Resource>();
   const resourceOf = async (kind: string): Promise<Resource> => {
     const key = kind.toLowerCase();
@@ -57,7 +65,32 @@ export function createObjectReader(client: ApiClient): ObjectReader {
     const path = `${collection(await resourceOf(kind), namespace)}?labelSelector=${encodeURIComponent(labelSelector)}`;
     return (await client.request<{ items: readonly KubernetesObject[] }>('GET', path)).items;
   };
-  return { read, list };
+  const apply = async (objects: readonly KubernetesObject[], namespace: string) => {
+    for (const object of objects) {
+      const [group = ''] = object.apiVersion.includes('/') ? object.apiVersion.split('/') : [];
+      const resource = await resourceOf(group ? `${object.kind}.${group}` : object.kind);
+      const path = `${collection(resource, object.metadata.namespace ?? namespace)}/${object.metadata.name}`;
+      await client.request('PATCH', `${path}?fieldManager=kubectl`, object, {
+        'content-type': 'application/apply-patch+yaml',
+      });
+    }
+  };
+  const define = async (crds: readonly KubernetesObject[]) => {
+    await apply(crds, '');
+    const deadline = Date.now() + ESTABLISHED_TIMEOUT_MS;
+    for (const { kind, metadata } of crds) {
+      while (!isEstablished(await read(kind, '', metadata.name))) {
+        if (Date.now() > deadline) throw new Error(`${metadata.name} is not established`);
+        await sleep(ESTABLISHED_INTERVAL_MS);
+      }
+    }
+  };
+  return { read, list, apply, define };
+}
+
+function isEstablished(crd: KubernetesObject | undefined): boolean {
+  const { conditions = [] } = (crd?.status ?? {}) as { conditions?: readonly Condition[] };
+  return conditions.some(({ type, status }) => type === 'Established' && status === 'True');
 }
 
 async function discover(client: ApiClient): Promise<Map<string, Resource>> {

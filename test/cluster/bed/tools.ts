@@ -1,4 +1,4 @@
-/** Paths of the programs that `scripts/bed-build.mjs` built or found; `crds` is a folder of YAML files. */
+/** Paths of the programs that `scripts/bed-build.mjs` built or found; `crds` and `routeCrds` are folders of YAML files. */
 export interface Tools {
   readonly app: string;
   readonly contour: string;
@@ -14,6 +14,8 @@ export interface Tools {
   readonly kubectl: string;
   readonly prometheus: string;
   readonly promtool: string;
+  /** CRDs of routing providers that the bed does not run. */
+  readonly routeCrds: string;
 }
 
 /** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */

@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
@@ -62,8 +61,6 @@ let foretold: ReadonlyMap<string, string>;
 /** Everything stands and has its traffic before Holdfast starts: one program for all, as in a cluster. */
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   await Promise.all(
     names.map(async (name) => left.set(name, await leaveUnderLoad(bed, `adopt-${name}`, sceneOf(name)))),
   );

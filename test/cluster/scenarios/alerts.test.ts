@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Incident } from '../../../src/api/incident.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { imageOf, openRunningShop, type Shop } from './shop.ts';
@@ -10,8 +9,6 @@ let receiver: HookServer;
 
 beforeAll(async () => {
   receiver = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 afterAll(() => receiver.close());
 

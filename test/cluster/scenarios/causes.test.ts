@@ -4,16 +4,30 @@ import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'slow-pull',
+  'pull-fails',
+  'config-deleted',
+  'no-room',
+  'quota',
+  'pull-denied',
+  'sidecar',
+  'image-missing',
+  'reference',
+  'probe-fails',
+  'crash-loop',
+  'crash-later',
+  'crash-both',
+]);
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
 type Hook = NonNullable<Canary['spec']['analysis']['webhooks']>[number];
 const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
@@ -23,8 +37,6 @@ let hooks: HookServer;
 
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 afterAll(() => hooks.close());
 
@@ -106,7 +118,7 @@ const proxy = { name: 'proxy', image: 'missing/proxy:1' };
 describe.concurrent('nobody has to act', () => {
   test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
     const patient = { strategy: { type: 'Recreate' }, primaryDeadlineSeconds: 20 };
-    const shop = await openRunningShop(bed, 'slow-pull', { ...options, ...patient });
+    const shop = await shops.openRunning('slow-pull', { ...options, ...patient });
     const load = shop.startLoad();
     const pulled = createSignal(shop.namespace);
     const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_FILE: pulled.path };
@@ -120,7 +132,7 @@ describe.concurrent('nobody has to act', () => {
   });
 
   test('[PullFails] a registry that does not answer is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'pull-fails', options);
+    const shop = await shops.openRunning('pull-fails', options);
     const webhook = await onThePrimary(shop.namespace, otherImage('unreachable/app:v2'));
     await shop.release('v2');
     await expectHeld(shop, 'PullFails', /ImagePullBackOff in container app: .*i\/o timeout/);
@@ -130,7 +142,7 @@ describe.concurrent('nobody has to act', () => {
   });
 
   test('config outside Git that is deleted meanwhile fails the release in its analysis, and the primary is not written', async () => {
-    const shop = await openRunningShop(bed, 'config-deleted', gated('config-deleted'));
+    const shop = await shops.openRunning('config-deleted', gated('config-deleted'));
     await bed.apply([configMap({ level: 'info' })], shop.namespace);
     const load = shop.startLoad();
     const container = { envFrom: [{ configMapRef: { name: 'settings' } }] };
@@ -148,7 +160,7 @@ describe.concurrent('nobody has to act', () => {
 describe.concurrent('whoever runs the cluster has to act', () => {
   test('[Unschedulable] a full cluster is held, and promoted when there is room again', async () => {
     const namespace = 'no-room';
-    const shop = await openRunningShop(bed, namespace, { ...options, primaryDeadlineSeconds: 15 });
+    const shop = await shops.openRunning(namespace, { ...options, primaryDeadlineSeconds: 15 });
     await bed.apply([hog('600')], namespace);
     const load = shop.startLoad();
     // Each of the two nodes has 1000: one pod of the canary fits beside the hog, one of the primary does not.
@@ -163,7 +175,7 @@ describe.concurrent('whoever runs the cluster has to act', () => {
 
   test('[QuotaExceeded] a quota without room is held, then reverted', async () => {
     const namespace = 'quota';
-    const shop = await openRunningShop(bed, namespace, options);
+    const shop = await shops.openRunning(namespace, options);
     // Two pods of the primary and two of the canary; the surge of the update would be the fifth.
     const quota = {
       apiVersion: 'v1',
@@ -181,7 +193,7 @@ describe.concurrent('whoever runs the cluster has to act', () => {
   });
 
   test('[PullDenied] a registry that refuses is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'pull-denied', options);
+    const shop = await shops.openRunning('pull-denied', options);
     const webhook = await onThePrimary(shop.namespace, otherImage('denied/app:v2'));
     await shop.release('v2');
     await expectHeld(shop, 'PullDenied', /ImagePullBackOff in container app: .*authorization failed/);
@@ -191,7 +203,7 @@ describe.concurrent('whoever runs the cluster has to act', () => {
   });
 
   test('[SidecarFails] a container that only the primary gets is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'sidecar', options);
+    const shop = await shops.openRunning('sidecar', options);
     const webhook = await onThePrimary(shop.namespace, [
       { op: 'add', path: '/spec/containers/-', value: proxy },
     ]);
@@ -205,7 +217,7 @@ describe.concurrent('whoever runs the cluster has to act', () => {
 
 describe.concurrent('the author of the release has to act', () => {
   test('[ImageMissing] an image that the mirror of the primary lacks is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'image-missing', options);
+    const shop = await shops.openRunning('image-missing', options);
     const webhook = await onThePrimary(shop.namespace, otherImage('missing/app:v2'));
     const load = shop.startLoad();
     await shop.release('v2');
@@ -217,7 +229,7 @@ describe.concurrent('the author of the release has to act', () => {
   });
 
   test('[ReferenceMissing] a key that is taken away meanwhile is held, then reverted', async () => {
-    const shop = await openRunningShop(bed, 'reference', gated('reference'));
+    const shop = await shops.openRunning('reference', gated('reference'));
     // Config that is not tracked is no part of the release: both copies read the one object.
     await bed.apply([configMap({ level: 'info' }, untracked)], shop.namespace);
     const load = shop.startLoad();
@@ -246,7 +258,7 @@ describe.concurrent('the author of the release has to act', () => {
       /(CrashLoopBackOff|Error) in container app: .*(exit|restarting)/,
     ],
   ])('[%s] on the primary alone is held, then reverted', async (cause, namespace, env, evidence) => {
-    const shop = await openRunningShop(bed, namespace, options);
+    const shop = await shops.openRunning(namespace, options);
     const load = shop.startLoad();
     await shop.release('v2', env);
     await expectHeld(shop, cause, evidence);
@@ -257,7 +269,7 @@ describe.concurrent('the author of the release has to act', () => {
 
   test('[CrashLoop] after the primary was ready, with all traffic on it, is reverted at once', async () => {
     const patient = { primaryDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
-    const shop = await openRunningShop(bed, 'crash-later', { ...options, ...patient });
+    const shop = await shops.openRunning('crash-later', { ...options, ...patient });
     const fault = createSignal(shop.namespace);
     await shop.release('v2', { PRIMARY_CRASH_FILE: fault.path });
     await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
@@ -276,7 +288,7 @@ describe.concurrent('the author of the release has to act', () => {
   });
 
   test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
-    const shop = await openRunningShop(bed, 'crash-both', { ...options, primaryDeadlineSeconds: 300 });
+    const shop = await shops.openRunning('crash-both', { ...options, primaryDeadlineSeconds: 300 });
     const fault = createSignal(shop.namespace);
     await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '100', CRASH_FILE: fault.path });
     const converging = await explained(shop.namespace, 'CrashLoop', /container app/);

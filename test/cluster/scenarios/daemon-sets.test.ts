@@ -1,17 +1,12 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, openRunningShop, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
+const shops = shareHoldfast(bed, ['daemon-good', 'daemon-unready']);
 
 const running = (namespace: string, options: ShopOptions = {}) =>
-  openRunningShop(bed, namespace, { ...options, targetKind: 'DaemonSet' });
+  shops.openRunning(namespace, { ...options, targetKind: 'DaemonSet' });
 
 async function countsOf(shop: Shop, name: 'podinfo' | 'podinfo-primary') {
   return (await shop.workload(name))?.status as Record<string, number>;

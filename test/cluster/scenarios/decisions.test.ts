@@ -1,25 +1,33 @@
 /** Rows of the decision table in docs/guides/failed-promotion.md, each named in brackets; rows that are not here are named by other scenarios. */
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { LoadResult } from '../bed/load.ts';
 import { untilStandsStill } from './answers.ts';
-import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'auto-heals',
+  'fails-too',
+  'halt',
+  'lkg-not-ready',
+  'hold-checks',
+  'crashes',
+  'unknowable',
+  'lkg-fails-too',
+  'converging',
+  'verifying',
+  'superseded',
+  'retry',
+]);
 const neverReady = { PRIMARY_READY: 'false' };
 const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };
 const recreate = { strategy: { type: 'Recreate' } };
 
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
-
 const running = (namespace: string, options: ShopOptions = {}) =>
-  openRunningShop(bed, namespace, { primaryDeadlineSeconds: 6, analysis: steps, ...options });
+  shops.openRunning(namespace, { primaryDeadlineSeconds: 6, analysis: steps, ...options });
 
 const isHeld = ({ postPromotion }: CanaryStatus) => postPromotion?.state === 'Held';
 const isHeldByCanary = (status: CanaryStatus) => isHeld(status) && status.canaryWeight === 100;

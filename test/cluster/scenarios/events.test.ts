@@ -5,12 +5,20 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { imageOf, openRunningShop, type Shop, type ShopOptions } from './shop.ts';
+import { imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'event-abort',
+  'event-suspend',
+  'event-newer',
+  'event-delete',
+  'event-rollback',
+  'event-target',
+  'event-primary',
+]);
 const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };
 const neverReady = { PRIMARY_READY: 'false' };
 
@@ -18,8 +26,6 @@ let hooks: HookServer;
 
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
 afterAll(() => hooks.close());
@@ -32,7 +38,7 @@ function heldAtStep(name: string): ShopOptions {
 }
 
 const running = (namespace: string, options: ShopOptions = {}) =>
-  openRunningShop(bed, namespace, { analysis: steps, ...options });
+  shops.openRunning(namespace, { analysis: steps, ...options });
 const isAtRest =
   (phase: CanaryStatus['phase']) =>
   ({ phase: now, run }: CanaryStatus) =>

@@ -2,23 +2,27 @@
  * What Flagger 1.44 was seen to do around a failed promotion (scenarios 1-4, 7 and 12 of the thirteen that issue 4 names), and the safe end
  * that Holdfast reaches instead.
  */
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, openRunningShop, replicasOf } from './shop.ts';
+import { condition, imageOf, replicasOf, shareHoldfast } from './shop.ts';
 import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'heals-late',
+  'fix-while-held-rollingupdate',
+  'fix-while-held-recreate',
+  'pushed-early',
+  'blip',
+  'steps-again',
+  'broken-third',
+  'skipped',
+]);
 const neverReady = { PRIMARY_READY: 'false' };
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 describe.concurrent('around a failed promotion', () => {
   test('1: [hold-heals] a primary that comes up after the deadline is promoted, not left behind as Failed', async () => {
-    const shop = await openRunningShop(bed, 'heals-late', {
+    const shop = await shops.openRunning('heals-late', {
       primaryDeadlineSeconds: 6,
       postPromotion: { onFailure: 'hold' },
     });
@@ -41,7 +45,7 @@ describe.concurrent('around a failed promotion', () => {
   test.each(['RollingUpdate', 'Recreate'])(
     '2: [hold-fix] a fix pushed while the primary is past its deadline gets through, and nobody sees an error (%s)',
     async (type) => {
-      const shop = await openRunningShop(bed, `fix-while-held-${type.toLowerCase()}`, {
+      const shop = await shops.openRunning(`fix-while-held-${type.toLowerCase()}`, {
         strategy: { type },
         primaryDeadlineSeconds: 6,
         postPromotion: { onFailure: 'hold' },
@@ -65,7 +69,7 @@ describe.concurrent('around a failed promotion', () => {
   );
 
   test('3: [pushed-early] a revision pushed while the primary is not ready yet is not swallowed', async () => {
-    const shop = await openRunningShop(bed, 'pushed-early');
+    const shop = await shops.openRunning('pushed-early');
     const load = shop.startLoad();
     const heals = createSignal(shop.namespace);
     await shop.release('v2', { PRIMARY_READY_FILE: heals.path });
@@ -85,7 +89,7 @@ describe.concurrent('around a failed promotion', () => {
   });
 
   test('3: a pod lost while a revision arrives after a failed analysis does not swallow it either', async () => {
-    const shop = await openRunningShop(bed, 'blip');
+    const shop = await shops.openRunning('blip');
     const load = shop.startLoad();
     await shop.release('v2', { ERROR_PERCENT: '100' });
     await shop.until('v2 failed', (status) => status.phase === 'Failed' && !status.run);
@@ -99,7 +103,7 @@ describe.concurrent('around a failed promotion', () => {
   });
 
   test('4: [revert-steps-again] after a failed promotion the next revision is tried by steps from nothing', async () => {
-    const shop = await openRunningShop(bed, 'steps-again', {
+    const shop = await shops.openRunning('steps-again', {
       primaryDeadlineSeconds: 6,
       postPromotion: { onFailure: 'revert' },
     });
@@ -119,7 +123,7 @@ describe.concurrent('around a failed promotion', () => {
   });
 
   test('7: a broken third revision during promotion fails; status, primary and route agree on who serves', async () => {
-    const shop = await openRunningShop(bed, 'broken-third', {
+    const shop = await shops.openRunning('broken-third', {
       analysis: {
         interval: '3s',
         threshold: 2,
@@ -154,7 +158,7 @@ describe.concurrent('around a failed promotion', () => {
   });
 
   test('12: [skip-analysis] skipAnalysis does not excuse a primary that is dead: it is never Succeeded', async () => {
-    const shop = await openRunningShop(bed, 'skipped', {
+    const shop = await shops.openRunning('skipped', {
       primaryDeadlineSeconds: 6,
       spec: { skipAnalysis: true },
     });

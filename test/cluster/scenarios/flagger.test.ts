@@ -1,5 +1,4 @@
-import { beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { prepareFlagger } from '../bed/flagger.ts';
@@ -11,11 +10,6 @@ import { condition, imageOf, untilAnswered } from './shop.ts';
 const bed: BedClient = useBed();
 const namespace = 'there-and-back';
 const inNamespace = ['--watch-namespaces', namespace, '--holdfast-namespace', namespace];
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 async function apply(...objects: readonly KubernetesObject[]): Promise<void> {
   const flux = ['--server-side', '--force-conflicts', '--field-manager=kustomize-controller'];

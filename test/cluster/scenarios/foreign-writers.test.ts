@@ -1,6 +1,5 @@
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { SourceDifference } from '../../../src/review/diff/source-difference.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
@@ -10,11 +9,6 @@ import { condition, imageOf, openShop } from './shop.ts';
 const bed: BedClient = useBed();
 /** Two iterations without metrics: what matters here is who writes what. */
 const quick = { analysis: { interval: '1s', threshold: 2, iterations: 2 }, postPromotion: { metrics: [] } };
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 function driftMessage(status: CanaryStatus): string {
   return status.conditions?.find(({ type }) => type === 'Drifted')?.message ?? '';

@@ -1,15 +1,9 @@
-import { beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { imageOf, openShop, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
 const namespace = 'own-gates';
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 /** A service account, and a token of it. With `verbs`, it may make these requests to Canaries. */
 async function tokenOf(name: string, audience: string, verbs: readonly string[]): Promise<string> {

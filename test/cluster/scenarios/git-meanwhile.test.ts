@@ -1,15 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import type { SourceStatus } from '../../../src/api/source/status.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { condition, imageOf, openRunningShop, type Shop } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 /** The good release after the bad one, which fails by its deadline. */
 const patient = { primaryDeadlineSeconds: 60 };

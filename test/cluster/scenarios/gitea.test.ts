@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { GitClone } from '../bed/git-repo.ts';
 import { type Gitea, startGitea } from '../bed/gitea.ts';
@@ -16,8 +15,6 @@ let gitea: Gitea;
 let bot: { readonly name: string; readonly token: string };
 
 beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
   gitea = await startGitea(bed.giteaFolder, bed.logsDir);
   bot = await gitea.createUser('holdfast-bot');
 }, 1_300_000);

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { pauseAnnotation } from '../../../src/api/annotations.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import type { Load } from '../bed/load.ts';
@@ -10,9 +9,22 @@ import { untilStandsStill } from './answers.ts';
 import { canaryShare, followObject } from './object-trail.ts';
 import { breakPods, podsOf } from './pods.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
-import { condition, imageOf, openRunningShop, replicasOf, type Shop, type ShopOptions } from './shop.ts';
+import { condition, imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'one-of-two',
+  'fails-at-half',
+  'good-dies',
+  'halt-newer',
+  'primary-fails',
+  'paused-fails',
+  'scaled-primary',
+  'half-is-enough',
+  'one-cannot-pull',
+  'invalid-spec',
+  'no-secrets',
+]);
 /** What must come about although something is broken; the core of old waited for it without end. */
 const PATIENCE_MS = 90_000;
 const neverReady = { PRIMARY_READY: 'false' };
@@ -20,8 +32,6 @@ const neverReady = { PRIMARY_READY: 'false' };
 let hooks: HookServer;
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 afterAll(() => hooks.close());
 
@@ -44,7 +54,7 @@ function gated(
   analysis: Partial<Analysis> = {},
 ): Promise<Shop> {
   hooks.answer(gate(namespace), 403);
-  return openRunningShop(bed, namespace, {
+  return shops.openRunning(namespace, {
     ...options,
     analysis: {
       interval: '2s',

@@ -1,14 +1,8 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, type Moment, openShop, type Shop, type ShopOptions } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 const state =
   (wanted: string): Moment =>

@@ -1,7 +1,6 @@
 /** A gateway whose controller stands still for a while: what is written is not what Envoy does, and no pod goes before it does. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type OwnGateway, startOwnGateway } from '../bed/own-gateway.ts';
@@ -15,8 +14,6 @@ const STANDSTILL_MS = 4_000;
 let hooks: HookServer;
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 afterAll(() => hooks.close());
 

@@ -1,16 +1,18 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, openRunningShop, replicasOf, type ShopOptions } from './shop.ts';
+import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'good',
+  'errors',
+  'unready-rollingupdate',
+  'unready-recreate',
+  'late',
+  'bad-head',
+]);
 
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
-
-const running = (namespace: string, options?: ShopOptions) => openRunningShop(bed, namespace, options);
+const running = (namespace: string, options?: ShopOptions) => shops.openRunning(namespace, options);
 
 describe.concurrent('the main job under 50 requests a second', () => {
   test('(a) a good release goes in steps to 100 % and is promoted with no failed request', async () => {

@@ -2,7 +2,6 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { move } from '../../../src/cli/adopt.ts';
 import { makeJourney, type SaidMove } from '../../move/journey.ts';
@@ -14,10 +13,7 @@ import { createProgram } from './program.ts';
 
 const bed: BedClient = useBed();
 
-beforeAll(async () => {
-  await bed.apply([...allCrds(), ...toolCrds]);
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
+beforeAll(() => bed.define(toolCrds));
 
 const api: Api = {
   async send(method, path, body, contentType) {

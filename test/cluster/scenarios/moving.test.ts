@@ -1,5 +1,4 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { deployment, httpRoute, service } from '../bed/manifests.ts';
@@ -8,11 +7,6 @@ import { openShop, replicasOf, type Shop, untilAnswered } from './shop.ts';
 const bed: BedClient = useBed();
 const analysis = { interval: '1s', threshold: 1, stepWeights: [50] };
 const postPromotion = { interval: '1s', successThreshold: 1, metrics: [] };
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 /** The provider that is in effect, once nothing moves any more. */
 function arrive(shop: Shop, provider: string): Promise<unknown> {

@@ -101,7 +101,8 @@ export function createProgram(
   };
 }
 
-function source(namespace: string, url: string, spec: Record<string, unknown>) {
+/** The Source that such a program follows; intervals down to a second are allowed. */
+export function source(namespace: string, url: string, spec: Readonly<Record<string, unknown>> = {}) {
   return {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'Source',

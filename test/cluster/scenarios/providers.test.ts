@@ -1,22 +1,28 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { knativeCrds } from '../../knative/crds.ts';
 import { playKnative } from '../../knative/player.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { deployment, service } from '../bed/manifests.ts';
-import { condition, imageOf, openShop, type Shop, type ShopOptions, untilAnswered } from './shop.ts';
+import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'by-header',
+  'by-blue-green',
+  'by-selector',
+  'by-service-rollingupdate',
+  'by-service-recreate',
+  'by-contour',
+  'by-revision',
+]);
 
 let hooks: HookServer;
 
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
 afterAll(() => hooks.close());
@@ -37,7 +43,7 @@ const rate = {
 };
 
 async function running(namespace: string, options: ShopOptions): Promise<Shop> {
-  const shop = await openShop(bed, namespace, options);
+  const shop = await shops.open(namespace, options);
   await shop.release('v1');
   await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
   return shop;
@@ -155,8 +161,7 @@ describe.concurrent('every provider and strategy', () => {
 
   test('knative: revisions of a Service get their shares, and one that is never ready gets none', async () => {
     const namespace = 'by-revision';
-    await bed.apply(knativeCrds);
-    await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
+    await bed.define(knativeCrds);
     const image = (name: string) => ({
       apiVersion: 'serving.knative.dev/v1',
       kind: 'Service',

@@ -1,7 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { resolve } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { sealedSecret, testKey } from '../../../src/render/sops/sealed.test-support.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { createProgram } from './program.ts';
@@ -13,8 +12,6 @@ beforeAll(async () => {
   const built = JSON.parse(execFileSync(process.execPath, [script], { encoding: 'utf8' }));
   process.env.HOLDFAST_KUSTOMIZE = built.kustomize;
   process.env.HOLDFAST_HELM = built.helm;
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
 /** A namespace, a repository with these files and a program that follows it; `data` of a ConfigMap or Secret is waited for. */

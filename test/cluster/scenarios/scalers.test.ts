@@ -1,15 +1,15 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type LoadScaler, startLoadScaler } from './load-scaler.ts';
-import { condition, imageOf, openShop, replicasOf, type Shop, untilRunning } from './shop.ts';
+import { condition, imageOf, replicasOf, type Shop, shareHoldfast, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
+const shops = shareHoldfast(bed, [
+  'scaled-good-rollingupdate',
+  'scaled-good-recreate',
+  'scaled-unready-rollingupdate',
+  'scaled-unready-recreate',
+]);
 
 const bounds = { minReplicas: 1, maxReplicas: 12 };
 const scaler = {
@@ -30,7 +30,7 @@ async function running(
   strategy: unknown,
 ): Promise<{ shop: Shop; autoscaler: LoadScaler }> {
   const { apiVersion, kind, metadata } = scaler;
-  const shop = await openShop(bed, namespace, {
+  const shop = await shops.open(namespace, {
     strategy,
     files: { scaler },
     requestsPerSecond: 50,

@@ -1,6 +1,5 @@
 import { request } from 'node:http';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { openRunningShop } from './shop.ts';
@@ -12,8 +11,6 @@ let hooks: HookServer;
 beforeAll(async () => {
   hooks = await startHookServer();
   hooks.answer('gate', 403);
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 
 afterAll(() => hooks.close());

@@ -1,13 +1,15 @@
+import { afterAll } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import type { SourceStatus } from '../../../src/api/source/status.ts';
+import { ApiError } from '../bed/api-client.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import type { GitClone, GitRepo } from '../bed/git-repo.ts';
 import type { Load } from '../bed/load.ts';
 import { type DeploymentOptions, deployment } from '../bed/manifests.ts';
-import { createProgram, type Program } from './program.ts';
+import { createProgram, type Program, source } from './program.ts';
 import { followStatus, type StatusTrail } from './status-trail.ts';
 
 /** A moment at which the program is killed: the first time this holds. */
@@ -85,6 +87,53 @@ export async function openShop(bed: BedClient, namespace: string, options: ShopO
   return openShopOn(bed, { namespace, repo: await bed.createGitRepo(namespace) }, options);
 }
 
+/** Shops behind one Holdfast, each in a namespace of its own. */
+export interface Shops {
+  /** As `openShop`, in one of the namespaces; it may not set the environment of Holdfast, nor kill it. */
+  open(namespace: string, options?: ShopOptions): Promise<Shop>;
+  /** As `openRunningShop`. */
+  openRunning(namespace: string, options?: ShopOptions): Promise<Shop>;
+}
+
+/**
+ * Shops of one file whose stories do not concern the process of Holdfast: one serves them all, as in a cluster. It starts with the first and
+ * ends after the last test of the file.
+ */
+export function shareHoldfast(bed: BedClient, namespaces: readonly string[]): Shops {
+  const program = createProgram(bed, namespaces, undefined);
+  let started: Promise<void> | undefined;
+  const start = async () => {
+    await Promise.all(namespaces.map((namespace) => bed.createNamespace(namespace)));
+    program.start();
+    await program.url();
+  };
+  afterAll(() => program.stop());
+  const open = async (namespace: string, options: ShopOptions = {}) => {
+    started ??= start();
+    await started;
+    const repo = await bed.createGitRepo(namespace);
+    await bed.apply([source(namespace, repo.url)], namespace);
+    const end = async () => {
+      // Else it would put back at once what is cleared.
+      await suspend(bed, `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources/shop`);
+      await suspend(bed, `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries/podinfo`);
+    };
+    return shopOf(bed, { namespace, repo, program, end }, options);
+  };
+  return {
+    open,
+    openRunning: async (namespace, options) => untilRunning(await open(namespace, options)),
+  };
+}
+
+async function suspend(bed: BedClient, path: string): Promise<void> {
+  const headers = { 'content-type': 'application/merge-patch+json' };
+  const gone = (error: unknown) => {
+    if (!(error instanceof ApiError) || error.status !== 404) throw error;
+  };
+  await bed.api.request('PATCH', path, { spec: { suspend: true } }, headers).catch(gone);
+}
+
 /** Starts the program on a repository and a namespace that are there; `source` adds fields to the Source's spec. */
 export function openShopOn<Repo extends GitClone>(
   bed: BedClient,
@@ -97,6 +146,19 @@ export function openShopOn<Repo extends GitClone>(
 ): Shop<Repo> {
   const { namespace, repo } = place;
   const program = createProgram(bed, namespace, repo.url, place.source, options.programEnv);
+  program.start();
+  return shopOf(bed, { namespace, repo, program, end: () => program.stop() }, options);
+}
+
+function shopOf<Repo extends GitClone>(
+  bed: BedClient,
+  place: Pick<Shop<Repo>, 'namespace' | 'repo' | 'program'> & {
+    /** After it nothing of the shop is put back. */
+    readonly end: () => Promise<unknown>;
+  },
+  options: ShopOptions,
+): Shop<Repo> {
+  const { namespace, repo, program, end } = place;
   const host = `${namespace}.example.com`;
   const status = async () => {
     const canary = (await bed.readObject('Canary', namespace, 'podinfo').catch(() => undefined)) as
@@ -105,7 +167,6 @@ export function openShopOn<Repo extends GitClone>(
     return canary?.status ?? {};
   };
   const trail = followStatus(bed, namespace);
-  program.start();
   return {
     namespace,
     repo,
@@ -162,7 +223,7 @@ export function openShopOn<Repo extends GitClone>(
     workload: (name) => bed.readObject(options.targetKind ?? 'Deployment', namespace, name),
     close: async () => {
       trail.close();
-      await program.stop();
+      await end();
       await bed.clearNamespace(namespace);
       repo.remove();
     },

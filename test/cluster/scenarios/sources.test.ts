@@ -1,8 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { createTestKeys } from '../../../src/git/testing/signing.ts';
 import type { PlanReport } from '../../../src/review/plan/report.ts';
@@ -13,11 +12,6 @@ import { createProgram } from './program.ts';
 import { imageOf, openShopOn, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 function configMap(name: string, level = 'info'): KubernetesObject {
   return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name }, data: { level } };

@@ -1,15 +1,9 @@
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { createProgram, type Program } from './program.ts';
 import { imageOf, openShopOn, type Shop } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
 
 /** What a Lease says. */
 interface LeaseSpec {

@@ -1,20 +1,15 @@
 /** What Flagger 1.44 was seen to do with routes and shares (scenarios 5, 6, 11 and 13 of the thirteen that issue 4 names), and the safe end. */
-import { beforeAll, describe, expect, test } from 'vitest';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
+import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { untilStandsStill } from './answers.ts';
-import { condition, imageOf, openRunningShop, type Shop } from './shop.ts';
+import { condition, imageOf, type Shop, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
-
-beforeAll(async () => {
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
-});
+const shops = shareHoldfast(bed, ['foreign-label', 'all-back', 'mirror-and-steps', 'scaled-away']);
 
 describe.concurrent('traffic of a release', () => {
   test('5: a label that somebody puts on the route does not move the weights back', async () => {
-    const shop = await openRunningShop(bed, 'foreign-label');
+    const shop = await shops.openRunning('foreign-label');
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('40 %', (status) => status.canaryWeight === 40);
@@ -29,7 +24,7 @@ describe.concurrent('traffic of a release', () => {
   });
 
   test('6: a route that stands at 100/0 before stepWeightPromotion is through does not stop the promotion', async () => {
-    const shop = await openRunningShop(bed, 'all-back', {
+    const shop = await shops.openRunning('all-back', {
       analysis: {
         interval: '3s',
         threshold: 2,
@@ -69,7 +64,7 @@ describe.concurrent('traffic of a release', () => {
   });
 
   test('11: mirror beside steps, which routes cannot do, is said so and does not stand in the way', async () => {
-    const shop = await openRunningShop(bed, 'mirror-and-steps', {
+    const shop = await shops.openRunning('mirror-and-steps', {
       analysis: { interval: '2s', threshold: 2, stepWeight: 40, maxWeight: 80, mirror: true, metrics: [] },
     });
     const load = shop.startLoad();
@@ -87,7 +82,7 @@ describe.concurrent('traffic of a release', () => {
   });
 
   test('13: a canary that somebody scales to nothing gets no larger share, and comes back', async () => {
-    const shop = await openRunningShop(bed, 'scaled-away');
+    const shop = await shops.openRunning('scaled-away');
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('10 %', (status) => status.canaryWeight === 10);

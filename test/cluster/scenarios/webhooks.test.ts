@@ -1,17 +1,23 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
-import { allCrds } from '../../../src/api/kinds/crd.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, openRunningShop, replicasOf, type ShopOptions } from './shop.ts';
+import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, [
+  'gates',
+  'rollback-waiting',
+  'rollback-rolling-update',
+  'rollback-recreate',
+  'rollback-daemon-set',
+  'says-no',
+  'is-down',
+]);
 let hooks: HookServer;
 
 beforeAll(async () => {
   hooks = await startHookServer();
-  await bed.apply(allCrds());
-  await bed.kubectl(['wait', '--for=condition=Established', '--timeout=60s', 'crd', '--all']);
 });
 afterAll(() => hooks.close());
 
@@ -40,7 +46,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     const name = 'gates';
     hooks.answer(`${name}/confirm-rollout`, 403);
     hooks.answer(`${name}/confirm-promotion`, 403);
-    const shop = await openRunningShop(bed, name, {
+    const shop = await shops.openRunning(name, {
       analysis: analysis(name, ['confirm-rollout', 'pre-rollout', 'confirm-promotion', 'post-rollout']),
       postPromotion: { metrics: [] },
     });
@@ -80,7 +86,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     const name = 'rollback-waiting';
     hooks.answer(`${name}/confirm-rollout`, 403);
     hooks.answer(`${name}/rollback`, 403);
-    const shop = await openRunningShop(bed, name, {
+    const shop = await shops.openRunning(name, {
       analysis: analysis(name, ['confirm-rollout', 'rollback']),
     });
     const load = shop.startLoad();
@@ -103,7 +109,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     async (kind, options) => {
       const name = `rollback-${kind}`;
       hooks.answer(`${name}/rollback`, 403);
-      const shop = await openRunningShop(bed, name, {
+      const shop = await shops.openRunning(name, {
         ...options,
         analysis: analysis(name, ['rollback']),
         postPromotion: { metrics: [], successThreshold: 100 },
@@ -123,7 +129,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
 
   test('a webhook that says no after promotion reverts, and is asked about the last-known-good', async () => {
     const name = 'says-no';
-    const shop = await openRunningShop(bed, name, {
+    const shop = await shops.openRunning(name, {
       analysis: analysis(name, []),
       postPromotion: { ...verification(name), progressDeadlineSeconds: 60 },
     });
@@ -142,7 +148,7 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
 
   test('a webhook that is down after promotion holds the release and never reverts it', async () => {
     const name = 'is-down';
-    const shop = await openRunningShop(bed, name, {
+    const shop = await shops.openRunning(name, {
       analysis: analysis(name, []),
       postPromotion: verification(name),
     });

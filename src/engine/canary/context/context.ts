@@ -3,7 +3,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log, MetricQuestion, References } from '../../../contracts/cluster.ts';
-import type { RouteKind, Router, Routing } from '../../../contracts/routing.ts';
+import type { RouteKind, Router, RouteSettings, Routing } from '../../../contracts/routing.ts';
 import type { ServicePort } from '../../../release/release.ts';
 import type { Action, Decision } from '../../../rollout/action.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
@@ -31,6 +31,8 @@ export interface EngineOptions {
   readonly selectorLabels: readonly string[];
   /** Label prefixes that copies take over. */
   readonly includeLabelPrefixes: readonly string[];
+  /** What the operator sets for all routes. */
+  readonly routes?: RouteSettings;
   /** Canaries may not refer to objects of other namespaces. */
   readonly forbidsOtherNamespaces?: boolean;
   /** Passes that run side by side; default 8. */

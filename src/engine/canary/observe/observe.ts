@@ -58,7 +58,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const { records, isUnread } = await observeRecords(parts, canary, view);
   const head = ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view;
   const sides = sideViews(context, objects);
-  // A copy is the rollout's own, whoever applies what it is made from; a target that another tool applies runs what is read from it.
+  // A copy is the rollout's own, whoever applies what it is made from.
   const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
   const digest = head.kind === 'release' ? head.release.digest : undefined;
   const { minIntervalMs, defaultProvider, hasDefaultAlert } = parts.options;
@@ -71,7 +71,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     records,
     ...rejections(canary, view),
     ...sides,
-    ...(isForeign ? { target: sides.target && { ...sides.target, digest }, foreignTarget: true } : {}),
+    ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
     checks: parts.checks.outcomeOf(key),
@@ -83,6 +83,36 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
+}
+
+/** A target that another tool applies: it runs what is read from it. */
+function foreignTarget(
+  { digest, ...made }: { canary: Canary; view: NamespaceView; digest: string | undefined },
+  objects: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
+  { target }: Pick<World, 'target'>,
+): Partial<World> {
+  const madeAgain = isMadeAgain(made, objects) ? { madeAgain: true } : {};
+  return { target: target && { ...target, digest }, foreignTarget: true, ...madeAgain };
+}
+
+/** By times of the API server alone; a record is made after its Canary and its target. */
+function isMadeAgain(
+  { canary, view }: { canary: Canary; view: NamespaceView },
+  { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
+): boolean {
+  const { name, uid } = canary.metadata;
+  const owners = (primary?.metadata.ownerReferences ?? []).filter(
+    (owner) => owner.kind === canary.kind && owner.name === name,
+  );
+  const isGoing = owners.length > 0 && owners.every((owner) => owner.uid !== uid);
+  if (primary && !isGoing) return false;
+  const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
+  const names = new Set(recordViews(view.records(), canaryName(canary)).map((record) => record.name));
+  const recordedMs = view
+    .records()
+    .flatMap((secret) => (names.has(secret.metadata.name) ? madeMs(secret) : []));
+  const newestMs = Math.max(...recordedMs);
+  return names.size > 0 && [canary, target].every((object) => object && madeMs(object) > newestMs);
 }
 
 /** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */

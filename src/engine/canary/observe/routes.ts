@@ -2,7 +2,7 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import type { RouteContext, Router } from '../../../contracts/routing.ts';
+import type { RouteContext, RouteReference, Router } from '../../../contracts/routing.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { serviceNames } from '../../../workload/shared/names.ts';
 import { type SelectorLabel, selectorLabel } from '../../../workload/shared/selector.ts';
@@ -27,7 +27,7 @@ export function labelOf(
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
-  more: Pick<RouteContext, 'apex' | 'successor'> = {},
+  more: Pick<RouteContext, 'apex' | 'successor' | 'settings'> = {},
 ): RouteContext {
   return { canary, names: serviceNames(canary), label, ...more };
 }
@@ -48,12 +48,19 @@ export function successorOf(
   return held.find((object) => isOfRouter(object) && router.isSucceededBy?.(context, object));
 }
 
-/** Live routing objects and Services that a router may look at. */
+/** The objects that a router reads and writes for a Canary. */
+export function routeReferences(router: Router, canary: Canary): readonly RouteReference[] {
+  const names = serviceNames(canary);
+  return router.references?.(canary, names) ?? router.kinds.map((kind) => ({ ...kind, name: names.apex }));
+}
+
+/** Live routing objects, and the apex Service, that a router may look at. */
 export function liveRoutes(router: Router, view: NamespaceView, canary: Canary): KubernetesObject[] {
   const { apex } = serviceNames(canary);
-  const routes = router.kinds.filter(
-    ({ apiVersion, kind }) => kind !== serviceKind.kind || apiVersion !== serviceKind.apiVersion,
-  );
-  const kinds = [...routes, serviceKind];
-  return kinds.map((kind) => view.get(kind, apex)).filter((object) => object !== undefined);
+  const isApex = ({ apiVersion, kind }: RouteReference) =>
+    apiVersion === serviceKind.apiVersion && kind === serviceKind.kind;
+  const routes = routeReferences(router, canary).filter((reference) => !isApex(reference));
+  return [...routes, { ...serviceKind, name: apex }]
+    .map((reference) => view.get(reference, reference.name))
+    .filter((object) => object !== undefined);
 }

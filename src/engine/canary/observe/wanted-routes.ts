@@ -40,7 +40,8 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const label = sides === 'workloads' ? requiredLabel(context) : undefined;
   const { movesTo } = observation.world;
   const successor = successorOf(parts, observation.canary, { router, movesTo });
-  return router.objects(routeContext(observation.canary, label, { apex, successor }), route, live);
+  const settings = parts.options.routes;
+  return router.objects(routeContext(observation.canary, label, { apex, successor, settings }), route, live);
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {

@@ -17,6 +17,8 @@ import { StaleView } from '../../failure.ts';
 import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
+import { routeReferences } from '../observe/routes.ts';
+import { wantedRoutes } from '../observe/wanted-routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';
@@ -36,7 +38,13 @@ export const adoptionPerformers = {
     const { release } = await bytesOf(context, digest);
     const marks = { labels: ownLabels(canary), annotations: releaseAnnotations(release) };
     const stamp = configStamp(release);
-    for (const reference of servingObjects(context)) await takeOver(context, reference, {});
+    const routes = await knownRoutes(context);
+    for (const reference of servingObjects(context)) {
+      const known = routes.find(
+        ({ kind, metadata }) => kind === reference.kind && metadata.name === reference.name,
+      );
+      await takeOver(context, reference, {}, known);
+    }
     for (const { kind, name } of possibleCopies(primary))
       await takeOver(context, { apiVersion: 'v1', kind, name, namespace: view.namespace }, marks);
     const annotations = { ...marks.annotations, ...(stamp ? { [configAnnotation]: stamp } : {}) };
@@ -56,12 +64,21 @@ async function adoptRevision(
   return true;
 }
 
+/** Routes as they are going to be written: what Flagger wrote beside that, as the class of an ingress, is never taken out. */
+async function knownRoutes(context: ActionContext): Promise<KubernetesObject[]> {
+  const { parts, observation } = context;
+  const { world, provider } = observation;
+  if (!world.route || routerOf(parts, provider).apexFollowsTraffic) return [];
+  const { primaryWeight, canaryWeight, mirrored, matched } = world.route;
+  return wantedRoutes(context, { primaryWeight, canaryWeight, mirrored, matched });
+}
+
 function servingObjects({ parts, observation }: ActionContext): ObjectReference[] {
   const { canary, view, provider } = observation;
   const { namespace } = view;
   const names = serviceNames(canary);
   const services = Object.values(names).map((name) => ({ ...serviceKind, name, namespace }));
-  const routes = routerOf(parts, provider).kinds.map((kind) => ({ ...kind, name: names.apex, namespace }));
+  const routes = routeReferences(routerOf(parts, provider), canary).map((route) => ({ namespace, ...route }));
   const scaler = scalerKindOf(canary.spec);
   const scalers = scaler
     ? [{ apiVersion: scaler.apiVersion, kind: scaler.kind, name: scalerNames(canary).primary, namespace }]
@@ -73,12 +90,13 @@ async function takeOver(
   { parts, observation }: ActionContext,
   reference: ObjectReference,
   marks: Pick<KubernetesObject['metadata'], 'labels' | 'annotations'>,
+  known?: KubernetesObject,
 ): Promise<boolean> {
   const live = await parts.cluster.get(reference);
   if (!live) return false;
   const isOwnerless = isOwnerlessCopy(live, observation.canary);
   if (!isGenerated(live, observation.canary) && !isOwnerless) return false;
-  const managedFields = takenOverFields(live, manager);
+  const managedFields = takenOverFields(live, manager, known);
   if (!managedFields && Object.keys(marks).length === 0) return false;
   const owner = isOwnerless ? { ownerReferences: [ownerReference(observation.canary)] } : {};
   const metadata = { ...versionOf(live), ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };

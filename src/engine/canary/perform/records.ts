@@ -22,12 +22,12 @@ export const recordPerformers = {
   },
 
   /** Stamps a record as proven, then deletes those beyond the limit, never the one just stamped. */
-  async MarkProven(context, { digest }) {
+  async MarkProven(context, { digest, after }) {
     const { parts, observation } = context;
     const { release, settings } = await bytesOf(context, digest);
     await parts.records.save(release, { actAs: accountFor(context, digest) });
     const promotedTime = new Date(parts.clock.nowMs()).toISOString();
-    const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest);
+    const sequence = await parts.records.nextSequence(canaryName(observation.canary), digest, after);
     const annotations = stampAnnotations(release, { promotedTime, sequence, settings });
     const wrote = await parts.records.stamp(canaryName(observation.canary), digest, annotations);
     await removeSurplus(context, digest);

@@ -10,11 +10,11 @@ import {
 import { partOfLabel } from '../../../api/metadata.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
 import { sideNames } from '../../../workload/sides.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { StaleView } from '../../failure.ts';
 import { type ActionContext, routerOf } from '../context/context.ts';
+import { routeReferences } from '../observe/routes.ts';
 
 /**
  * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see
@@ -50,23 +50,22 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
   const { parts, observation } = context;
   const { canary, view, provider } = observation;
   const { apiVersion, kind } = workloadKind(canary);
-  const { apex } = serviceNames(canary);
   const names = sideNames(canary);
   const isShared = sharesWorkload(provider) || names.primary === names.canary;
-  const routes = sharesWorkload(provider) ? [] : routerOf(parts, provider).kinds;
+  const routes = sharesWorkload(provider) ? [] : routeReferences(routerOf(parts, provider), canary);
   const known = [
     { apiVersion, kind, name: names.canary, seen: observation.target },
     ...(isShared ? [] : [{ apiVersion, kind, name: names.primary, seen: observation.primary }]),
-    ...routes.map((route) => ({ ...route, name: apex, seen: view.get(route, apex) })),
+    ...routes.map((route) => ({ ...route, seen: view.get(route, route.name) })),
   ];
   const { namespace } = view;
   const fresh = await Promise.all(
-    known.map(({ seen: _, ...reference }) => parts.cluster.get({ ...reference, namespace })),
+    known.map(({ seen: _, ...reference }) => parts.cluster.get({ namespace, ...reference })),
   );
   for (const object of fresh) if (object) view.remember(object);
   for (const [index, { seen, ...reference }] of known.entries())
     if (fresh[index]?.metadata.resourceVersion !== seen?.metadata.resourceVersion)
-      throw new StaleView(describe({ ...reference, namespace }));
+      throw new StaleView(describe({ namespace, ...reference }));
 }
 
 /** The same, for a write over the primary: it must also be the version that was decided on (S17). */

@@ -1,0 +1,37 @@
+import type { Clock } from '../../api/clock.ts';
+import { limits } from '../../api/limits.ts';
+import { retryAfterMs } from '../../api/time.ts';
+import type { HttpRequest } from '../../http/types.ts';
+import type { MetricAccess, MetricHttp } from './provider.ts';
+
+/** Servers that asked to be left alone, of one namespace: a quota is one of its credentials. */
+export interface Pauses {
+  /** The same access; while a server is left alone, a request to it throws. */
+  respectedBy(access: MetricAccess): MetricAccess;
+}
+
+/** Nobody has asked for it yet. */
+export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
+  const untilMs = new Map<string, number>();
+
+  async function send(http: MetricHttp, request: HttpRequest) {
+    const { host, origin } = new URL(request.url);
+    const leftMs = (untilMs.get(origin) ?? 0) - nowMs();
+    if (leftMs > 0)
+      throw new Error(
+        `${host} asked to be left alone (Retry-After); not asked for another ${Math.ceil(leftMs / 1_000)} s`,
+      );
+    untilMs.delete(origin);
+    const answer = await http.send(request);
+    const asked = answer.headers['retry-after'];
+    const pauseMs = asked && isOverloaded(answer.status) ? retryAfterMs(asked, nowMs()) : undefined;
+    if (pauseMs) untilMs.set(origin, nowMs() + Math.min(pauseMs, limits.metricPauseMs));
+    return answer;
+  }
+
+  return { respectedBy: (access) => ({ ...access, send: (request) => send(access, request) }) };
+}
+
+function isOverloaded(status: number): boolean {
+  return status === 429 || status === 503;
+}

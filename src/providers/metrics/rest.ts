@@ -1,0 +1,183 @@
+/** Metric systems that answer one request over HTTP: what is the same for all of them. */
+import type * as z from 'zod';
+import { limits } from '../../api/limits.ts';
+import type { MetricReading } from '../../api/observed.ts';
+import { shorten } from '../../api/text.ts';
+import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
+import {
+  failedReading,
+  type MetricAccess,
+  type MetricHttp,
+  type MetricProvider,
+  type MetricRequest,
+} from './provider.ts';
+
+/** What is sent. */
+interface RestQuestion {
+  readonly url: URL;
+  readonly method?: 'GET' | 'POST';
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  readonly auth?: HttpAuth | undefined;
+}
+
+/** One such system. */
+interface RestProvider<Answer> {
+  readonly type: string;
+  readonly timeoutMs?: number;
+  /** Where the template names no address. Throws for what the template lacks. */
+  readonly address?: string | ((request: MetricRequest) => string);
+  /** What is asked, below the address. Throws for what the template or its Secret lack. */
+  question(request: MetricRequest, base: URL, access: MetricAccess): RestQuestion | Promise<RestQuestion>;
+  /** What a good answer is called in messages, and its schema. */
+  readonly title: string;
+  readonly answer: z.ZodType<Answer>;
+  /** Of an answer that is no JSON. Default: it must be JSON. */
+  decode?(text: string): unknown;
+  reading(answer: Answer, request: MetricRequest): MetricReading;
+}
+
+/** Its entry of the table. Never throws: what keeps an answer away is an `error` that shows no secret. */
+export function restProvider<Answer>(provider: RestProvider<Answer>): MetricProvider {
+  return {
+    type: provider.type,
+    ...(provider.timeoutMs ? { timeoutMs: provider.timeoutMs } : {}),
+    async query(request, access) {
+      try {
+        const { address = '' } = provider;
+        const base = baseOf(request.address || (typeof address === 'string' ? address : address(request)));
+        const answer = await ask(await provider.question(request, base, access), request, access);
+        const reading = readingOf(provider, answer, request);
+        return reading.kind === 'value' ? reading : { ...reading, detail: hidden(reading.detail, request) };
+      } catch (error) {
+        return failedReading(hidden(error instanceof Error ? error.message : 'the request failed', request));
+      }
+    },
+  };
+}
+
+function baseOf(address: string): URL {
+  if (URL.canParse(address)) return new URL(address);
+  throw new Error('the provider address is not a URL; it must be http(s)://host[:port][/path]');
+}
+
+/** A path below the address, with these parameters. */
+export function below(base: URL, path: string, parameters: Readonly<Record<string, string>> = {}): URL {
+  const url = new URL(base);
+  url.pathname = `${base.pathname.replace(/\/+$/, '')}${path}`;
+  url.search = new URLSearchParams(parameters).toString();
+  url.hash = '';
+  return url;
+}
+
+/** A key of the template's Secret. Throws when there is none. */
+export function secretValue({ secret, secretName }: MetricRequest, key: string): string {
+  const value = secret?.[key]?.trim();
+  if (value) return value;
+  throw new Error(
+    secret
+      ? `Secret ${secretName} has no key ${key}`
+      : `the provider needs a Secret with the key ${key}; name it in spec.provider.secretRef`,
+  );
+}
+
+/** `token`, or `username` and `password`. Throws when the Secret has neither, unless it is there for TLS alone. */
+export function credentials({ secret, secretName }: MetricRequest): HttpAuth | undefined {
+  if (!secret) return undefined;
+  const { token, username, password } = secret;
+  if (token) return { kind: 'bearer', token: token.trim() };
+  if (username && password) return { kind: 'basic', username, password };
+  if (secret['ca.crt'] || secret['tls.crt']) return undefined;
+  throw new Error(`Secret ${secretName} needs the key token, or the keys username and password`);
+}
+
+/** `ca.crt`, and `tls.crt` with `tls.key`: the names of Flux and of kubernetes.io/tls. */
+export function tlsOf({ secret, insecureSkipVerify }: MetricRequest): HttpTls {
+  const { 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key } = secret ?? {};
+  return {
+    ...(ca ? { ca } : {}),
+    ...(cert && key ? { cert, key } : {}),
+    ...(insecureSkipVerify ? { insecureSkipVerify: true } : {}),
+  };
+}
+
+/** Asks with the settings of the template. Throws for what keeps an answer away; every status is an answer. */
+async function ask(
+  { url, method = 'GET', headers = {}, body, auth }: RestQuestion,
+  request: MetricRequest,
+  http: MetricHttp,
+): Promise<HttpResponse> {
+  const { timeoutMs } = request;
+  const given = Object.entries(request.headers).map(([name, values]) => [
+    name.toLowerCase(),
+    values.join(', '),
+  ]);
+  return http.send({
+    url,
+    method,
+    headers: { accept: 'application/json', ...Object.fromEntries(given), ...headers },
+    ...(body === undefined ? {} : { body }),
+    ...(auth ? { auth } : {}),
+    tls: tlsOf(request),
+    limits: { totalTimeoutMs: timeoutMs, idleTimeoutMs: timeoutMs, maxBytes: limits.httpResponseBytes },
+  });
+}
+
+function readingOf<Answer>(
+  { title, answer, decode, reading }: RestProvider<Answer>,
+  { status, body }: HttpResponse,
+  request: MetricRequest,
+): MetricReading {
+  const isGood = status >= 200 && status <= 299;
+  const value = isGood && decode ? decodedBy(decode, body) : jsonOf(body);
+  if (isGood && value === undefined)
+    return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
+  const parsed = isGood ? answer.safeParse(value) : undefined;
+  if (parsed?.success) return reading(parsed.data, request);
+  const words = shorten(hidden(wordsIn(value), request).replace(/[\p{Cc}\s]+/gu, ' '), messageLimit);
+  if (isGood) return failedReading(words || `the answer is not ${title}`);
+  return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
+}
+
+const messageLimit = 200;
+
+function decodedBy(decode: (text: string) => unknown, body: Uint8Array): unknown {
+  try {
+    return decode(new TextDecoder('utf-8', { fatal: true }).decode(body));
+  } catch {
+    return undefined;
+  }
+}
+
+function jsonOf(body: Uint8Array): unknown {
+  return decodedBy((text) => JSON.parse(text) as unknown, body);
+}
+
+/** What an answer says about itself in the fields that these APIs use for it. */
+function wordsIn(value: unknown, depth = 0): string {
+  if (typeof value === 'string') return depth === 0 ? '' : value;
+  if (depth > 3 || typeof value !== 'object' || value === null) return '';
+  if (Array.isArray(value))
+    return value
+      .slice(0, 3)
+      .map((one) => wordsIn(one, depth + 1))
+      .filter(Boolean)
+      .join('; ');
+  const { errorType, code, error, errors, message } = value as Record<string, unknown>;
+  const kind = [errorType, code].find((one) => typeof one === 'string');
+  const said = [error, errors, message].map((one) => wordsIn(one, depth + 1)).filter(Boolean);
+  return said.length === 0 ? '' : [kind, ...said].filter(Boolean).join(': ');
+}
+
+/** A server, or a proxy before it, may repeat what it was sent. */
+function hidden(text: string, { secret = {} }: MetricRequest): string {
+  const { username, password } = secret;
+  const values = Object.values(secret).flatMap((value) => [value.trim(), encodeURIComponent(value.trim())]);
+  const sent = username && password ? [Buffer.from(`${username}:${password}`).toString('base64')] : [];
+  const secrets = [...values, ...sent].filter(({ length }) => length >= shortestHidden);
+  const longestFirst = secrets.toSorted((left, right) => right.length - left.length);
+  return longestFirst.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+}
+
+/** What is shorter, an account's number or a name like `a`, would leave no message readable. */
+const shortestHidden = 4;

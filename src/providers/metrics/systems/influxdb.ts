@@ -1,0 +1,92 @@
+/** InfluxDB 2: a Flux query, answered as annotated CSV (flagger-behaviour.md 4). */
+import * as z from 'zod';
+import type { MetricReading } from '../../../api/observed.ts';
+import { groupedBy, newestReading, onlyOne, valueReading } from '../points.ts';
+import { failedReading, type MetricRequest } from '../provider.ts';
+import { below, restProvider, secretValue } from '../rest.ts';
+
+/** A record by column. */
+type FluxRecord = Readonly<Record<string, string>>;
+
+/** Its entry of the table. Flagger reads 0 where there is no record; here that is no data. */
+export const influxdb = restProvider({
+  type: 'influxdb',
+  // Flux reads hours of data; Flagger's bound.
+  timeoutMs: 15_000,
+  title: 'the annotated CSV of a Flux query',
+  answer: z.array(z.record(z.string(), z.string())),
+  decode: recordsOf,
+  question: (request, base) => ({
+    url: below(base, '/api/v2/query', { org: secretValue(request, 'org') }),
+    method: 'POST',
+    headers: {
+      authorization: `Token ${secretValue(request, 'token')}`,
+      accept: 'application/csv',
+      'content-type': 'application/vnd.flux',
+    },
+    body: request.query,
+  }),
+  reading(records, request) {
+    const [problem] = records.filter(({ error }) => error).map(({ error = '' }) => error);
+    if (problem) return failedReading(`the query failed: ${problem.slice(0, 200)}`);
+    const tables = groupedBy(records, ({ result, table }) => `${result} ${table}`);
+    return onlyOne(tables, '|> group() |> sum()', (table) => readingOf(table, request));
+  },
+});
+
+/** The newest record of a table; of several without a time none is the newest. */
+function readingOf(records: readonly FluxRecord[], request: MetricRequest): MetricReading {
+  const [first] = records;
+  if (first && !('_value' in first)) return failedReading('the records have no column _value');
+  if (records.length === 1) {
+    const value = first?._value;
+    return valueReading(value === '' ? null : value);
+  }
+  const points = records.map(({ _time = '', _value }) => ({
+    atMs: Date.parse(_time),
+    value: _value || null,
+  }));
+  if (points.some(({ atMs }) => Number.isNaN(atMs)))
+    return failedReading(`the query returns ${records.length} records; add |> last() or |> mean()`);
+  return newestReading(points, request);
+}
+
+/**
+ * Records of annotated CSV: tables are divided by empty lines, and each has annotations (`#datatype`, `#group`, `#default`), then the names of its
+ * columns. Throws for a row of another length than its header.
+ */
+function recordsOf(text: string): FluxRecord[] {
+  const records: FluxRecord[] = [];
+  let header: readonly string[] | undefined;
+  let defaults: readonly string[] = [];
+  for (const row of rowsOf(text)) {
+    const [first = ''] = row;
+    if (row.length === 1 && first === '') {
+      header = undefined;
+    } else if (first.startsWith('#')) {
+      header = undefined;
+      if (first === '#default') defaults = row;
+    } else if (!header) {
+      header = row;
+    } else {
+      if (row.length !== header.length) throw new Error('a row of another length');
+      const cells = header.map((name, index) => [name, row[index] || defaults[index] || ''] as const);
+      records.push(Object.fromEntries(cells.filter(([name]) => name !== '')));
+    }
+  }
+  return records;
+}
+
+/** Cells by row (RFC 4180); an empty line is a row of one empty cell. */
+function* rowsOf(text: string): Generator<string[]> {
+  const cell = /("(?:[^"]|"")*"|[^",\r\n]*)(,|\r?\n|$)/gy;
+  let row: string[] = [];
+  while (cell.lastIndex < text.length) {
+    const [, content = '', end] = cell.exec(text) ?? [];
+    if (end === undefined) throw new Error('an open quote');
+    row.push(content.startsWith('"') ? content.slice(1, -1).replaceAll('""', '"') : content);
+    if (end === ',') continue;
+    yield row;
+    row = [];
+  }
+}

@@ -1,0 +1,45 @@
+/** Prometheus and what speaks its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries answer alike. */
+import * as z from 'zod';
+import type { MetricReading } from '../../../api/observed.ts';
+import { freshReading, onlyOne } from '../points.ts';
+import { failedReading, type MetricRequest } from '../provider.ts';
+import { below, credentials, restProvider } from '../rest.ts';
+
+const sample = z.tuple([z.number(), z.string().max(64)]);
+const answerSchema = z.discriminatedUnion('resultType', [
+  z.object({ resultType: z.literal('vector'), result: z.array(z.object({ value: sample })) }),
+  z.object({ resultType: z.literal('scalar'), result: sample }),
+  z.object({ resultType: z.literal('matrix') }),
+  z.object({ resultType: z.literal('string') }),
+  z.object({ resultType: z.literal('streams') }),
+]);
+const envelopeSchema = z.object({ status: z.literal('success'), data: answerSchema });
+
+/** The `prometheus` entry of the table of providers. */
+export const prometheus = instantQueries('prometheus', '/api/v1/query', 'a Prometheus query result');
+
+/** Grafana Loki: a metric query over logs, such as `sum(rate({app="x"} |= "error" [1m]))`. */
+export const loki = instantQueries('loki', '/loki/api/v1/query', 'a Loki query result');
+
+/** White space in a query has no meaning and is collapsed, as Flagger does. */
+function instantQueries(type: string, path: string, title: string) {
+  return restProvider({
+    type,
+    title,
+    answer: envelopeSchema,
+    question: (request, base) => ({
+      url: below(base, path, { query: request.query.replace(/\s+/g, ' ').trim() }),
+      auth: credentials(request),
+    }),
+    reading: ({ data }, request) => readingOf(data, request),
+  });
+}
+
+function readingOf(answer: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {
+  if (answer.resultType !== 'vector' && answer.resultType !== 'scalar')
+    return failedReading(`the query returns a ${answer.resultType}; it must return one number`);
+  const samples = answer.resultType === 'scalar' ? [answer.result] : answer.result.map(({ value }) => value);
+  return onlyOne(samples, 'sum(...)', ([seconds, value]) =>
+    freshReading({ atMs: seconds * 1_000, value }, request),
+  );
+}

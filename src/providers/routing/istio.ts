@@ -1,0 +1,180 @@
+/** Provider `istio`: a VirtualService called as the apex, and a DestinationRule for each side (flagger-behaviour.md 3.1). */
+import type { AnalysisMatch } from '../../api/canary/analysis.ts';
+import type { CanaryService, ServiceMatch } from '../../api/canary/service.ts';
+import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import type { HeaderMatch } from '../../api/schema.ts';
+import { durationOr } from '../../api/time.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
+import { istioProblems } from './istio-check.ts';
+import { destinationRule, isTcp, originalOf, readVirtualService, virtualService } from './istio-read.ts';
+import { istioMetrics } from './request-metrics.ts';
+import {
+  assertWeights,
+  findObject,
+  findRoute,
+  ignoredBut,
+  isAbTest,
+  type RoutingProvider,
+  routeMetadata,
+} from './router.ts';
+import { cookiePattern, type SessionRule, sessionRules } from './sessions.ts';
+
+const ignored: readonly string[] = [
+  ...ignoredBut(
+    'spec.analysis.mirror',
+    'spec.analysis.mirrorWeight',
+    'spec.analysis.match.*.sourceLabels',
+    'spec.service.gateways',
+    'spec.service.trafficPolicy',
+    'spec.service.delegation',
+  ),
+  'spec.service.gatewayRefs',
+  'spec.service.backendTimeout',
+  'spec.service.mirror',
+  'spec.service.rewrite.type',
+];
+
+/** The router of provider `istio`. */
+export const istio: RoutingProvider = {
+  name: 'istio',
+  kinds: [virtualService, destinationRule],
+  resources: ['virtualservices.networking.istio.io', 'destinationrules.networking.istio.io'],
+  requests: istioMetrics,
+  references: (_, { apex, primary, canary }) => [
+    { ...virtualService, name: apex },
+    { ...destinationRule, name: primary },
+    { ...destinationRule, name: canary },
+  ],
+  apexFollowsTraffic: false,
+  ignores: () => ignored,
+  check: istioProblems,
+  objects,
+  read: (context, live) => readVirtualService(context, live),
+};
+
+/** The rules before the VirtualService, so that a policy holds from the first request on. */
+function objects(
+  context: RouteContext,
+  target: RouteTarget,
+  live: readonly KubernetesObject[],
+): KubernetesObject[] {
+  assertWeights(target);
+  const { service } = context.canary.spec;
+  const rule = (name: string): KubernetesObject => ({
+    ...destinationRule,
+    metadata: {
+      ...routeMetadata(context, findObject(context, { ...destinationRule, name }, live)),
+      name,
+    },
+    spec: { host: name, ...(service?.trafficPolicy ? { trafficPolicy: service.trafficPolicy } : {}) },
+  });
+  const routes = isTcp(service)
+    ? { tcp: [{ ...tcpMatch(service), route: destinations(context, target) }] }
+    : { http: httpRoutes(context, target) };
+  const found = findRoute(context, virtualService, live);
+  const metadata = routeMetadata(context, found);
+  const annotations = { ...metadata.annotations, ...originalOf(context, found) };
+  return [
+    rule(context.names.primary),
+    rule(context.names.canary),
+    {
+      ...virtualService,
+      metadata: { ...metadata, annotations },
+      spec: { ...attachment(context), ...routes },
+    },
+  ];
+}
+
+/** A delegate has neither hosts nor gateways, whatever was there before. */
+function attachment({ canary, names }: RouteContext): object {
+  const { delegation, hosts = [], gateways = [] } = canary.spec.service ?? {};
+  if (delegation) return { hosts: [], gateways: [] };
+  const isNamed = hosts.includes(names.apex) || hosts.includes('*');
+  return {
+    hosts: isNamed ? hosts : [...hosts, names.apex],
+    gateways: gateways.length > 0 ? gateways : ['mesh'],
+  };
+}
+
+function tcpMatch(service: CanaryService | undefined): object {
+  const match = (service?.match ?? []).flatMap(({ port }) => (port === undefined ? [] : [{ port }]));
+  return match.length > 0 ? { match } : {};
+}
+
+/** A/B: matched requests by weight, all others to the primary. Else by weight for all requests, but for users that stay where they are. */
+function httpRoutes(context: RouteContext, target: RouteTarget): object[] {
+  const { analysis, service } = context.canary.spec;
+  const matches = service?.match ?? [];
+  const { mirrored, sessions, primaryWeight, canaryWeight } = target;
+  if (target.matched && isAbTest(context)) {
+    const matched = (analysis?.match ?? []).flatMap((one) => combined(one, matches));
+    const [alone] = destinations(context, { primaryWeight: 100, canaryWeight: 0 });
+    return [
+      httpRoute(context, matched, { primaryWeight, canaryWeight }, mirrored),
+      { ...httpRoute(context, matches, { primaryWeight, canaryWeight }, false), route: [alone] },
+    ];
+  }
+  const settings = analysis?.sessionAffinity;
+  if (!settings || !sessions) return [httpRoute(context, matches, { primaryWeight, canaryWeight }, mirrored)];
+  const primaryMaxAge = Math.round(durationOr(analysis.interval, 60_000) / 1_000);
+  return sessionRules(target, { settings, primaryMaxAge }, sessions).map((rule) => {
+    const cookie = rule.cookie && { headers: { Cookie: { regex: cookiePattern(rule.cookie) } } };
+    return httpRoute(context, cookie ? combined(cookie, matches) : matches, rule, mirrored);
+  });
+}
+
+/** The conditions of an A/B match or of a cookie, in each match of the service. Istio compares no suffix, but whole regular expressions. */
+function combined(
+  { headers, queryParams, sourceLabels }: AnalysisMatch,
+  matches: readonly ServiceMatch[],
+): object[] {
+  const comparison = ({ suffix, ...others }: HeaderMatch) =>
+    suffix ? { regex: `.*${suffix.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}` } : others;
+  const added = Object.fromEntries(
+    Object.entries(headers ?? {}).map(([name, value]) => [name, comparison(value)]),
+  );
+  const bases: readonly ServiceMatch[] = matches.length > 0 ? matches : [{}];
+  return bases.map((base) => ({
+    ...base,
+    ...(headers ? { headers: { ...base.headers, ...added } } : {}),
+    ...(queryParams ? { queryParams: { ...base.queryParams, ...queryParams } } : {}),
+    ...(sourceLabels ? { sourceLabels: { ...base.sourceLabels, ...sourceLabels } } : {}),
+  }));
+}
+
+function httpRoute(
+  context: RouteContext,
+  match: readonly object[],
+  rule: SessionRule,
+  mirrored: boolean,
+): object {
+  const { service, analysis } = context.canary.spec;
+  const { timeout, retries, corsPolicy, headers, rewrite } = service ?? {};
+  const { uri, authority } = rewrite ?? {};
+  const value = analysis?.mirrorWeight ?? 0;
+  const share = value > 0 ? { mirrorPercentage: { value } } : {};
+  return present({
+    match: match.length > 0 ? match : undefined,
+    rewrite: uri || authority ? present({ uri, authority }) : undefined,
+    ...{ timeout, retries, corsPolicy, headers },
+    route: destinations(context, rule),
+    ...(mirrored ? { mirror: { host: context.names.canary }, ...share } : {}),
+  });
+}
+
+/** With several ports a request from outside the mesh does not tell which one it is for. */
+function destinations({ canary, names }: RouteContext, rule: SessionRule): object[] {
+  const { portDiscovery, gateways = [], delegation, port } = canary.spec.service ?? {};
+  const isOutside = delegation || (gateways[0] ?? 'mesh') !== 'mesh';
+  const toPort = portDiscovery && isOutside ? { port: { number: port } } : {};
+  const one = (host: string, weight: number, sets: string | undefined) => ({
+    destination: { host, ...toPort },
+    weight,
+    ...(sets ? { headers: { response: { add: { 'Set-Cookie': sets } } } } : {}),
+  });
+  return [
+    one(names.primary, rule.primaryWeight, rule.primarySets),
+    one(names.canary, rule.canaryWeight, rule.canarySets),
+  ];
+}

@@ -1,0 +1,70 @@
+/** Session affinity (flagger-behaviour.md 3.1 and 3.2): rules for who has a cookie, and Set-Cookie for who has none. */
+import type { SessionAffinity } from '../../api/canary/analysis.ts';
+import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
+
+/** One rule of a route, in order: who it is for, the weights, and the Set-Cookie headers that answers of each side get. */
+export interface SessionRule {
+  readonly primaryWeight: number;
+  readonly canaryWeight: number;
+  /** Only for requests with this cookie (`name=value`). */
+  readonly cookie?: string;
+  readonly primarySets?: string;
+  readonly canarySets?: string;
+}
+
+/** `primaryMaxAge`: seconds that a user stays on the primary. */
+interface SessionSettings {
+  readonly settings: SessionAffinity;
+  readonly primaryMaxAge: number;
+}
+
+const defaultMaxAgeSeconds = 86_400;
+
+/**
+ * The rules in order. Nobody stays with the primary when all traffic is for the canary, as while the primary is written. Flagger takes a
+ * cookie back without its Domain and Path, so that browsers keep it; here they are named.
+ */
+export function sessionRules(
+  { primaryWeight, canaryWeight }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight'>,
+  { settings, primaryMaxAge }: SessionSettings,
+  sessions: SessionCookies,
+): SessionRule[] {
+  const byWeight = { primaryWeight, canaryWeight };
+  if (sessions.kind === 'end') {
+    const sets = setCookie(sessions.previous, -1, settings);
+    return [{ ...byWeight, cookie: sessions.previous, primarySets: sets, canarySets: sets }, byWeight];
+  }
+  const { canary } = sessions;
+  const primary = settings.primaryCookieName === undefined ? undefined : sessions.primary;
+  const weighted: SessionRule = {
+    ...byWeight,
+    canarySets: setCookie(canary, settings.maxAge ?? defaultMaxAgeSeconds, settings),
+    ...(primary ? { primarySets: setCookie(primary, primaryMaxAge, settings) } : {}),
+  };
+  if (canaryWeight === 100) return [weighted];
+  return [
+    { primaryWeight: 0, canaryWeight: 100, cookie: canary },
+    ...(primary ? [{ primaryWeight: 100, canaryWeight: 0, cookie: primary }] : []),
+    weighted,
+  ];
+}
+
+/** RE2 of a Cookie header with this cookie. It is compared whole; Flagger finds it inside others, too. */
+export function cookiePattern(cookie: string): string {
+  return `^(.*; ?)?${cookie.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')}(;.*)?$`;
+}
+
+/** The value of Set-Cookie, attributes in Flagger's order. */
+function setCookie(cookie: string, maxAgeSeconds: number, settings: SessionAffinity): string {
+  const { domain, httpOnly, partitioned, path, sameSite, secure } = settings;
+  const attributes = [
+    `Max-Age=${maxAgeSeconds}`,
+    domain && `Domain=${domain}`,
+    httpOnly && 'HttpOnly',
+    partitioned && 'Partitioned',
+    path && `Path=${path}`,
+    sameSite && `SameSite=${sameSite}`,
+    secure && 'Secure',
+  ];
+  return [cookie, ...attributes.filter(Boolean)].join('; ');
+}

@@ -1,0 +1,38 @@
+import { expect, it } from 'vitest';
+import { aContext, canaryFor, initialTraffic } from './fixtures.test-support.ts';
+import { traefik } from './traefik.ts';
+
+const context = aContext(canaryFor(traefik));
+const servicesAt = (canaryWeight: number) => {
+  const [written] = traefik.objects(
+    context,
+    { ...initialTraffic, primaryWeight: 100 - canaryWeight, canaryWeight },
+    [],
+  );
+  return (written as unknown as { spec: { weighted: { services: object[] } } }).spec.weighted.services;
+};
+
+it('names the canary only while it has a share', () => {
+  const backend = { namespace: 'shop', port: 9898 };
+
+  expect(servicesAt(0)).toEqual([{ name: 'podinfo-primary', ...backend, weight: 100 }]);
+  expect(servicesAt(20)).toEqual([
+    { name: 'podinfo-primary', ...backend, weight: 80 },
+    { name: 'podinfo-canary', ...backend, weight: 20 },
+  ]);
+});
+
+it('does not take a TraefikService for its own that also leads elsewhere', () => {
+  const [written] = traefik.objects(context, initialTraffic, []);
+  const services = [...servicesAt(20), { name: 'old', port: 80 }];
+
+  const reading = traefik.read(context, [
+    { ...written, spec: { weighted: { services } } } as typeof written & object,
+  ]);
+
+  expect(reading).toMatchObject({
+    canaryWeight: 20,
+    accepted: false,
+    problem: 'TraefikService podinfo: requests also go to old',
+  });
+});
