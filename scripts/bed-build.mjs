@@ -254,22 +254,27 @@ async function fetchRouteCrds(target) {
   });
 }
 
-/** Unpacks Debian's package into the cache: nothing is installed, no service is started and no root is needed. */
 async function fetchPrometheus(target) {
   await folderOnce(target, 'fetching Prometheus', (folder) => {
-    const download = () => run('apt-get', ['download', '-q', 'prometheus'], { cwd: folder });
-    try {
-      download();
-    } catch (error) {
-      if (process.getuid?.() !== 0) throw error;
-      run('apt-get', ['update', '-q']);
-      download();
-    }
-    const archive = fs.readdirSync(folder).find((name) => name.endsWith('.deb'));
-    run('dpkg-deb', ['-x', join(folder, archive), folder]);
+    unpackDebian(folder, ['prometheus']);
     fs.renameSync(join(folder, 'usr/bin/prometheus'), join(folder, 'prometheus'));
-    fs.rmSync(join(folder, archive));
   });
+}
+
+/** Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. */
+export function unpackDebian(folder, packages) {
+  const download = () => run('apt-get', ['download', '-q', ...packages], { cwd: folder });
+  try {
+    download();
+  } catch (error) {
+    if (process.getuid?.() !== 0) throw error;
+    run('apt-get', ['update', '-q']);
+    download();
+  }
+  for (const name of fs.readdirSync(folder).filter((file) => file.endsWith('.deb'))) {
+    run('dpkg-deb', ['-x', join(folder, name), folder]);
+    fs.rmSync(join(folder, name));
+  }
 }
 
 function installed(name) {

@@ -27,6 +27,8 @@ const result = await build({
   bundle: true,
   platform: 'node',
   format: 'esm',
+  // Native helpers of ssh2, which does without: what is bundled must not depend on what this machine could compile.
+  external: ['cpu-features', '*.node'],
   target: `node${packageJson.engines.node.replace(/[^0-9.]/g, '')}`,
   // Packages in CommonJS call require for Node's own modules.
   banner: {

@@ -13,6 +13,8 @@ const allowedLicenses = new Set([
   'BSD-3-Clause',
   'ISC',
   'MIT',
+  // tweetnacl: in the public domain, without any condition.
+  'Unlicense',
   '(MIT AND BSD-3-Clause)',
   '(MIT AND Zlib)',
 ]);
@@ -67,9 +69,11 @@ function packagePath(file) {
 
 /** @param {string} folder @param {string} path @param {{ integrity?: string, dev?: boolean } | undefined} locked */
 function readPackage(folder, path, locked) {
-  const { name, version, license, repository } = JSON.parse(
+  const { name, version, licenses, repository, ...more } = JSON.parse(
     readFileSync(join(folder, path, 'package.json'), 'utf8'),
   );
+  // ssh2 names its licence as npm did before 2014.
+  const license = more.license ?? (licenses?.length === 1 ? licenses[0].type : undefined);
   const id = spdx.get(license) ?? license;
   if (!allowedLicenses.has(id) && !(id && allowedPackages.get(name) === id))
     throw new Error(`${name} ${version} is bundled, and its licence ${id} is not allowed in the bundle`);

@@ -1,10 +1,18 @@
 #!/usr/bin/env node
-// Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops) into the
-// cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+// Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
+// sshd) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { BedUnavailable, cacheRoot, digestOf, folderOnce, goBuild, requireGo } from './bed-build.mjs';
+import {
+  BedUnavailable,
+  cacheRoot,
+  digestOf,
+  folderOnce,
+  goBuild,
+  requireGo,
+  unpackDebian,
+} from './bed-build.mjs';
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..');
 
@@ -29,8 +37,13 @@ export async function buildPrograms() {
     });
     for (const program of programs) paths[program] = join(target, program);
   }
-  return paths;
+  const ssh = join(cacheRoot(), 'debian-sshd');
+  await folderOnce(ssh, 'fetching sshd', (folder) => unpackDebian(folder, SSHD_PACKAGES));
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd') };
 }
+
+/** sshd, a library that it is linked with, and the one by which it sees the users that a test gives it instead of the machine's. */
+const SSHD_PACKAGES = ['openssh-server', 'libwrap0', 'libnss-wrapper'];
 
 /** The packages of a module's `tool` lines. */
 function toolsOf(goMod) {

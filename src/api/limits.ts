@@ -16,6 +16,12 @@ export const limits = {
   packChainDeltas: 250,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 16 * 1024 * 1024,
+  /** Bytes of the known_hosts of one Secret. */
+  knownHostsBytes: 256 * 1024,
+  /** Characters of one private key of SSH. */
+  sshKeyCharacters: 32 * 1024,
+  /** Rounds that make a key of a passphrase; ssh-keygen takes 16 or 24 unless told. A round takes some 20 ms. */
+  sshKeyRounds: 256,
   /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */
   ancestryCommits: 1_000,
   /** Files under a Source's path that are read. */

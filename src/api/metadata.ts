@@ -12,6 +12,9 @@ export const canaryLabel = 'holdfast.dev/canary';
  */
 export const takenOverAnnotation = 'holdfast.dev/taken-over';
 
+/** On such a route: its spec of before, as JSON, which it gets back when it is handed back (Flagger's name, flagger-behaviour.md 3.1). */
+export const originalAnnotation = 'flagger.kubernetes.io/original-configuration';
+
 /** Annotations that keep Flux and Argo CD from correcting or pruning generated objects (flagger-behaviour.md 2.9). */
 export const keepAwayAnnotations: Readonly<Record<string, string>> = {
   'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',

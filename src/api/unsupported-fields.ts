@@ -42,6 +42,8 @@ export const supportedProviders = [
   'osm',
   'appmesh',
   'appmesh:v1beta2',
+  'gloo',
+  'kuma',
   'native',
 ];
 

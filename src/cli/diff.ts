@@ -32,6 +32,7 @@ import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
   kubeconfigOption,
   meshProviderOption,
   namespaceOption,
@@ -50,6 +51,7 @@ interface DiffFlags extends ProgramFlags {
   readonly meshProvider: string;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
   readonly output: DiffOptions['format'];
 }
 
@@ -68,6 +70,7 @@ export const diffCommand: CliCommand = {
       .addOption(meshProviderOption())
       .addOption(selectorLabelsOption())
       .addOption(includeLabelPrefixOption())
+      .addOption(ingressAnnotationsPrefixOption())
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
     withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
       const { kind, name } = text.includes('/')
@@ -107,6 +110,7 @@ function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Pr
     defaultProvider: flags.meshProvider,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
+    routes: { ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix },
   };
   return diffCanary(connection, { namespace, name, options }, shownAs(flags));
 }

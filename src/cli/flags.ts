@@ -107,6 +107,14 @@ export function includeLabelPrefixOption(): Option {
   );
 }
 
+/** What the annotations of a canary's Ingress begin with (Flagger's --ingress-annotations-prefix). */
+export function ingressAnnotationsPrefixOption(): Option {
+  return new Option(
+    '--ingress-annotations-prefix <prefix>',
+    'prefix of the annotations of ingress-nginx',
+  ).default('nginx.ingress.kubernetes.io');
+}
+
 /** `-o`, with a closed list of formats. */
 export function outputOption(preset: string, formats: readonly string[]): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);

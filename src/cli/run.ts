@@ -15,6 +15,7 @@ import {
   commaList,
   httpUrl,
   includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
   ingressClassOption,
   isHttpUrl,
   kubeconfigOption,
@@ -46,8 +47,10 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly meshProvider: string;
   readonly metricsServer: string;
   readonly allowOutbound: string[];
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
   readonly ingressClass?: string;
   readonly drillSchedule?: string;
   readonly runbookUrl: string | undefined;
@@ -106,8 +109,13 @@ function withFlags(command: Command): Command {
       commaList,
       [],
     )
+    .option(
+      '--cloud-identity',
+      "lend the cloud identity of Holdfast's pod to every CloudWatch and Cloud Monitoring template without a Secret",
+    )
     .addOption(selectorLabelsOption())
     .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
     .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
@@ -175,9 +183,13 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
     allowOutbound: flags.allowOutbound,
+    cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,
-    routes: { ingressClass: flags.ingressClass },
+    routes: {
+      ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix,
+      ingressClass: flags.ingressClass,
+    },
     drillSchedule: flags.drillSchedule,
     runbookUrl: flags.runbookUrl,
     pod: POD_NAME && POD_UID ? { name: POD_NAME, uid: POD_UID } : undefined,

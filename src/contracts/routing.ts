@@ -8,6 +8,8 @@ import type { Problem } from '../api/problems.ts';
 export interface RouteKind {
   readonly apiVersion: string;
   readonly kind: string;
+  /** Where its objects are: another namespace than the Canary's, or empty for a kind that has none. */
+  readonly namespace?: string;
 }
 
 /** One object that a provider writes, or that somebody else keeps and it reads to make its own from. */
@@ -56,7 +58,7 @@ export interface RouteProblem extends Problem {
 /** One routing provider: pure builders and readers of its objects. */
 export interface Router {
   readonly kinds: readonly RouteKind[];
-  /** The objects that it reads and writes for a Canary; undefined: one of each of its kinds, called as the apex. */
+  /** The objects that it reads and writes for a Canary; undefined: one of each of its kinds, called as the apex. Takes specs that do not parse. */
   references?(canary: Canary, names: RouteNames): readonly RouteReference[];
   /** The apex Service's selector is the traffic, so it is written together with the weights. */
   readonly apexFollowsTraffic: boolean;

@@ -3,11 +3,21 @@ import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from
 import { request as undiciRequest } from 'undici';
 import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
+import { connect, parseProxyUrl } from './connect.ts';
+import { type Deadline, startDeadline } from './deadline.ts';
 import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
 import { onlyWhile } from './send-condition.ts';
-import { createSlots, type Slots } from './slots.ts';
-import type { HttpClient, HttpLimits, HttpRequest, HttpResponse, HttpStream, JsonResponse } from './types.ts';
+import { acquireSlots, createSlots, type SlotTable } from './slots.ts';
+import type {
+  Connection,
+  HttpClient,
+  HttpLimits,
+  HttpRequest,
+  HttpResponse,
+  HttpStream,
+  JsonResponse,
+} from './types.ts';
 
 /** Settings for the whole client. */
 export interface HttpClientOptions extends AddressPolicy {
@@ -30,10 +40,8 @@ const DEFAULT_LIMITS: HttpLimits = {
   maxBytes: bounds.httpResponseBytes,
 };
 
-interface Parts {
+interface Parts extends SlotTable {
   readonly dispatchers: Dispatchers;
-  readonly hostSlots: Slots;
-  readonly tenantSlots: Slots;
   readonly options: HttpClientOptions;
 }
 
@@ -47,16 +55,16 @@ interface Exchange {
 
 /** Makes the client. One per process, so that slots and connections are shared. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
+  const { resolver, connectTimeoutMs = bounds.httpConnectMs } = options;
   const parts: Parts = {
-    dispatchers: createDispatchers(
-      options,
-      options.connectTimeoutMs ?? bounds.httpConnectMs,
-      options.resolver,
-    ),
+    dispatchers: createDispatchers(options, connectTimeoutMs, resolver),
     hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
     tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
   };
+  const limits = { ...DEFAULT_LIMITS, ...options.limits };
+  const connecting = { ...parts, policy: options, connectTimeoutMs, resolver, limits };
+  const connections = new Set<Connection>();
   const send = async (request: HttpRequest): Promise<HttpResponse> => {
     const { status, headers, body } = await open(parts, request);
     const chunks: Uint8Array[] = [];
@@ -67,7 +75,16 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     open: (request) => open(parts, request),
     send,
     sendJson: (request) => sendJson(send, request),
-    close: () => parts.dispatchers.close(),
+    async connect(request) {
+      const connection = await connect(connecting, request);
+      connections.add(connection);
+      connection.closed.then(() => connections.delete(connection));
+      return connection;
+    },
+    async close() {
+      for (const connection of connections) connection.end();
+      await parts.dispatchers.close();
+    },
   };
 }
 
@@ -77,6 +94,7 @@ export function forTenant(http: HttpClient, tenant: string): HttpClient {
     open: (request) => http.open({ ...request, tenant }),
     send: (request) => http.send({ ...request, tenant }),
     sendJson: (request) => http.sendJson({ ...request, tenant }),
+    connect: (request) => http.connect({ ...request, tenant }),
     close: http.close,
   };
 }
@@ -101,17 +119,6 @@ function parseHttpUrl(url: string | URL): URL {
     );
   }
   return parsed;
-}
-
-/** Reads the address of a proxy, which may hold credentials. Throws HttpError InvalidUrl. */
-function parseProxyUrl(url: string): URL {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined;
-  if (parsed?.protocol === 'http:' || parsed?.protocol === 'https:') return parsed;
-  throw new HttpError(
-    'InvalidUrl',
-    parsed?.host ?? '',
-    'the address of the proxy must be http(s)://host:port',
-  );
 }
 
 async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
@@ -147,27 +154,6 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
     release();
     raw?.destroy();
     throw toHttpError(method, url.host, deadline.signal.aborted ? deadline.signal.reason : error);
-  }
-}
-
-/** Waits at a host that hangs hold none of the tenant's slots for others. */
-async function acquireSlots(
-  { hostSlots, tenantSlots }: Parts,
-  tenant: string | undefined,
-  host: string,
-  signal: AbortSignal,
-): Promise<() => void> {
-  const releaseHost = await hostSlots.acquire(`${tenant ?? ''} ${host}`, signal);
-  if (tenant === undefined) return releaseHost;
-  try {
-    const releaseTenant = await tenantSlots.acquire(tenant, signal);
-    return () => {
-      releaseTenant();
-      releaseHost();
-    };
-  } catch (error) {
-    releaseHost();
-    throw error;
   }
 }
 
@@ -315,44 +301,4 @@ async function* capped(body: Readable, reading: Reading, alive: () => void): Asy
     }
     yield chunk;
   }
-}
-
-/** Watches one exchange: a total deadline, and an idle deadline that every sign of life pushes back. */
-interface Deadline {
-  /** Aborts when a deadline passes (reason: HttpError Timeout) or the caller gives up (HttpError Aborted). */
-  readonly signal: AbortSignal;
-  /** Bytes moved: the idle deadline starts anew. */
-  alive(): void;
-  /** Ends the exchange: timers and listeners are gone. */
-  end(): void;
-}
-
-/** Starts both deadlines (milliseconds). A trickle keeps the idle deadline away, but never the total one. */
-function startDeadline(
-  what: { readonly method: string; readonly host: string },
-  limits: { readonly idleTimeoutMs: number; readonly totalTimeoutMs: number },
-  caller?: AbortSignal,
-): Deadline {
-  const controller = new AbortController();
-  const fail = (code: 'Timeout' | 'Aborted', text: string) => () =>
-    controller.abort(new HttpError(code, what.host, `${what.method} ${what.host}: ${text}`));
-  const onIdle = fail('Timeout', `no data for ${limits.idleTimeoutMs / 1000} s`);
-  const onTotal = fail('Timeout', `not finished within ${limits.totalTimeoutMs / 1000} s`);
-  const onCaller = fail('Aborted', 'cancelled by the caller');
-  const total = setTimeout(onTotal, limits.totalTimeoutMs);
-  let idle = setTimeout(onIdle, limits.idleTimeoutMs);
-  if (caller?.aborted) onCaller();
-  caller?.addEventListener('abort', onCaller, { once: true });
-  return {
-    signal: controller.signal,
-    alive() {
-      clearTimeout(idle);
-      idle = setTimeout(onIdle, limits.idleTimeoutMs);
-    },
-    end() {
-      clearTimeout(total);
-      clearTimeout(idle);
-      caller?.removeEventListener('abort', onCaller);
-    },
-  };
 }

@@ -1,5 +1,5 @@
 /** Limits how much happens at a time under one name, so that a slow host cannot take all sockets (threat row 7). */
-export interface Slots {
+interface Slots {
   /** Waits for a free slot; the result gives it back (calling it twice is harmless). Rejects with the signal's reason. */
   acquire(name: string, signal: AbortSignal): Promise<() => void>;
 }
@@ -38,6 +38,35 @@ export function createSlots(perName: number): Slots {
       };
     },
   };
+}
+
+/** The slots that every outbound connection takes. */
+export interface SlotTable {
+  /** By tenant and host. */
+  readonly hostSlots: Slots;
+  /** By tenant. */
+  readonly tenantSlots: Slots;
+}
+
+/** A slot of the host and one of the tenant, given back together. Waits at a host that hangs hold none of the tenant's slots for others. */
+export async function acquireSlots(
+  { hostSlots, tenantSlots }: SlotTable,
+  tenant: string | undefined,
+  host: string,
+  signal: AbortSignal,
+): Promise<() => void> {
+  const releaseHost = await hostSlots.acquire(`${tenant ?? ''} ${host}`, signal);
+  if (tenant === undefined) return releaseHost;
+  try {
+    const releaseTenant = await tenantSlots.acquire(tenant, signal);
+    return () => {
+      releaseTenant();
+      releaseHost();
+    };
+  } catch (error) {
+    releaseHost();
+    throw error;
+  }
 }
 
 /** Resolves when a slot was handed over; a waiter that gives up leaves the queue. */

@@ -1,3 +1,5 @@
+import type { Duplex } from 'node:stream';
+
 /** How to trust a server, and who we are to it. `ca` is PEM and replaces the system's authorities. Holds a secret: never log it. */
 export interface HttpTls {
   readonly ca?: string;
@@ -69,6 +71,35 @@ export interface JsonResponse {
   readonly value: unknown;
 }
 
+/** A connection of another protocol than HTTP. */
+export interface ConnectRequest {
+  /** What is spoken, for messages, as `ssh`. */
+  readonly protocol: string;
+  /** A name or an IP address, IPv6 without brackets. */
+  readonly host: string;
+  readonly port: number;
+  /** HTTP proxy to tunnel through (CONNECT), with user info if it wants some. */
+  readonly proxy?: string;
+  readonly signal?: AbortSignal;
+  readonly tenant?: string;
+  /** Who writes to the connection asks it before what must not be sent after a loss of the Lease. */
+  readonly maySend?: () => boolean;
+  /** They hold for the whole connection; `maxBytes` counts what is received, as it comes. */
+  readonly limits?: Partial<HttpLimits>;
+}
+
+/** An open connection, under the deadlines and caps of its request. Call `end`, else the host's slot stays taken until a deadline. */
+export interface Connection {
+  /** Paused: nothing is read before its reader resumes it. */
+  readonly socket: Duplex;
+  /** Aborted with an HttpError when a deadline or a cap ended the connection, or the caller gave up. */
+  readonly signal: AbortSignal;
+  readonly maySend: () => boolean;
+  /** Resolves when the connection is gone. */
+  readonly closed: Promise<void>;
+  end(): void;
+}
+
 /** The one outbound client: deadlines, byte caps, address guard, no redirects, slots per tenant and host (threat rows 6 and 7). */
 export interface HttpClient {
   /** Sends and returns at the first byte. Throws HttpError. Any status is an answer, except 3xx (see `redirect`). */
@@ -77,6 +108,8 @@ export interface HttpClient {
   send(request: HttpRequest): Promise<HttpResponse>;
   /** Sends `json` (when given) and reads JSON. Throws HttpError InvalidBody when the answer is no JSON. */
   sendJson(request: HttpRequest & { readonly json?: unknown }): Promise<JsonResponse>;
+  /** Opens a connection for another protocol, under the same rules. Throws HttpError. */
+  connect(request: ConnectRequest): Promise<Connection>;
   /** Closes all connections; requests under way fail. */
   close(): Promise<void>;
 }

@@ -1,4 +1,5 @@
 /** Which fields of another tool's object a Source can express. Pure. */
+import { isSshAddress, parseSshAddress } from '../api/source/git-address.ts';
 import type { SourceSpec } from '../api/source/source.ts';
 
 /** A field that stops a move, and why. */
@@ -33,15 +34,13 @@ export function stopsOf(
   });
 }
 
-/** Only HTTP(S) is spoken, and credentials are in Secrets. */
+/** HTTP(S) and SSH are spoken, and credentials are in Secrets. */
 export function urlStops(url: unknown, field: string): Stop[] {
   if (typeof url === 'string' && /^https?:\/\//.test(url)) return [];
-  return [
-    {
-      field,
-      message: 'a Source reads only http:// and https://; use such a URL with a token',
-    },
-  ];
+  if (typeof url !== 'string' || !isSshAddress(url))
+    return [{ field, message: 'a Source reads only http://, https:// and ssh:// (or user@host:path)' }];
+  const address = parseSshAddress(url);
+  return typeof address === 'string' ? [{ field, message: address }] : [];
 }
 
 /** A folder without `./` and slashes at its ends; undefined: the root. */

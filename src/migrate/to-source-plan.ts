@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import type { FormerOwner } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
-import { readCredentials, sourceOfArgo } from './argocd/source.ts';
+import { type ArgoCredentials, readCredentials, sourceOfArgo } from './argocd/source.ts';
 import { argoToSource } from './argocd/steps.ts';
 import { type ClusterReading, comparisonOf } from './comparison.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
@@ -67,7 +67,7 @@ function sourceFrom(
     readonly repository: Placed | undefined;
     /** The repository in the cluster. */
     readonly live: KubernetesObject | undefined;
-    readonly credentials: string | undefined;
+    readonly credentials: ArgoCredentials | undefined;
   },
 ): Made {
   const { former, owner, repository, live, credentials } = given;
@@ -144,7 +144,7 @@ function factsQuery({ former, owner }: Subject): FactsQuery {
 async function credentialsFor(
   { former, owner }: Subject,
   connection: Connection | undefined,
-): Promise<string | undefined> {
+): Promise<ArgoCredentials | undefined> {
   if (former.kind !== 'Application' || !owner || !connection) return undefined;
   const { source } = (owner.object.spec ?? {}) as { source?: { repoURL?: string } };
   return source?.repoURL ? readCredentials(connection.client, former.namespace, source.repoURL) : undefined;

@@ -65,7 +65,8 @@ export function fluxOfSource(source: Source): ToolObjects {
   const strict = spec.substitute?.strict === true;
   const repository = present({
     interval: spec.interval ?? '30s',
-    url: spec.url,
+    // Flux reads no address without a scheme.
+    url: spec.url.replace(/^([^/@:]+@[^/@:]+):\/*(?!\/)/, 'ssh://$1/'),
     ref,
     secretRef: spec.secretRef,
     proxySecretRef: spec.proxySecretRef,

@@ -22,7 +22,7 @@ import { createEngine, type Engine } from './engine.ts';
 import { holderIdentity } from './holder-identity.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
-import { addressPolicy, findApiServer } from './outbound.ts';
+import { addressPolicy, credentialHosts, findApiServer } from './outbound.ts';
 import { createMemoryTrimmer, createSteadyClock } from './process.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from './source-files.ts';
 import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
@@ -86,6 +86,12 @@ export async function startApp(
     deniedAddresses: () => apiServer?.addresses() ?? [],
     userAgent: `holdfast/${options.version}`,
   });
+  const identityHttp = options.cloudIdentity
+    ? createHttpClient({
+        ...addressPolicy(server, credentialHosts),
+        userAgent: `holdfast/${options.version}`,
+      })
+    : undefined;
   const leadersHttp = options.shadow ? http : whileLeading(http, gate);
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
@@ -121,6 +127,7 @@ export async function startApp(
       dryRun: createDryRun(connection.client),
       openWatch,
       http: leadersHttp,
+      cloudIdentity: identityHttp && { http: identityHttp, environment: process.env },
       secretKey,
       instance: identity,
       ownNamespace: namespace,
@@ -152,6 +159,7 @@ export async function startApp(
       await connection.caches.stop();
       await connection.leaseCaches.stop();
       await http.close();
+      await identityHttp?.close();
       await connection.close();
     },
   };

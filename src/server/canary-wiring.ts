@@ -48,7 +48,8 @@ function limitsOf(options: AppOptions): EngineOptions {
 
 /** What Canaries are rolled out with, beside what they share with Sources. */
 export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
-  const { options, cluster, dryRun, clock, openWatch, secretKey, http, leadingSinceMs } = wiring;
+  const { options, cluster, dryRun, clock, openWatch, secretKey, http, cloudIdentity, leadingSinceMs } =
+    wiring;
   const tracksConfig = options.tracksConfig !== false;
   const { canarySet, templates } = sets;
   return {
@@ -59,7 +60,10 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     step,
     canaries: canarySet,
     hooks: createHooks({ http, clock }),
-    metrics: createMetricsPort({ http, clock, metricsServer: options.metricsServer, templates, cluster }),
+    metrics: createMetricsPort({
+      ...{ http, cloudIdentity, clock, templates, cluster },
+      metricsServer: options.metricsServer,
+    }),
     options: limitsOf(options),
     references: createReferences(sets),
     leadingSinceMs,

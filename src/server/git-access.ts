@@ -1,5 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 import type { SecretValues } from '../api/kubernetes.ts';
+import { isSshAddress } from '../api/source/git-address.ts';
 import type { Source } from '../api/source/source.ts';
 import type { SourceSecrets } from '../contracts/git.ts';
 import { GitError, type GitErrorCode } from '../git/errors.ts';
@@ -8,8 +9,10 @@ import {
   credentialsFromSecret,
   type GitCredentials,
   proxyFromSecret,
+  sshCredentialsFromSecret,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
+import { createKeyRing } from '../git/wire/ssh/key-ring.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
 import { github } from '../providers/forges/github.ts';
@@ -32,7 +35,7 @@ interface GitAccessSettings {
 /** The Secrets that say how a Source's Git server is reached. */
 type AccessSecrets = Pick<SourceSecrets, 'credentials' | 'proxy'>;
 
-/** What the Secrets of a Source mean for Git and for its forge. One per process: the tokens of GitHub Apps are kept in it. */
+/** What the Secrets of a Source mean for Git and for its forge. One per process: the tokens of GitHub Apps and opened keys are kept in it. */
 export interface GitAccess {
   /** Reads the Secrets anew. Throws GitError, which names Secret and key and no value, and what reading a Secret throws. */
   credentials(source: Source, secrets: AccessSecrets): Promise<GitCredentials>;
@@ -51,6 +54,7 @@ export interface GitAccess {
  */
 export function createGitAccess({ client, clock, env, fileSources }: GitAccessSettings): GitAccess {
   const tokens = createGithubAppTokens();
+  const openKey = createKeyRing();
   const open = createOpenForge({ http: client, clock, tokens });
 
   /** The token of an App goes to Git as GitHub's documentation of Apps says: as the password of this user. */
@@ -76,6 +80,8 @@ export function createGitAccess({ client, clock, env, fileSources }: GitAccessSe
       const way = await wayTo(source, values, secrets);
       if (!values) return { ...way, ...(fileSources.trusts(source) ? credentialsFromEnvironment(env) : {}) };
       const name = secretName(source, 'secretRef');
+      if (isSshAddress(source.spec.url))
+        return { ...way, ssh: await sshCredentialsFromSecret(name, values, openKey) };
       const given = { ...way, ...credentialsFromSecret(name, values) };
       if (given.auth) return given;
       return asGit(name, async () => {

@@ -34,6 +34,8 @@ export interface AppOptions {
   readonly metricsServer: string;
   /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
   readonly allowOutbound?: readonly string[];
+  /** MetricTemplates without a Secret use the cloud identity of this pod. */
+  readonly cloudIdentity?: boolean;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
   /** What holds for the routes of all Canaries. */

@@ -14,6 +14,15 @@ export function addressPolicy(server: string | undefined, allowHosts: readonly s
   return { denyHosts: [hostname.replace(/^\[|\]$/g, '')], allowHosts };
 }
 
+/** Where the clouds give out the credentials of a machine or a pod. */
+export const credentialHosts = [
+  '169.254.169.254',
+  '169.254.170.2',
+  '169.254.170.23',
+  '[fd00:ec2::23]',
+  'metadata.google.internal',
+];
+
 /** Where the API server is found. */
 interface ApiServerOptions {
   readonly openWatch: OpenWatch;

@@ -9,12 +9,14 @@ import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
-import type { MetricHttp } from '../providers/metrics/provider.ts';
+import type { CloudIdentity, MetricAccess } from '../providers/metrics/provider.ts';
 import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
 interface MetricsPortOptions {
   readonly http: HttpClient;
+  /** Undefined: it is not lent to MetricTemplates. */
+  readonly cloudIdentity?: CloudIdentity | undefined;
   readonly clock: Clock;
   readonly metricsServer: string;
   /** All MetricTemplates, as watched. */
@@ -57,7 +59,8 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         secret,
         nowMs: clock.nowMs(),
       };
-      const asTenant: MetricHttp = {
+      const asTenant: MetricAccess = {
+        identity: options.cloudIdentity,
         send: (request) => {
           const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;
           return http.send({ ...request, tenant, signal: both });

@@ -54,13 +54,24 @@ export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
   ): Promise<Answer> {
     if (gate.mayWrite()) return gate.track(send({ ...request, maySend: gate.mayWrite }));
     const host = URL.canParse(String(request.url)) ? new URL(request.url).host : '';
-    throw new HttpError('Aborted', host, 'this copy of Holdfast does not hold the Lease and sends nothing');
+    throw lost(host);
   }
 
   return {
     open: (request) => pass(request, http.open),
     send: (request) => pass(request, http.send),
     sendJson: (request) => pass(request, http.sendJson),
+    async connect(request) {
+      if (!gate.mayWrite()) throw lost(request.host);
+      const connection = await gate.track(http.connect({ ...request, maySend: gate.mayWrite }));
+      // What was pushed has its answer before the connection ends.
+      gate.track(connection.closed);
+      return connection;
+    },
     close: http.close,
   };
+}
+
+function lost(host: string): HttpError {
+  return new HttpError('Aborted', host, 'this copy of Holdfast does not hold the Lease and sends nothing');
 }

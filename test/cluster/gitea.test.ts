@@ -3,6 +3,7 @@ import { systemClock } from '../../src/api/clock.ts';
 import type { Source } from '../../src/api/source/source.ts';
 import { checkWriting } from '../../src/cli/check/sources.ts';
 import { credentialsFromSecret } from '../../src/git/wire/credentials.ts';
+import { createGitTransport } from '../../src/git/wire/open-transport.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/wire/transport.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { createGithubAppTokens } from '../../src/providers/forges/github-app.ts';
@@ -95,14 +96,14 @@ describe('check, of what a Source writes to a real Gitea', () => {
 function checkAs({ name, token }: { name: string; token: string }, write: Source['spec']['write']) {
   const values = { username: Buffer.from(name), password: Buffer.from(token) };
   const source = { ...sourceAt('acme/shop'), spec: { ...sourceAt('acme/shop').spec, write } };
-  const transport = {
+  const transport = createGitTransport({
     client: http,
     url: source.spec.url,
     credentials: credentialsFromSecret('delivery/shop', values),
     limits: DEFAULT_TRANSPORT_LIMITS,
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
-  };
+  });
   return checkWriting(source, {
     openForge: () => openForge(source, async () => ({ values, way: {} })),
     transport,

@@ -55,11 +55,7 @@ export const flaggerFlags: readonly FlaggerFlag[] = [
   same('namespace', '', 'keeps the Lease there too; --watch-namespaces takes several'),
   same('mesh-provider', 'istio', 'here kubernetes'),
   same('selector-labels', 'app,name,app.kubernetes.io/name'),
-  {
-    name: 'ingress-annotations-prefix',
-    preset: 'nginx.ingress.kubernetes.io',
-    note: 'comes with the provider nginx',
-  },
+  same('ingress-annotations-prefix', 'nginx.ingress.kubernetes.io'),
   same('ingress-class', '', 'of every HTTPProxy'),
   { name: 'enable-leader-election', preset: 'false', note: 'always: a second copy only waits' },
   {

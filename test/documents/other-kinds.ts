@@ -67,7 +67,7 @@ export const sources: DocumentRow[] = [
     refusedAt: 'spec.url',
   },
   {
-    name: 'an ssh address, which a condition answers',
+    name: 'an ssh address',
     object: sourceDocument({ url: 'ssh://git@example.com/a.git' }),
   },
   {

@@ -11,6 +11,7 @@ export interface Programs {
   readonly helm: string;
   readonly sops: string;
   readonly 'age-keygen': string;
+  readonly sshd: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

@@ -62,6 +62,31 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     ]);
   });
 
+  it('copy requests for an interval before the first step, where the provider does that, and check them', () => {
+    const seen: string[] = [];
+    const model = released({ stepWeight: 50, maxWeight: 50, mirror: true }, GOOD, { provider: 'istio' });
+    afterEachStep(model, () => {
+      const now = `${model.route?.canaryWeight}${model.route?.mirrored ? ' mirrored' : ''}`;
+      if (seen.at(-1) !== now) seen.push(now);
+    });
+    model.until('Succeeded');
+    expect(seen).toEqual(['0', '0 mirrored', '50', '0']);
+    expect(model.broken).toEqual([]);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('stop a release whose copied requests fail before it gets a share', () => {
+    const bad = { ...GOOD, canaryMetric: 50 };
+    const model = released({ stepWeight: 50, mirror: true }, bad, { provider: 'istio' });
+    let most = 0;
+    afterEachStep(model, () => {
+      most = Math.max(most, model.route?.canaryWeight ?? 0);
+    });
+    model.until('Failed');
+    expect(most).toBe(0);
+    expect(model.route?.mirrored).toBe(false);
+  });
+
   it('are those of blue/green', () => {
     expect(timeline(released({ iterations: 1 }))).toEqual([
       'Initialized 0',

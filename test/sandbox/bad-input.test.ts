@@ -67,10 +67,20 @@ test('a server that refuses connections is named', async () => {
   expect(await sourceCondition('Fetched', 'Unreachable')).toContain('127.0.0.1:1');
 });
 
-test('an SSH address is answered with the https address', async () => {
-  await createSource(bed, { url: 'ssh://git@git.example.com:2222/acme/shop.git' });
+test('an SSH address without a Secret, or with one that knows no host, is refused with what is missing', async () => {
+  const url = 'ssh://git@git.example.com:2222/acme/shop.git';
+  await createSource(bed, { url });
   await bed.start();
-  expect(await sourceCondition('Ready', 'InvalidSpec')).toContain('https://git.example.com/acme/shop.git');
+  expect(await sourceCondition('Ready', 'InvalidSpec')).toMatch(/spec\.secretRef.*identity.*known_hosts/);
+  const metadata = { name: 'git-login', namespace: 'shop' };
+  const data = { identity: Buffer.from('-----BEGIN s3cret').toString('base64') };
+  const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
+  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+  await bed.send('PATCH', path, { spec: { secretRef: { name: 'git-login' } } });
+  const message = await sourceCondition('Fetched', 'AuthFailed');
+  expect(message).toMatch(/Secret shop\/git-login: an SSH address needs known_hosts/);
+  expect(message).not.toContain('s3cret');
 });
 
 test('a missing Secret is named', async () => {

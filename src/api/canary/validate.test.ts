@@ -79,7 +79,6 @@ describe('a Canary that the schema lets in', () => {
       { targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' } },
       'spec.provider must be native for a StatefulSet',
     ],
-    [{ provider: 'gloo' }, 'spec.provider is valid, but'],
     [
       {
         autoscalerRef: {

@@ -119,10 +119,9 @@ const sourceWriteSchema = z.object({
 
 const fields = z.object({
   url: text(2048)
-    // SSH is let in so that a condition can say the https address (ADR 26).
     .regex(/^(https?|ssh|git\+ssh|ssh\+git):\/\/|^[^/@:]+@[^/@:]+:/)
     .describe(
-      'Address of the repository: HTTP(S), without credentials. Any other address is reported in a condition.',
+      'Address of the repository: http(s)://host/path, ssh://user@host:port/path or user@host:path, without credentials.',
     ),
   ref: sourceRefSchema.describe('What to follow.'),
   path: text(1024).describe('Folder in the repository. Default: its root.').optional(),
@@ -135,7 +134,7 @@ const fields = z.object({
     .optional(),
   secretRef: nameReference()
     .describe(
-      'Secret with username and password, bearerToken, or githubAppID, githubAppInstallationID and githubAppPrivateKey; ca.crt, tls.crt and tls.key; webhookSecret, signingKey.',
+      'Secret with username and password, bearerToken, or githubAppID, githubAppInstallationID and githubAppPrivateKey; ca.crt, tls.crt and tls.key; for SSH identity, known_hosts and password, the passphrase; webhookSecret, signingKey.',
     )
     .optional(),
   proxySecretRef: nameReference()

@@ -3,7 +3,7 @@ import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
 import { findUnsupported } from '../unsupported-fields.ts';
-import { sshProblem } from './git-address.ts';
+import { isSshAddress, parseSshAddress } from './git-address.ts';
 import type { Source } from './source.ts';
 
 /** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
@@ -51,9 +51,14 @@ function checkNamespaces({ metadata, spec }: Source, found: Findings): void {
 
 function checkUrl({ spec }: Source, found: Findings): void {
   const path = 'spec.url';
-  const ssh = sshProblem(spec.url);
-  if (ssh !== undefined) {
-    found.problems.push({ path, message: ssh });
+  if (isSshAddress(spec.url)) {
+    const address = parseSshAddress(spec.url);
+    if (typeof address === 'string') found.problems.push({ path, message: address });
+    if (!spec.secretRef)
+      found.problems.push({
+        path: 'spec.secretRef',
+        message: 'is missing: an SSH address needs a Secret with identity (a private key) and known_hosts',
+      });
     return;
   }
   if (!URL.canParse(spec.url)) {

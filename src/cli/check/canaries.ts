@@ -47,8 +47,6 @@ function problemOf(
 }
 
 const pluralByKind: Readonly<Record<string, string>> = {
-  HTTPRoute: 'httproutes',
-  HTTPProxy: 'httpproxies',
   DaemonSet: 'daemonsets',
   StatefulSet: 'statefulsets',
   ControllerRevision: 'controllerrevisions',
@@ -59,11 +57,15 @@ const pluralByKind: Readonly<Record<string, string>> = {
 
 /** Resources, as `httproutes`, that only some Canaries need, and these do. */
 export function resourcesUsedBy(canaries: readonly Canary[], defaultProvider: string): ReadonlySet<string> {
-  const kinds = [
-    ...[...routeKindsOf(canaries, defaultProvider).values()].flat(),
-    ...canaries.flatMap(({ spec }) => [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat()),
-  ];
-  return new Set(kinds.flatMap(({ kind }) => pluralByKind[kind] ?? []));
+  const kinds = canaries.flatMap(({ spec }) =>
+    [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat(),
+  );
+  const providers = [...routeKindsOf(canaries, defaultProvider).keys()];
+  const ofRoutes = providers.flatMap((name) => routerFor(name)?.resources ?? []);
+  return new Set([
+    ...ofRoutes.flatMap((resource) => resource.split('.', 1)),
+    ...kinds.flatMap(({ kind }) => pluralByKind[kind] ?? []),
+  ]);
 }
 
 /** Kinds that the providers in use write, once each. */

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
 import type { Source } from '../../api/source/source.ts';
 import { credentialsFromSecret } from '../../git/wire/credentials.ts';
+import { createGitTransport } from '../../git/wire/open-transport.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../../git/wire/transport.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
@@ -60,14 +61,14 @@ async function linesOf(
     metadata: { name: 'shop', namespace: 'delivery' },
     spec: { url, ref, write },
   };
-  const transport = {
+  const transport = createGitTransport({
     client: http,
     url,
     credentials: credentialsFromSecret('delivery/shop', values),
     limits: DEFAULT_TRANSPORT_LIMITS,
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
-  };
+  });
   const open = createOpenForge({ http, clock: systemClock, tokens: createGithubAppTokens() });
   const lines = await checkWriting(source, {
     openForge: () => open(source, async () => ({ values, way: {} })),

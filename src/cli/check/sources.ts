@@ -1,19 +1,17 @@
 import { systemClock } from '../../api/clock.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject, type SecretValues } from '../../api/kubernetes.ts';
+import { httpsFormOf } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { sshSigner } from '../../git/sign/ssh-signature.ts';
 import type { GitReference } from '../../git/types.ts';
+import { createGitTransport } from '../../git/wire/open-transport.ts';
 import { resolveReference } from '../../git/wire/references.ts';
-import {
-  createGitTransport,
-  DEFAULT_TRANSPORT_LIMITS,
-  type TransportOptions,
-} from '../../git/wire/transport.ts';
+import { DEFAULT_TRANSPORT_LIMITS, type GitTransport } from '../../git/wire/transport.ts';
 import { checkPushRight } from '../../git/write/receive-pack.ts';
 import type { HttpClient } from '../../http/types.ts';
-import { credentialsOf } from '../../providers/forges/secret.ts';
+import { credentialsOf, forgeValuesOf } from '../../providers/forges/secret.ts';
 import type { ForgeClient } from '../../providers/forges/types.ts';
 import { createGitAccess } from '../../server/git-access.ts';
 import type { FileSources } from '../../server/source-files.ts';
@@ -66,14 +64,14 @@ async function checkSource(checks: SourceChecks, source: Source): Promise<CheckL
   const secrets = { credentials: async () => values, proxy: async () => proxy };
   const { http: client, env, fileSources } = checks;
   const access = createGitAccess({ client, clock: systemClock, env, fileSources });
-  const transport: TransportOptions = {
+  const transport = createGitTransport({
     client,
     url: source.spec.url,
     credentials: await access.credentials(source, secrets),
     limits: DEFAULT_TRANSPORT_LIMITS,
     stats: { requests: 0, receivedBytes: 0 },
     address: { movedTo: undefined },
-  };
+  });
   const reading = await checkReading(source, transport);
   return [
     reading,
@@ -85,17 +83,13 @@ async function checkSource(checks: SourceChecks, source: Source): Promise<CheckL
   ];
 }
 
-async function checkReading(source: Source, transport: TransportOptions): Promise<CheckLine> {
+async function checkReading(source: Source, transport: GitTransport): Promise<CheckLine> {
   const { url, suspend } = source.spec;
   const subject = describe(source);
   const { rewrite: _, ...given } = source.spec.ref;
   const reference = given as GitReference;
   // Of a fixed commit no server is asked; its default branch shows at least that the repository can be read.
-  const resolved = await resolveReference(
-    async () => createGitTransport(transport),
-    url,
-    reference.commit ? {} : reference,
-  );
+  const resolved = await resolveReference(async () => transport, url, reference.commit ? {} : reference);
   const where = reference.commit
     ? `${url} can be read; commit ${reference.commit.slice(0, 7)} is only looked up by a fetch`
     : `${resolved.refName} of ${url} is at ${resolved.commit.slice(0, 7)}`;
@@ -122,7 +116,7 @@ async function secretOf(
 /** What asking for rights takes. */
 interface WritingChecks {
   readonly openForge: () => Promise<ForgeClient | undefined>;
-  readonly transport: TransportOptions;
+  readonly transport: GitTransport;
   /** Of the Source's Secret; undefined when it names none. */
   readonly values: SecretValues | undefined;
 }
@@ -151,7 +145,7 @@ function checkPush(source: Source, { transport }: WritingChecks): Promise<readon
     return Promise.resolve([bad('failed', subject, detail, { actor: 'author', act: 'fix the Source' })]);
   }
   return guarded(subject, async () => {
-    await checkPushRight(transport);
+    await checkPushRight(url, transport);
     return [ok(subject, `the credentials may push to ${url}; branch protection is only checked by a push`)];
   });
 }
@@ -175,13 +169,13 @@ function checkForge(
     const forge = await openForge();
     if (!forge) {
       const { url, write } = source.spec;
-      const detail = `${new URL(url).host} is not a known forge`;
+      const detail = `${new URL(httpsFormOf(url) ?? url).host} is not a known forge`;
       const todo = { actor: 'author', act: 'set the key forge in the Secret if it is one' } as const;
       return write?.status
         ? [bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)]
         : [bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo)];
     }
-    if (credentialsOf(values).kind === 'none') {
+    if (credentialsOf(forgeValuesOf(source, values)).kind === 'none') {
       const detail = `the Secret of spec.secretRef has no credentials for ${forge.kind}`;
       return [bad('failed', subject, detail, { actor: 'administrator', act: rights })];
     }
@@ -195,7 +189,7 @@ async function checkUser(
   { openForge, values = {} }: WritingChecks,
 ): Promise<readonly CheckLine[]> {
   const subject = `${describe(source)}, forge`;
-  if (credentialsOf(values).kind === 'none') return [];
+  if (credentialsOf(forgeValuesOf(source, values)).kind === 'none') return [];
   try {
     const forge = await openForge();
     return forge && (await forge.mayWrite()) === false ? [readOnly(subject, forge)] : [];

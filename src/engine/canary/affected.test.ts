@@ -31,6 +31,19 @@ describe('a changed object', () => {
   );
 
   it.each([
+    ['Ingress', 'ingressRef'],
+    ['ApisixRoute', 'routeRef'],
+    ['Upstream', 'upstreamRef'],
+  ])('that is the %s of spec.%s matters', (kind, field) => {
+    const canary = canaryNamed('web');
+    const named = { ...canary, spec: { ...(canary.spec as object), [field]: { kind, name: 'front' } } };
+    const object = { apiVersion: 'v1', kind, metadata: { name: 'front', namespace: 'shop' } };
+
+    expect(affects(object, named)).toBe(true);
+    expect(affects(object, canary)).toBe(false);
+  });
+
+  it.each([
     ['web-primary', true],
     ['web-canary', true],
     ['web', false],

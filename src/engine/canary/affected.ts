@@ -6,6 +6,8 @@ interface Names {
   readonly canary: string;
   readonly target: string;
   readonly apex: string;
+  /** Of routing objects: the apex, and those that the Canary names. */
+  readonly routes: readonly string[];
   readonly scaler: string | undefined;
   /** The target is a Service: its pods may have any owner. */
   readonly isService: boolean;
@@ -45,22 +47,29 @@ export function affects(object: KubernetesObject, canary: KubernetesObject): boo
     case 'Secret':
       return labels?.[canaryLabel] === labelValue(names.canary);
     default:
-      return name === names.apex || labels?.[canaryLabel] === labelValue(names.canary);
+      return names.routes.includes(name) || labels?.[canaryLabel] === labelValue(names.canary);
   }
 }
 
 /** From the raw object: a Canary that does not parse is looked at, too. */
 function relatedNames(canary: KubernetesObject): Names {
-  const { targetRef, service, autoscalerRef } = (canary.spec ?? {}) as {
+  const { targetRef, service, autoscalerRef, ...routes } = (canary.spec ?? {}) as {
     targetRef?: { kind?: string; name?: string };
     service?: { name?: string };
     autoscalerRef?: { name?: string };
+    ingressRef?: { name?: string };
+    routeRef?: { name?: string };
+    upstreamRef?: { name?: string };
   };
   const target = targetRef?.name ?? '';
   return {
     canary: canary.metadata.name,
     target,
     apex: service?.name || target,
+    routes: [
+      service?.name || target,
+      ...[routes.ingressRef, routes.routeRef, routes.upstreamRef].flatMap((one) => one?.name ?? []),
+    ],
     scaler: autoscalerRef?.name,
     isService: targetRef?.kind === 'Service',
   };

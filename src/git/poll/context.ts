@@ -6,7 +6,7 @@ import { type Commit, hasWholeCommit, readCommitObject } from '../store/objects.
 import type { Access, Session } from '../store/session.ts';
 import type { Store, StoreUse } from '../store/stores.ts';
 import type { GitReference } from '../types.ts';
-import type { GitTransport, TransportOptions } from '../wire/transport.ts';
+import type { GitTransport } from '../wire/transport.ts';
 import type { ReadingTarget } from './reading-journal.ts';
 
 /** What a poll saw, and the commit it compared with. */
@@ -26,7 +26,6 @@ export interface Context {
   /** What this Source needs of it. */
   readonly use: StoreUse;
   readonly verifier: Verifier | undefined;
-  readonly transportOptions: (signal?: AbortSignal) => Promise<TransportOptions>;
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   /** How old the answer to a poll may be, and how failures are waited out. */
   readonly ages: PollAges;

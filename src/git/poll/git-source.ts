@@ -6,10 +6,10 @@ import type { Stores } from '../store/stores.ts';
 import { findFolder } from '../store/tree.ts';
 import type { GitReference, GitSource } from '../types.ts';
 import type { GitCredentials } from '../wire/credentials.ts';
+import { createGitTransport } from '../wire/open-transport.ts';
 import { referenceKey } from '../wire/references.ts';
 import {
   checkGitUrl,
-  createGitTransport,
   DEFAULT_TRANSPORT_LIMITS,
   type TransportLimits,
   type TransportStats,
@@ -72,7 +72,6 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
     url: context.url,
     identity: options.identity ?? DEFAULT_IDENTITY,
     signer: options.signer ?? (async () => undefined),
-    transportOptions: context.transportOptions,
     openTransport: context.openTransport,
     atCommit: (commit, signal, work) => atCommit(context, commit, signal, work),
   });
@@ -123,11 +122,10 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
   const key = { url, namespace, credentials: credentialsFrom };
   const { store, use, openedMs } = stores.open(holder, key, record);
   const { address } = store;
-  const transportOptions = async (signal?: AbortSignal) => {
+  const openTransport = async (signal?: AbortSignal) => {
     const credentials = (await options.credentials?.()) ?? {};
-    return { client, url, credentials, limits, stats, address, signal };
+    return createGitTransport({ client, url, credentials, limits, stats, address, signal });
   };
-  const openTransport = async (signal?: AbortSignal) => createGitTransport(await transportOptions(signal));
   const verifier = options.verification && createVerifier(options.verification);
   const state = { last: undefined };
   const { journal, generation = 0 } = options;
@@ -140,7 +138,6 @@ function createContext(options: GitSourceOptions, stats: TransportStats): Contex
     store,
     use,
     verifier,
-    transportOptions,
     openTransport,
     ages,
     openedMs,

@@ -1,4 +1,5 @@
 /** The allowed signers file of ssh-keygen (its section ALLOWED SIGNERS). */
+import { isListed } from '../patterns.ts';
 
 /** One line: who may sign with which key, for what and when. Times are milliseconds since the epoch. */
 export interface AllowedSigner {
@@ -105,24 +106,4 @@ function timeOption(options: ReadonlyMap<string, string>, name: string): number 
   const ms = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
   if (Number.isNaN(ms)) throw new Error(`${name} is not a time in the format YYYYMMDDHHMMSSZ`);
   return ms;
-}
-
-/** A list of patterns with `*`, `?` and `!`, as OpenSSH matches them. */
-function isListed(patterns: readonly string[], text: string): boolean {
-  if (patterns.some((pattern) => pattern.startsWith('!') && matches(pattern.slice(1), text))) return false;
-  return patterns.some((pattern) => !pattern.startsWith('!') && matches(pattern, text));
-}
-
-/** Without regular expressions made of the pattern: one with many stars must not be slow. */
-function matches(pattern: string, text: string): boolean {
-  let reached = new Set([0]);
-  for (const character of pattern) {
-    const next = new Set<number>();
-    for (const at of reached) {
-      if (character === '*') for (let to = at; to <= text.length; to += 1) next.add(to);
-      else if (at < text.length && (character === '?' || character === text[at])) next.add(at + 1);
-    }
-    reached = next;
-  }
-  return reached.has(text.length);
 }

@@ -34,6 +34,9 @@ afterEach(() => rmSync(root, { recursive: true }));
 function sending(bytes: Buffer): GitTransport {
   return {
     request: () => Promise.reject(new Error('no listing here')),
+    receivePack: () => {
+      throw new Error('no push here');
+    },
     async uploadPack() {
       const packet = Buffer.concat([
         Buffer.from((bytes.length + 5).toString(16).padStart(4, '0')),

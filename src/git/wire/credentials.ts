@@ -1,7 +1,20 @@
 import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import type { ParsedKey } from 'ssh2';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpAuth, HttpRequest, HttpTls } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
+import type { OpenKey } from './ssh/key-ring.ts';
+import { type KnownHosts, parseKnownHosts } from './ssh/known-hosts.ts';
+
+/** How a server of SSH is known, and how to sign in there. */
+export interface SshCredentials {
+  /** Where they come from, `namespace/name`, for messages. */
+  readonly secret: string;
+  /** Before the one in the address, as in Flux. */
+  readonly username: string | undefined;
+  readonly knownHosts: KnownHosts;
+  readonly key: ParsedKey;
+}
 
 /** How to get to a Git server and to sign in there. Holds secrets: never log or serialise it. */
 export interface GitCredentials {
@@ -9,6 +22,8 @@ export interface GitCredentials {
   readonly tls?: HttpTls;
   /** Address of the proxy to go through, with its credentials as user info. */
   readonly proxy?: string;
+  /** For an SSH address. */
+  readonly ssh?: SshCredentials;
   /** Told when the server refused `auth`, so that one which was kept is not used again. */
   refused?(): void;
 }
@@ -34,6 +49,39 @@ export function credentialsFromSecret(name: string, data: SecretValues): GitCred
   });
   const tls = tlsFromSecret(name, data);
   return { ...(auth ? { auth } : {}), ...(tls ? { tls } : {}) };
+}
+
+/**
+ * Credentials for an SSH address from a Secret of Flux (`identity`, `known_hosts`, `password`: the passphrase) or Argo CD (`sshPrivateKey`, to
+ * which known_hosts is added). The key's own public half is used, and `identity.pub` is not read. Throws GitError Unauthorized.
+ */
+export async function sshCredentialsFromSecret(
+  name: string,
+  data: SecretValues,
+  openKey: OpenKey,
+): Promise<SshCredentials> {
+  const identity = firstOf(data, ['identity', 'sshPrivateKey']);
+  if (!identity) throw unusable(name, 'an SSH address needs a private key; add it as identity');
+  const hosts = firstOf(data, ['known_hosts']);
+  if (!hosts)
+    throw unusable(
+      name,
+      'an SSH address needs known_hosts, with the host keys of the server as ssh-keyscan prints them; add it',
+    );
+  const passphrase = textOf(data.password);
+  try {
+    return {
+      secret: name,
+      username: lineOf(name, 'username', data.username) || undefined,
+      knownHosts: parseKnownHosts(new TextDecoder().decode(hosts.bytes)),
+      key: await openKey(new TextDecoder().decode(identity.bytes), passphrase).catch((error: Error) => {
+        throw unusable(name, `${identity.key} ${error.message}`);
+      }),
+    };
+  } catch (error) {
+    if (error instanceof GitError) throw error;
+    throw unusable(name, `known_hosts ${error instanceof Error ? error.message : 'cannot be read'}`);
+  }
 }
 
 /** Credentials from HOLDFAST_GIT_TOKEN, or HOLDFAST_GIT_USERNAME and HOLDFAST_GIT_PASSWORD; none set: anonymous. */

@@ -9,6 +9,9 @@ export function encodePktLine(text: string): Buffer {
 /** The packet that ends a section. */
 export const FLUSH = Buffer.from('0000');
 
+/** The packet between a command of protocol v2 and its arguments. */
+export const DELIMITER = Buffer.from('0001');
+
 /** The packets of a stream; flush packets come as empty ones. Throws GitError Unreachable when it is cut or garbled. */
 export async function* readPktLines(stream: AsyncIterable<Uint8Array>): AsyncGenerator<Buffer> {
   let rest: Buffer = Buffer.alloc(0);

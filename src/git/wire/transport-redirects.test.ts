@@ -132,8 +132,7 @@ test('a Git server on a link-local or, unless allowed, loopback address is refus
 
 test.each([
   ['https://ada:s3cret-word@git.example.com/shop.git', 'move them to the Secret'],
-  ['git@git.example.com:shop.git', 'write https://git.example.com/shop.git'],
-  ['ssh://git:s3cret-word@git.example.com/shop.git', 'write https://git.example.com/shop.git'],
+  ['ssh://git:s3cret-word@git.example.com/shop.git', 'holds a password'],
   ['/srv/git/shop.git', 'not supported'],
   ['file:///srv/git/shop.git', 'not supported'],
   ['https://git.example.com/shop.git?token=s3cret-word', 'query'],

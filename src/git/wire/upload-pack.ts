@@ -1,6 +1,6 @@
 import { GitError } from '../errors.ts';
-import { encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
-import type { GitTransport } from './transport.ts';
+import { DELIMITER, encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
+import type { GitTransport, PackRequest } from './transport.ts';
 
 /** What to ask of the server. */
 export interface FetchRequest {
@@ -23,7 +23,7 @@ export interface ShallowChange {
 const CAPABILITIES = 'multi_ack_detailed side-band-64k ofs-delta no-progress agent=holdfast';
 
 /**
- * One round of the pack protocol (v0, which every server speaks): the pack's bytes go to `sink` as they come.
+ * One round of the pack protocol, whose answers are read alike in v0 and v2: the pack's bytes go to `sink` as they come.
  * The library's own fetch is not used: it fails on an unborn HEAD, downloads every ref, cannot be aborted, and
  * reports success for a commit the server no longer has.
  * Throws GitError NotFound when the server does not give out the commit.
@@ -43,15 +43,20 @@ export async function fetchPack(
   return change;
 }
 
-function encodeRequest({ want, haves, shallow, depth }: FetchRequest): Buffer {
-  return Buffer.concat([
-    encodePktLine(`want ${want} ${CAPABILITIES}\n`),
+function encodeRequest({ want, haves, shallow, depth }: FetchRequest): PackRequest {
+  const boundary = [
     ...shallow.map((oid) => encodePktLine(`shallow ${oid}\n`)),
     ...(depth === undefined ? [] : [encodePktLine(`deepen ${depth}\n`)]),
-    FLUSH,
-    ...haves.map((oid) => encodePktLine(`have ${oid}\n`)),
-    encodePktLine('done\n'),
-  ]);
+  ];
+  const had = [...haves.map((oid) => encodePktLine(`have ${oid}\n`)), encodePktLine('done\n')];
+  return {
+    v0: Buffer.concat([encodePktLine(`want ${want} ${CAPABILITIES}\n`), ...boundary, FLUSH, ...had]),
+    v2: Buffer.concat([
+      ...[encodePktLine('command=fetch'), encodePktLine('agent=holdfast'), DELIMITER],
+      ...[encodePktLine('no-progress'), encodePktLine('ofs-delta'), encodePktLine(`want ${want}\n`)],
+      ...[...boundary, ...had, FLUSH],
+    ]),
+  };
 }
 
 function readLine(

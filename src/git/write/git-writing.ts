@@ -4,7 +4,7 @@ import { type Commit, type ObjectReader, requireObject } from '../store/objects.
 import type { Session } from '../store/session.ts';
 import { entryKind, readTree } from '../store/tree.ts';
 import { listRefs } from '../wire/references.ts';
-import type { GitTransport, TransportOptions } from '../wire/transport.ts';
+import type { GitTransport } from '../wire/transport.ts';
 import { type Identity, newCommit } from './new-objects.ts';
 import { pushRef } from './receive-pack.ts';
 import { changedPaths, editTree } from './tree-edit.ts';
@@ -18,7 +18,6 @@ interface WritingContext {
   readonly identity: Identity;
   /** The key may be rotated, so it is read at each use; undefined: commits are not signed. */
   readonly signer: () => Promise<Sign | undefined>;
-  readonly transportOptions: (signal?: AbortSignal) => Promise<TransportOptions>;
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   /** Work on a commit that is fetched by its id when the store does not hold it. */
   readonly atCommit: <T>(
@@ -42,7 +41,7 @@ export function createGitWriting(context: WritingContext): RepositoryWriting {
       return new Map(wanted.map(({ ref, oid }) => [ref, oid]));
     },
     async moveRef(update, signal) {
-      await pushRef(await context.transportOptions(signal), update, []);
+      await pushRef(context.url, await context.openTransport(signal), update, []);
     },
     commitFiles: (request, signal) => commitFiles(context, request, signal),
     readPaths: (commit, paths, signal) =>
@@ -77,10 +76,8 @@ async function commitFiles(
     };
     return { commit: newCommit(content, sign), objects: edited.objects };
   });
-  await pushRef(await context.transportOptions(signal), { ref, before, after: commit.oid }, [
-    commit,
-    ...objects,
-  ]);
+  const transport = await context.openTransport(signal);
+  await pushRef(context.url, transport, { ref, before, after: commit.oid }, [commit, ...objects]);
   return commit.oid;
 }
 

@@ -1,8 +1,6 @@
-import { HttpError } from '../../http/errors.ts';
 import { GitError } from '../errors.ts';
-import { httpOptionsOf } from '../wire/credentials.ts';
-import { encodePktLine, FLUSH, readPktLines } from '../wire/pkt-line.ts';
-import { checkGitUrl, type TransportOptions, toGitError } from '../wire/transport.ts';
+import { encodePktLine, FLUSH, oneChunk, readPktLines } from '../wire/pkt-line.ts';
+import type { GitTransport, ReceivePack } from '../wire/transport.ts';
 import { encodePack, type NewObject } from './new-objects.ts';
 
 /** One ref to move on the server, and where it must be for that (compare and swap). */
@@ -15,50 +13,69 @@ interface RefUpdate {
 }
 
 const NOTHING = '0'.repeat(40);
-/** A report names refs and short reasons; hooks may write pages. */
-const MAX_REPORT_BYTES = 1_048_576;
+/** The repository, as it is written to. */
+interface PushTarget {
+  readonly url: string;
+  readonly receivePack: ReceivePack;
+}
 
 /**
- * Moves one ref by git-receive-pack (smart HTTP, protocol v0, which every server speaks), with a pack of the new objects only.
+ * Moves one ref by git-receive-pack (protocol v0, which every server speaks), with a pack of the new objects only.
  * Redirects are never followed: what is written goes where the fetch found the repository, or nowhere.
  * Throws GitError Conflict when the ref is somewhere else than `before`, Rejected when the server understood and said no
  * (protected branch, hook), Unauthorized when the credentials may not push, and the codes of the transport.
  */
 export async function pushRef(
-  options: TransportOptions,
+  url: string,
+  transport: GitTransport,
   update: RefUpdate,
   objects: readonly NewObject[],
 ): Promise<void> {
-  const before = await readAdvertisement(options);
-  refuseMoved(options, update, before.refs);
-  requireReports(options, before);
+  const receivePack = transport.receivePack();
+  try {
+    await push({ url, receivePack }, update, objects);
+  } finally {
+    receivePack.close();
+  }
+}
+
+async function push(target: PushTarget, update: RefUpdate, objects: readonly NewObject[]): Promise<void> {
+  const before = await readAdvertisement(target);
+  refuseMoved(target, update, before.refs);
+  requireReports(target, before);
   const sideBand = before.capabilities.has('side-band-64k');
   const command = `${update.before ?? NOTHING} ${update.after} ${update.ref}\0 report-status${sideBand ? ' side-band-64k' : ''} agent=holdfast\n`;
   const body = Buffer.concat([encodePktLine(command), FLUSH, encodePack(objects)]);
-  const report = await readReport(await post(options, body), sideBand);
+  const report = await readReport(await target.receivePack.send(body), sideBand);
   if (report.result.get(update.ref) === 'ok') return;
   // Somebody may have been faster between the look and the write; then the refusal says nothing about our rights.
-  const now = await readAdvertisement(options);
-  refuseMoved(options, update, now.refs);
+  const now = await readAdvertisement(target);
+  refuseMoved(target, update, now.refs);
   const message = readable([report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '));
-  throw new GitError('Rejected', `${options.url}: the Git server refused to move ${update.ref}: ${message}`);
+  throw new GitError('Rejected', `${target.url}: the Git server refused to move ${update.ref}: ${message}`);
 }
 
 /**
  * Asks whether these credentials may push at all; nothing is written. That a branch is protected shows only at a push. Throws GitError
  * Unauthorized or NotFound when they may not, Rejected when the server could not report a push, and the codes of the transport.
  */
-export async function checkPushRight(options: TransportOptions): Promise<void> {
-  requireReports(options, await readAdvertisement(options));
+export async function checkPushRight(url: string, transport: GitTransport): Promise<void> {
+  const receivePack = transport.receivePack();
+  try {
+    const target = { url, receivePack };
+    requireReports(target, await readAdvertisement(target));
+  } finally {
+    receivePack.close();
+  }
 }
 
-function requireReports({ url }: TransportOptions, { capabilities }: Advertisement): void {
+function requireReports({ url }: PushTarget, { capabilities }: Advertisement): void {
   if (!capabilities.has('report-status'))
     throw new GitError('Rejected', `${url}: the Git server does not report whether a push succeeded`);
 }
 
 function refuseMoved(
-  { url }: TransportOptions,
+  { url }: PushTarget,
   { ref, before }: RefUpdate,
   refs: ReadonlyMap<string, string>,
 ): void {
@@ -73,81 +90,18 @@ interface Advertisement {
   readonly capabilities: ReadonlySet<string>;
 }
 
-async function readAdvertisement(options: TransportOptions): Promise<Advertisement> {
-  const bytes = await exchange(options, {
-    suffix: '/info/refs?service=git-receive-pack',
-    method: 'GET',
-    maxBytes: options.limits.maxListingBytes,
-  });
+async function readAdvertisement({ url, receivePack }: PushTarget): Promise<Advertisement> {
+  const bytes = await receivePack.advertisement();
   const refs = new Map<string, string>();
   let capabilities = new Set<string>();
-  for await (const packet of readPktLines(only(bytes))) {
+  for await (const packet of readPktLines(oneChunk(bytes))) {
     const [line = '', list] = packet.toString('utf8').trimEnd().split('\0');
-    if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${options.url}: ${readable(line)}`);
+    if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${url}: ${readable(line)}`);
     if (list !== undefined) capabilities = new Set(list.split(' '));
     const found = /^([0-9a-f]{40}) (refs\/\S+)$/.exec(line);
     if (found?.[1] && found[2]) refs.set(found[2], found[1]);
   }
   return { refs, capabilities };
-}
-
-function post(options: TransportOptions, body: Buffer): Promise<Uint8Array> {
-  return exchange(options, {
-    suffix: '/git-receive-pack',
-    method: 'POST',
-    maxBytes: MAX_REPORT_BYTES,
-    body,
-    headers: {
-      'content-type': 'application/x-git-receive-pack-request',
-      accept: 'application/x-git-receive-pack-result',
-    },
-  });
-}
-
-interface Exchange {
-  readonly suffix: string;
-  readonly method: string;
-  readonly maxBytes: number;
-  readonly body?: Buffer;
-  readonly headers?: Readonly<Record<string, string>>;
-}
-
-async function exchange(options: TransportOptions, request: Exchange): Promise<Uint8Array> {
-  const { client, credentials, limits, signal, stats, address } = options;
-  const configured = checkGitUrl(options.url);
-  const { suffix, method, maxBytes, body, headers = {} } = request;
-  stats.requests += 1;
-  const sent = client.send({
-    url: `${address.movedTo ?? configured}${suffix}`,
-    method,
-    headers: { ...headers, 'accept-encoding': 'identity' },
-    limits: { idleTimeoutMs: limits.idleTimeoutMs, totalTimeoutMs: limits.totalTimeoutMs, maxBytes },
-    ...httpOptionsOf(credentials),
-    ...(body ? { body } : {}),
-    ...(signal ? { signal } : {}),
-  });
-  const answer = await sent.catch((error: unknown) => {
-    throw error instanceof HttpError ? toGitError(error) : error;
-  });
-  if (answer.status === 401 || answer.status === 403) credentials.refused?.();
-  refuseStatus(configured, answer.status);
-  stats.receivedBytes += answer.body.length;
-  return answer.body;
-}
-
-function refuseStatus(url: string, status: number): void {
-  if (status === 200) return;
-  if (status === 401 || status === 403)
-    throw new GitError(
-      'Unauthorized',
-      `${url}: the credentials of spec.secretRef may not push (${status}); give them the right to write the repository's contents`,
-    );
-  if (status === 404 || status === 410)
-    throw new GitError(
-      'NotFound',
-      `${url}: no such repository (${status}), or the credentials may not push to it`,
-    );
-  throw new GitError('Unreachable', `${url}: the server answered ${status} to a push`);
 }
 
 interface Report {
@@ -163,7 +117,7 @@ async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report>
   const content = sideBand ? await demultiplex(bytes, messages) : bytes;
   const result = new Map<string, string>();
   let unpack = 'the server did not say why';
-  for await (const packet of readPktLines(only(content))) {
+  for await (const packet of readPktLines(oneChunk(content))) {
     const line = packet.toString('utf8').trimEnd();
     const found = /^(ok|ng) (\S+) ?(.*)$/.exec(line);
     if (line.startsWith('unpack ')) unpack = line;
@@ -175,7 +129,7 @@ async function readReport(bytes: Uint8Array, sideBand: boolean): Promise<Report>
 /** Band 1 holds the report, band 2 what people should read, band 3 a fatal error. */
 async function demultiplex(bytes: Uint8Array, messages: string[]): Promise<Uint8Array> {
   const report: Buffer[] = [];
-  for await (const packet of readPktLines(only(bytes))) {
+  for await (const packet of readPktLines(oneChunk(bytes))) {
     if (packet[0] === 1) report.push(packet.subarray(1));
     else if (packet[0] === 2 || packet[0] === 3) messages.push(packet.toString('utf8', 1));
   }
@@ -188,8 +142,4 @@ function readable(text: string): string {
     .replace(/\p{Cc}+/gu, ' ')
     .trim()
     .slice(0, 300);
-}
-
-async function* only(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
-  yield bytes;
 }

@@ -28,7 +28,10 @@ function application(
 
 it('carries everything that a Source can say, and the Source is valid', () => {
   const helm = { releaseName: 'web', valueFiles: ['prod.yaml'], values: 'replicas: 2\n' };
-  const carried = sourceOfArgo(application({ helm }), 'shop-repository');
+  const carried = sourceOfArgo(application({ helm }), {
+    name: 'shop-repository',
+    hasKnownHosts: false,
+  });
   expect(carried.stops).toEqual([]);
   expect(carried.spec).toEqual({
     url: 'https://git.example.com/apps.git',

@@ -1,6 +1,7 @@
 /** An Application of Argo CD as a Source. Pure. */
 import { isMap, parseDocument } from 'yaml';
 import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { isSshAddress } from '../../api/source/git-address.ts';
 import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -55,10 +56,16 @@ const helmRules: Readonly<Record<string, FieldRule>> = {
   apiVersions: { stop: 'a chart is always rendered for this cluster' },
 };
 
-/** What the Source says, and which fields stop it. `credentials`: Secret with user and password for the repository. */
+/** A Secret in which Argo CD keeps what it signs in with. */
+export interface ArgoCredentials {
+  readonly name: string;
+  readonly hasKnownHosts: boolean;
+}
+
+/** What the Source says, and which fields stop it. */
 export function sourceOfArgo(
   application: KubernetesObject,
-  credentials: string | undefined,
+  credentials: ArgoCredentials | undefined,
 ): ConvertedSource {
   const spec = (application.spec ?? {}) as Fields;
   const source = (spec.source ?? {}) as Fields;
@@ -72,6 +79,7 @@ export function sourceOfArgo(
       ...stopsOf(source, sourceRules, 'spec.source'),
       ...stopsOf((source.directory ?? {}) as Fields, directoryRules, 'spec.source.directory'),
       ...urlStops(source.repoURL, 'spec.source.repoURL'),
+      ...sshStops(application, source, credentials),
       ...(isHere ? [] : [destinationStop]),
       ...helm.stops,
       ...(ref ? [] : [headStop]),
@@ -82,7 +90,7 @@ export function sourceOfArgo(
       ref: ref ?? { branch: 'main' },
       ...present({
         path: folderIn(source.path),
-        secretRef: credentials === undefined ? undefined : { name: credentials },
+        secretRef: credentials && { name: credentials.name },
         defaultNamespace: typeof destination.namespace === 'string' ? destination.namespace : undefined,
         helm: helm.value,
       }),
@@ -100,6 +108,25 @@ const headStop: Stop = {
   field: 'spec.source.targetRevision',
   message: 'HEAD does not name a branch; set the branch',
 };
+
+/** Argo CD keeps the host keys of all servers in one ConfigMap, a Source in its Secret. */
+function sshStops(
+  { metadata: { namespace = 'argocd' } }: KubernetesObject,
+  { repoURL }: Fields,
+  credentials: ArgoCredentials | undefined,
+): Stop[] {
+  if (!isSshAddress(String(repoURL ?? '')) || credentials?.hasKnownHosts) return [];
+  const field = 'spec.source.repoURL';
+  if (!credentials)
+    return [{ field, message: `no Secret with the SSH key of this repository was found in ${namespace}` }];
+  const patch = `kubectl -n ${namespace} get configmap argocd-ssh-known-hosts-cm -o jsonpath='{.data.ssh_known_hosts}' | jq -Rs '{stringData: {known_hosts: .}}' | kubectl -n ${namespace} patch secret ${credentials.name} --patch-file=/dev/stdin`;
+  return [
+    {
+      field,
+      message: `Secret ${namespace}/${credentials.name} has no known_hosts, by which a Source knows the server; add those of Argo CD: ${patch}`,
+    },
+  ];
+}
 
 /** Argo CD does not say whether a name is a branch or a tag: versions are taken for tags. */
 function refOf(revision: unknown): SourceRef | undefined {
@@ -150,7 +177,7 @@ function textValues(values: unknown): Record<string, unknown> | 'broken' | undef
   return isSound ? (document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>) : 'broken';
 }
 
-function notesOn({ spec }: KubernetesObject, credentials: string | undefined): string[] {
+function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | undefined): string[] {
   const { project, syncPolicy = {} } = (spec ?? {}) as {
     project?: string;
     syncPolicy?: { syncOptions?: string[] };
@@ -169,13 +196,13 @@ function notesOn({ spec }: KubernetesObject, credentials: string | undefined): s
   return found.filter((note) => note !== false);
 }
 
-/** Name of the Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */
+/** The Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */
 export async function readCredentials(
   client: ClusterClient,
   namespace: string,
   url: string,
-): Promise<string | undefined> {
-  const found: Array<{ name: string; url: string }> = [];
+): Promise<ArgoCredentials | undefined> {
+  const found: Array<ArgoCredentials & { url: string }> = [];
   for (const type of ['repository', 'repo-creds']) {
     const labelSelector = `argocd.argoproj.io/secret-type=${type}`;
     const { items } = await client
@@ -185,10 +212,18 @@ export async function readCredentials(
         throw error;
       });
     for (const { metadata, data } of items) {
-      const { url: encoded = '', password } = (data ?? {}) as { url?: string; password?: string };
-      if (password) found.push({ name: metadata.name, url: Buffer.from(encoded, 'base64').toString('utf8') });
+      const {
+        url: encoded = '',
+        password,
+        sshPrivateKey,
+        known_hosts,
+      } = (data ?? {}) as Record<string, string>;
+      const { name } = metadata;
+      const url = Buffer.from(encoded, 'base64').toString('utf8');
+      if (isSshAddress(url) ? sshPrivateKey : password)
+        found.push({ name, url, hasKnownHosts: Boolean(known_hosts) });
     }
   }
   const fitting = found.filter((one) => one.url !== '' && url.startsWith(one.url));
-  return fitting.sort((left, right) => right.url.length - left.url.length)[0]?.name;
+  return fitting.sort((left, right) => right.url.length - left.url.length)[0];
 }

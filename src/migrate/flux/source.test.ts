@@ -93,7 +93,7 @@ test.each<readonly [string, Record<string, unknown>]>([
 });
 
 test.each<readonly [string, Record<string, unknown>]>([
-  ['spec.url', { url: 'ssh://git@git.example.com/apps.git' }],
+  ['spec.url', { url: 'ssh://git:password@git.example.com/apps.git' }],
   ['spec.ref.name', { ref: { name: 'refs/pull/1/head' } }],
   ['spec.provider', { provider: 'azure' }],
   ['spec.recurseSubmodules', { recurseSubmodules: true }],

@@ -1,12 +1,13 @@
 import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
+import { httpsFormOf } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { GithubAppTokens } from './github-app.ts';
-import { credentialsOf, secretText } from './secret.ts';
+import { credentialsOf, forgeValuesOf, secretText } from './secret.ts';
 import { type ForgeNetworkSettings, jsonOf } from './send.ts';
 import { forges } from './table.ts';
 import type { ForgeClient, ForgeDialect } from './types.ts';
@@ -42,8 +43,9 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
   const nowMs = () => clock.nowMs();
   const probe = createForgeProbe(http, nowMs);
   return async (source, access) => {
-    const { values, way } = await access();
-    const url = new URL(source.spec.url);
+    const { values: given, way } = await access();
+    const values = forgeValuesOf(source, given);
+    const url = new URL(httpsFormOf(source.spec.url) ?? source.spec.url);
     const path = repositoryPath(url);
     const dialect = await dialectOf(values, url, path, way, probe);
     if (!dialect || !path) return undefined;

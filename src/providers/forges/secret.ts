@@ -1,4 +1,6 @@
 import type { SecretValues } from '../../api/kubernetes.ts';
+import { isSshAddress } from '../../api/source/git-address.ts';
+import type { Source } from '../../api/source/source.ts';
 import type { HttpAuth } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
 import type { ForgeCredentials, GithubApp } from './types.ts';
@@ -27,6 +29,13 @@ export function credentialsOf(values: SecretValues): ForgeCredentials {
   const password = secretText(values, 'password');
   if (!password) return { kind: 'none' };
   return { kind: 'password', username: secretText(values, 'username') ?? 'git', password };
+}
+
+/** What of a Source's Secret is for its forge. Beside an SSH address `password` is a passphrase, which no server may see. */
+export function forgeValuesOf({ spec }: Source, values: SecretValues): SecretValues {
+  if (!isSshAddress(spec.url)) return values;
+  const { username: _user, password: _passphrase, ...rest } = values;
+  return rest;
 }
 
 /** The GitHub App of a Secret, its keys as Flux calls them; undefined when it has none. Throws ForgeError Unauthorized. */

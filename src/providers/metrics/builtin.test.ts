@@ -125,6 +125,20 @@ describe('the built-in success rate', () => {
     ],
     ['apisix', 'canary', 'apisix_http_status', 'route=~"shop_table-front-canary_.+"', 'code!~"5.."'],
     [
+      'gloo',
+      'primary',
+      'envoy_cluster_upstream_rq',
+      'envoy_cluster_name=~"shop-front-primaryupstream-[0-9a-zA-Z-]+_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
+      'kuma',
+      'canary',
+      'envoy_cluster_upstream_rq',
+      'service=~"front-canary_shop_svc_[0-9a-zA-Z-]+"',
+      'envoy_response_code!~"5.*"',
+    ],
+    [
       'gatewayapi:v1beta1',
       'canary',
       'http_request_duration_seconds_count',
@@ -138,6 +152,36 @@ describe('the built-in success rate', () => {
       'reporter="destination",destination_workload_namespace="shop",destination_workload=~"podinfo-primary"',
       'response_code!~"5.*"',
     ],
+    [
+      'smi:v1alpha2',
+      'canary',
+      'istio_requests_total',
+      'reporter="destination",destination_workload_namespace="shop",destination_workload=~"podinfo"',
+      'response_code!~"5.*"',
+    ],
+    [
+      'linkerd',
+      'canary',
+      'response_total',
+      'namespace="shop",deployment=~"podinfo",direction="inbound"',
+      'classification!="failure"',
+    ],
+    [
+      'osm',
+      'primary',
+      'osm_request_total',
+      'destination_namespace="shop",destination_kind="Deployment",destination_name="podinfo-primary"',
+      'response_code!~"5.*"',
+    ],
+    ...(['appmesh', 'appmesh:v1beta2'] as const).map(
+      (provider): [string, MetricRole, string, string, string] => [
+        provider,
+        'canary',
+        'envoy_cluster_upstream_rq',
+        'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-[0-9a-zA-Z]+(-[0-9a-zA-Z]+)"',
+        'envoy_response_code!~"5.*"',
+      ],
+    ),
   ])('of %s for the %s', (provider, role, counter, labels, good) => {
     expect(query('request-success-rate', provider, role)).toEqual({
       promql: `(sum(rate(${counter}{${labels},${good}}[1m])) or vector(0)) / sum(rate(${counter}{${labels}}[1m])) * 100`,
@@ -189,6 +233,9 @@ describe('the built-in duration', () => {
     ['kubernetes', 'http_request_duration_seconds_bucket', 1_000],
     ['contour', 'envoy_cluster_upstream_rq_time_bucket', 1],
     ['istio', 'istio_request_duration_milliseconds_bucket', 1],
+    ['linkerd', 'response_latency_ms_bucket', 1],
+    ['osm', 'osm_request_duration_ms_bucket', 1],
+    ['appmesh', 'envoy_cluster_upstream_rq_time_bucket', 1],
     ['traefik', 'traefik_service_request_duration_seconds_bucket', 1_000],
     ['apisix', 'apisix_http_latency_bucket', 1],
   ])('of %s is the 99th percentile in milliseconds', (provider, histogram, factor) => {

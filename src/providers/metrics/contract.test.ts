@@ -36,6 +36,11 @@ async function start(double: MetricDouble, respond: (response: ServerResponse) =
   let secret: Readonly<Record<string, string>> | undefined = double.secret;
   const server = await startTestServer(async (request, response) => {
     const one = await askedOf(request);
+    const aside = double.aside?.(one);
+    if (aside !== undefined) {
+      response.end(aside);
+      return;
+    }
     asked.push(one);
     if (secret && !double.isLetIn(one, secret)) {
       response.writeHead(401, { 'content-type': 'application/json' });
@@ -54,7 +59,11 @@ async function start(double: MetricDouble, respond: (response: ServerResponse) =
       secret = changed;
     },
     read(given: Given = {}): Promise<MetricReading> {
-      const values = 'secret' in given ? given.secret : double.secret;
+      const chosen = 'secret' in given ? given.secret : double.secret;
+      const values =
+        chosen && double.secretAt && chosen.serviceAccountKey
+          ? { ...chosen, ...double.secretAt(server.url, chosen) }
+          : chosen;
       const template: MetricTemplate = {
         apiVersion: 'flagger.app/v1beta1',
         kind: 'MetricTemplate',
@@ -98,6 +107,17 @@ function answering(text: string | undefined, status = 200, headers = {}) {
   };
 }
 
+/** What of a Secret is no secret: a user, an account, an organization, a project. */
+const openKeys = ['username', 'newrelic_account_id', 'org', 'project', 'aws_access_key_id'];
+
+function rotatedOf(secret: MetricDouble['secret']): MetricDouble['secret'] {
+  const changed = Object.entries(secret).map(([key, text]) => [
+    key,
+    openKeys.includes(key) ? text : `new-${text}`,
+  ]);
+  return Object.fromEntries(changed);
+}
+
 /** What is sent for a user with a password. */
 function basicOf({ username, password }: MetricDouble['secret']): string {
   return Buffer.from(`${username}:${password}`).toString('base64');
@@ -109,9 +129,8 @@ it('is held to by every line of the table', () => {
 
 describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_, double) => {
   const value = () => answering(double.answer([12.5]));
-  /** Nothing of the Secret but what is no secret: a user, an account, an organization. */
   const secrets = Object.entries(double.secret)
-    .filter(([key]) => !['username', 'newrelic_account_id', 'org'].includes(key))
+    .filter(([key]) => !openKeys.includes(key))
     .flatMap(([, text]) => [text, Buffer.from(text).toString('base64'), basicOf(double.secret)]);
 
   it('gives the value of the query over the window, asked with the credentials', async () => {
@@ -197,7 +216,7 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
 
   it('shows no secret, even one that the server repeats', async () => {
     const { read, letIn } = await start(double, value());
-    letIn({});
+    letIn(double.rotated ?? {});
     const reading = await read();
     expect(reading).toMatchObject({ kind: 'error' });
     const detail = reading.kind === 'error' ? reading.detail : '';
@@ -210,10 +229,7 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
   it('reads the Secret anew for every check', async () => {
     const { read, letIn } = await start(double, value());
     expect(await read()).toMatchObject({ kind: 'value' });
-    const others = ['org', 'newrelic_account_id', 'username'];
-    const rotated = Object.fromEntries(
-      Object.entries(double.secret).map(([key, text]) => [key, others.includes(key) ? text : `new-${text}`]),
-    );
+    const rotated = double.rotated ?? rotatedOf(double.secret);
     letIn(rotated);
     expect(await read()).toMatchObject({ kind: 'error' });
     expect(await read({ secret: rotated })).toMatchObject({ kind: 'value' });

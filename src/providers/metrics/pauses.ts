@@ -2,12 +2,12 @@ import type { Clock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
 import { retryAfterMs } from '../../api/time.ts';
 import type { HttpRequest } from '../../http/types.ts';
-import type { MetricHttp } from './provider.ts';
+import type { MetricAccess, MetricHttp } from './provider.ts';
 
 /** Servers that asked to be left alone, of one namespace: a quota is one of its credentials. */
 export interface Pauses {
-  /** The same client; while a server is left alone, a request to it throws. */
-  respectedBy(http: MetricHttp): MetricHttp;
+  /** The same access; while a server is left alone, a request to it throws. */
+  respectedBy(access: MetricAccess): MetricAccess;
 }
 
 /** Nobody has asked for it yet. */
@@ -29,7 +29,7 @@ export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
     return answer;
   }
 
-  return { respectedBy: (http) => ({ send: (request) => send(http, request) }) };
+  return { respectedBy: (access) => ({ ...access, send: (request) => send(access, request) }) };
 }
 
 function isOverloaded(status: number): boolean {

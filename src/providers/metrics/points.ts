@@ -62,7 +62,9 @@ export function newestReading(points: readonly Point[], request: MetricRequest, 
     const none = points.length > 0 ? 'the query returns no complete point' : 'the query returns no points';
     return { kind: 'noData', detail: none };
   }
-  return freshReading({ atMs: newest.atMs + bucketMs, value: newest.value }, request);
+  // The newest bucket that is complete may have ended a whole bucket ago.
+  const windowMs = Math.max(request.windowMs, bucketMs);
+  return freshReading({ atMs: newest.atMs + bucketMs, value: newest.value }, { ...request, windowMs });
 }
 
 /** What belongs together, by a key. */

@@ -5,6 +5,20 @@ import type { HttpClient } from '../../http/types.ts';
 /** The part of the outbound client that providers need. */
 export type MetricHttp = Pick<HttpClient, 'send'>;
 
+/** The cloud identity of Holdfast's own pod. */
+export interface CloudIdentity {
+  /** A client that reaches the clouds' credential endpoints. It is for those requests alone: their addresses are no tenant's to choose. */
+  readonly http: MetricHttp;
+  /** Environment variables of the pod. */
+  readonly environment: Readonly<Record<string, string | undefined>>;
+}
+
+/** Through what providers ask. */
+export interface MetricAccess extends MetricHttp {
+  /** Undefined: it is not lent to MetricTemplates. */
+  readonly identity?: CloudIdentity | undefined;
+}
+
 /** One question, rendered and complete. */
 export interface MetricRequest {
   /** Base address of the provider's API; empty where the template names none. */
@@ -36,7 +50,7 @@ export interface MetricProvider {
   /** Milliseconds a query may take where it is not the usual bound. */
   timeoutMs?: number;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
-  query(request: MetricRequest, http: MetricHttp): Promise<MetricReading>;
+  query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
 }
 
 /** A reading that is none, and why. */

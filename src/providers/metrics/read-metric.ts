@@ -6,7 +6,7 @@ import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { builtInQuery, isBuiltIn } from './builtin.ts';
-import { failedReading, type MetricEndpoint, type MetricHttp, type MetricProvider } from './provider.ts';
+import { failedReading, type MetricAccess, type MetricEndpoint, type MetricProvider } from './provider.ts';
 import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
 import { prometheus } from './systems/prometheus.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
@@ -62,9 +62,9 @@ export function templateOf(
  * Asks one metric: a built-in name first, else the inline query, else the template. Never throws; where there is no value, the answer is `noData`
  * or `error` with its reason (S29). Success rates are percent, durations milliseconds.
  */
-export async function readMetric(source: MetricSource, http: MetricHttp): Promise<MetricReading> {
+export async function readMetric(source: MetricSource, access: MetricAccess): Promise<MetricReading> {
   try {
-    return await answerTo(questionOf(source), source.metric, http);
+    return await answerTo(questionOf(source), source.metric, access);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { kind: 'error', detail: error.message };
@@ -74,7 +74,7 @@ export async function readMetric(source: MetricSource, http: MetricHttp): Promis
 async function answerTo(
   { provider, endpoint, query, samples, fromProvider }: Question,
   metric: CanaryMetric,
-  http: MetricHttp,
+  access: MetricAccess,
 ): Promise<MetricReading> {
   if (query.length > limits.queryCharacters)
     return failedReading(
@@ -84,7 +84,7 @@ async function answerTo(
   const wanted = metric.minSamples ?? 0;
   if (wanted > 0) {
     if (!samples) return { kind: 'error', detail: 'minSamples works with built-in metrics only' };
-    const count = await provider.query({ ...request, query: samples }, http);
+    const count = await provider.query({ ...request, query: samples }, access);
     if (count.kind !== 'value') return count;
     if (count.value < wanted)
       return {
@@ -92,7 +92,7 @@ async function answerTo(
         detail: `${Math.floor(count.value)} requests in the window; minSamples is ${wanted}`,
       };
   }
-  const reading = await provider.query({ ...request, query }, http);
+  const reading = await provider.query({ ...request, query }, access);
   return reading.kind === 'value' ? { kind: 'value', value: fromProvider(reading.value) } : reading;
 }
 

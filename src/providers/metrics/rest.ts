@@ -4,7 +4,13 @@ import { limits } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { shorten } from '../../api/text.ts';
 import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
-import { failedReading, type MetricHttp, type MetricProvider, type MetricRequest } from './provider.ts';
+import {
+  failedReading,
+  type MetricAccess,
+  type MetricHttp,
+  type MetricProvider,
+  type MetricRequest,
+} from './provider.ts';
 
 /** What is sent. */
 interface RestQuestion {
@@ -19,10 +25,10 @@ interface RestQuestion {
 interface RestProvider<Answer> {
   readonly type: string;
   readonly timeoutMs?: number;
-  /** Where the template names no address. */
-  readonly address?: string;
+  /** Where the template names no address. Throws for what the template lacks. */
+  readonly address?: string | ((request: MetricRequest) => string);
   /** What is asked, below the address. Throws for what the template or its Secret lack. */
-  question(request: MetricRequest, base: URL, http: MetricHttp): RestQuestion | Promise<RestQuestion>;
+  question(request: MetricRequest, base: URL, access: MetricAccess): RestQuestion | Promise<RestQuestion>;
   /** What a good answer is called in messages, and its schema. */
   readonly title: string;
   readonly answer: z.ZodType<Answer>;
@@ -36,10 +42,11 @@ export function restProvider<Answer>(provider: RestProvider<Answer>): MetricProv
   return {
     type: provider.type,
     ...(provider.timeoutMs ? { timeoutMs: provider.timeoutMs } : {}),
-    async query(request, http) {
+    async query(request, access) {
       try {
-        const base = baseOf(request.address || (provider.address ?? ''));
-        const answer = await ask(await provider.question(request, base, http), request, http);
+        const { address = '' } = provider;
+        const base = baseOf(request.address || (typeof address === 'string' ? address : address(request)));
+        const answer = await ask(await provider.question(request, base, access), request, access);
         const reading = readingOf(provider, answer, request);
         return reading.kind === 'value' ? reading : { ...reading, detail: hidden(reading.detail, request) };
       } catch (error) {
@@ -85,7 +92,7 @@ export function credentials({ secret, secretName }: MetricRequest): HttpAuth | u
 }
 
 /** `ca.crt`, and `tls.crt` with `tls.key`: the names of Flux and of kubernetes.io/tls. */
-function tlsOf({ secret, insecureSkipVerify }: MetricRequest): HttpTls {
+export function tlsOf({ secret, insecureSkipVerify }: MetricRequest): HttpTls {
   const { 'ca.crt': ca, 'tls.crt': cert, 'tls.key': key } = secret ?? {};
   return {
     ...(ca ? { ca } : {}),

@@ -1,5 +1,6 @@
 /** The table of metric providers: a further one is one more file and one more line here. */
 import type { MetricProvider } from './provider.ts';
+import { cloudwatch } from './systems/cloudwatch.ts';
 import { datadog } from './systems/datadog.ts';
 import { dynatrace } from './systems/dynatrace.ts';
 import { graphite } from './systems/graphite.ts';
@@ -7,10 +8,12 @@ import { influxdb } from './systems/influxdb.ts';
 import { newrelic } from './systems/newrelic.ts';
 import { loki, prometheus } from './systems/prometheus.ts';
 import { splunk } from './systems/splunk.ts';
+import { stackdriver } from './systems/stackdriver.ts';
 import { web } from './systems/web.ts';
 
 const providers: readonly MetricProvider[] = [
   prometheus,
+  cloudwatch,
   datadog,
   dynatrace,
   graphite,
@@ -18,6 +21,7 @@ const providers: readonly MetricProvider[] = [
   loki,
   newrelic,
   splunk,
+  stackdriver,
   web,
 ];
 

@@ -89,18 +89,24 @@ describe('the objects of App Mesh v1beta2', () => {
     });
   });
 
-  it('have a route of higher priority for requests that match', () => {
+  it('have a route of higher priority for each match, and one that gives the rest to the primary', () => {
+    const match = [{ headers: { 'x-user': { exact: 'insider' } } }, { headers: { beta: { regex: 'on' } } }];
     const target = { primaryWeight: 0, canaryWeight: 100, mirrored: false, matched: true };
-    const { spec } = objectsOf(second, { analysis: abAnalysis }, target)['VirtualRouter podinfo']!;
+    const objects = objectsOf(second, { analysis: { ...abAnalysis, match } }, target);
 
-    expect(spec).toMatchObject({
+    expect(objects['VirtualRouter podinfo']?.spec).toMatchObject({
       routes: [
         {
           name: 'podinfo-a',
           priority: 10,
           httpRoute: { match: { headers: [{ name: 'x-user', match: { exact: 'insider' } }] } },
         },
-        { name: 'podinfo-b', priority: 20, httpRoute: { action: byName([['podinfo-primary', 100]]) } },
+        {
+          name: 'podinfo-a2',
+          priority: 11,
+          httpRoute: { match: { headers: [{ name: 'beta', match: { regex: 'on' } }] } },
+        },
+        { name: 'podinfo-b', priority: 21, httpRoute: { action: byName([['podinfo-primary', 100]]) } },
       ],
     });
   });

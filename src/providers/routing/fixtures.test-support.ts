@@ -127,6 +127,25 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
   'smi:v1alpha2': {},
   'smi:v1alpha3': {},
   osm: {},
+  gloo: {
+    spec: {
+      upstreamRef: {
+        apiVersion: 'gloo.solo.io/v1',
+        kind: 'Upstream',
+        name: 'podinfo-tls',
+        namespace: 'gloo',
+      },
+    },
+    found: [
+      {
+        apiVersion: 'gloo.solo.io/v1',
+        kind: 'Upstream',
+        metadata: { name: 'podinfo-tls', namespace: 'gloo' },
+        spec: { kube: { serviceName: 'podinfo' }, sslConfig: { sni: 'shop' }, useHttp2: true },
+      },
+    ],
+  },
+  kuma: { unreadable: { conf: {} } },
   apisix: {
     spec: { routeRef: { apiVersion: 'apisix.apache.org/v2', kind: 'ApisixRoute', name: 'podinfo-route' } },
     found: [

@@ -1,6 +1,7 @@
 /** Reads traffic, and what Istio found wrong, back from a VirtualService. */
 import type { CanaryService } from '../../api/canary/service.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isGenerated, originalAnnotation, takenOverAnnotation } from '../../api/metadata.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { findObject, findRoute, percentOf, type RouteReading, taken, unreadable } from './router.ts';
 
@@ -8,6 +9,9 @@ import { findObject, findRoute, percentOf, type RouteReading, taken, unreadable 
 export const virtualService = { apiVersion: 'networking.istio.io/v1beta1', kind: 'VirtualService' };
 /** How each side is connected to. */
 export const destinationRule = { apiVersion: 'networking.istio.io/v1beta1', kind: 'DestinationRule' };
+
+/** Annotations of an object may have 256 KiB together. */
+const mostOriginalCharacters = 100_000;
 
 interface Route {
   readonly route?: ReadonlyArray<{
@@ -42,11 +46,7 @@ export function readVirtualService(
   const found = findRoute(context, virtualService, live) as VirtualService | undefined;
   if (!found) return undefined;
   const { apex, primary, canary } = context.names;
-  const { http = [], tcp = [] } = found.spec ?? {};
-  const routes = isTcp(context.canary.spec.service) ? tcp : http;
-  const splits = routes.filter((route) =>
-    [primary, canary].every((name) => destinationIn(context, route, name)),
-  );
+  const splits = bothSides(context, found);
   // Users that stay where they are have routes of their own; the one by weight gives out their cookies.
   const split =
     splits.find(({ route = [] }) => route.some(({ headers }) => headers !== undefined)) ?? splits[0];
@@ -54,11 +54,47 @@ export function readVirtualService(
   const weights = percentOf(weightOf(primary), weightOf(canary));
   if (!split || !weights)
     return unreadable(`VirtualService ${apex}: no route has weights for ${primary} and ${canary}`);
-  const matched = routes.some(
+  const matched = (found.spec?.http ?? []).some(
     (route) => route.route?.length === 1 && destinationIn(context, route, primary) !== undefined,
   );
   const mirrored = isHost(context, split.mirror?.host, canary);
   return { ...taken(weights, missing(context, live) ?? refusal(found)), mirrored, matched };
+}
+
+/**
+ * What the VirtualService of somebody else said before it was taken over, as annotation. One that has both sides already was Flagger's, which
+ * leaves that to kubectl where it can.
+ */
+export function originalOf(
+  context: RouteContext,
+  live: KubernetesObject | undefined,
+): Readonly<Record<string, string>> {
+  if (!live || isGenerated(live, context.canary)) return {};
+  const { annotations = {} } = live.metadata;
+  const isTaken = annotations[takenOverAnnotation] !== undefined || bothSides(context, live).length > 0;
+  const applied = annotations['kubectl.kubernetes.io/last-applied-configuration'];
+  const spec = isTaken ? specIn(applied) : JSON.stringify(live.spec);
+  const original = annotations[originalAnnotation] ?? spec;
+  return original === undefined || original.length > mostOriginalCharacters
+    ? {}
+    : { [originalAnnotation]: original };
+}
+
+function specIn(applied: string | undefined): string | undefined {
+  try {
+    const object = JSON.parse(applied ?? 'null') as KubernetesObject | null;
+    return object?.spec ? JSON.stringify(object.spec) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function bothSides(context: RouteContext, { spec }: VirtualService): Route[] {
+  const { http = [], tcp = [] } = spec ?? {};
+  const { primary, canary } = context.names;
+  return (isTcp(context.canary.spec.service) ? tcp : http).filter((route) =>
+    [primary, canary].every((name) => destinationIn(context, route, name)),
+  );
 }
 
 function destinationIn(context: RouteContext, { route = [] }: Route, name: string) {

@@ -211,6 +211,34 @@ describe('what Istio says', () => {
   );
 });
 
+describe('a VirtualService that was there before', () => {
+  const key = 'flagger.kubernetes.io/original-configuration';
+  const spec = { hosts: ['podinfo'], http: [{ route: [{ destination: { host: 'podinfo' } }] }] };
+  const applied = { 'kubectl.kubernetes.io/last-applied-configuration': JSON.stringify({ spec }) };
+  const existing = (annotations: Record<string, string>, routes: object): KubernetesObject => ({
+    apiVersion: 'networking.istio.io/v1beta1',
+    kind: 'VirtualService',
+    metadata: { name: 'podinfo', namespace: 'shop', annotations },
+    spec: routes,
+  });
+  const written = (live: KubernetesObject) =>
+    istio.objects(aContext(), initialTraffic, [live]).at(-1)?.metadata;
+
+  it('is marked as taken over, with what it said, as long as it is', () => {
+    const first = written(existing({}, spec));
+    expect(first?.ownerReferences).toBeUndefined();
+    expect(JSON.parse(first?.annotations?.[key] ?? '')).toEqual(spec);
+    const later = written(existing(first?.annotations ?? {}, { http: [{ route: to(80, 20) }] }));
+    expect(later?.annotations).toEqual(first?.annotations);
+  });
+
+  it('was taken over by Flagger: what kubectl applied is kept, and nothing where that is not known', () => {
+    const routes = { http: [{ route: to(100, 0) }] };
+    expect(JSON.parse(written(existing(applied, routes))?.annotations?.[key] ?? '')).toEqual(spec);
+    expect(written(existing({}, routes))?.annotations?.[key]).toBeUndefined();
+  });
+});
+
 describe('a Canary that Istio cannot serve', () => {
   const errorsOf = (service: object, analysis?: CanarySpec['analysis']) =>
     istio.check(contextOf(service, analysis).canary).map(({ severity, path }) => `${severity} ${path}`);

@@ -7,7 +7,7 @@ import type { HeaderMatch } from '../../api/schema.ts';
 import { durationOr } from '../../api/time.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { istioProblems } from './istio-check.ts';
-import { destinationRule, isTcp, readVirtualService, virtualService } from './istio-read.ts';
+import { destinationRule, isTcp, originalOf, readVirtualService, virtualService } from './istio-read.ts';
 import { istioMetrics } from './request-metrics.ts';
 import {
   assertWeights,
@@ -72,12 +72,15 @@ function objects(
   const routes = isTcp(service)
     ? { tcp: [{ ...tcpMatch(service), route: destinations(context, target) }] }
     : { http: httpRoutes(context, target) };
+  const found = findRoute(context, virtualService, live);
+  const metadata = routeMetadata(context, found);
+  const annotations = { ...metadata.annotations, ...originalOf(context, found) };
   return [
     rule(context.names.primary),
     rule(context.names.canary),
     {
       ...virtualService,
-      metadata: routeMetadata(context, findRoute(context, virtualService, live)),
+      metadata: { ...metadata, annotations },
       spec: { ...attachment(context), ...routes },
     },
   ];

@@ -66,19 +66,18 @@ export function findRoute(
   return findObject(context, { ...kind, name: context.names.apex }, live);
 }
 
-/** An object of this kind and name in the namespace of the Canary. */
+/** An object of this kind and name, in the namespace of the Canary unless the reference names one. */
 export function findObject(
   { canary }: RouteContext,
-  { apiVersion, kind, name }: RouteReference,
+  { apiVersion, kind, name, namespace = canary.metadata.namespace ?? 'default' }: RouteReference,
   live: readonly KubernetesObject[],
 ): KubernetesObject | undefined {
-  const namespace = canary.metadata.namespace ?? 'default';
   return live.find(
     (object) =>
       object.kind === kind &&
       object.apiVersion === apiVersion &&
       object.metadata.name === name &&
-      (object.metadata.namespace ?? 'default') === namespace,
+      (object.metadata.namespace ?? (namespace === '' ? '' : 'default')) === namespace,
   );
 }
 
@@ -162,6 +161,17 @@ export function derivationOf(
 const notCopied =
   /toolkit\.fluxcd\.io|argoproj\.io|holdfast\.dev\/|applyset\.kubernetes\.io\/|kubectl\.kubernetes\.io\/last-applied|meta\.helm\.sh\//;
 
+/** Metadata of an object beside the routing object: the marks, and the Canary as its controller. */
+export function ownMetadata({ canary }: RouteContext, name: string): ObjectMeta {
+  return {
+    name,
+    namespace: canary.metadata.namespace ?? 'default',
+    labels: ownLabels(canary),
+    annotations: { ...keepAwayAnnotations },
+    ownerReferences: [ownerReference(canary)],
+  };
+}
+
 /** Metadata of an object that is made from another one: its labels and annotations, the marks, and the Canary as controller. */
 export function derivedMetadata(
   context: RouteContext,
@@ -170,12 +180,11 @@ export function derivedMetadata(
 ): ObjectMeta {
   const copied = (entries: Readonly<Record<string, string>> = {}) =>
     Object.fromEntries(Object.entries(entries).filter(([key]) => !notCopied.test(key)));
+  const own = ownMetadata(context, name);
   return {
-    name,
-    namespace: context.canary.metadata.namespace ?? 'default',
-    labels: { ...copied(metadata.labels), ...ownLabels(context.canary) },
-    annotations: { ...copied(metadata.annotations), ...keepAwayAnnotations },
-    ownerReferences: [ownerReference(context.canary)],
+    ...own,
+    labels: { ...copied(metadata.labels), ...own.labels },
+    annotations: { ...copied(metadata.annotations), ...own.annotations },
   };
 }
 

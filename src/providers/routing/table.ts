@@ -3,9 +3,11 @@ import { apisix } from './apisix.ts';
 import { appMeshProviders } from './appmesh.ts';
 import { contour } from './contour.ts';
 import { gatewayApi, gatewayApiBeta } from './gateway-api.ts';
+import { gloo } from './gloo.ts';
 import { istio } from './istio.ts';
 import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
+import { kuma } from './kuma.ts';
 import { nginx } from './nginx.ts';
 import type { RoutingProvider } from './router.ts';
 import { skipper } from './skipper.ts';
@@ -26,6 +28,8 @@ export const routers: readonly RoutingProvider[] = [
   istio,
   ...smiProviders,
   ...appMeshProviders,
+  gloo,
+  kuma,
 ];
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
-import { giveBackPatch, manifestForOwner, takenOverService } from './existing-service.ts';
+import { giveBackPatch, manifestForOwner, originalSpecPatch, takenOverService } from './existing-service.ts';
 
 const marker = 'holdfast.dev/taken-over';
 const selector = { app: 'web-primary' };
@@ -71,10 +71,36 @@ describe('a Service that is taken over', () => {
     expect(giveBackPatch(aService([http]))).toBeUndefined();
     expect(giveBackPatch(aService([http], '80/TCP'))).toEqual({
       [marker]: null,
+      'flagger.kubernetes.io/original-configuration': null,
       'holdfast.dev/applied': null,
       'helm.toolkit.fluxcd.io/driftDetection': null,
       'kustomize.toolkit.fluxcd.io/reconcile': null,
     });
+  });
+});
+
+describe('a route that is handed back', () => {
+  const route = (annotations: Record<string, string>, spec: object = { http: [2], hosts: ['web'] }) => ({
+    apiVersion: 'networking.istio.io/v1beta1',
+    kind: 'VirtualService',
+    metadata: { name: 'web', annotations },
+    spec,
+  });
+  const taken = { 'holdfast.dev/taken-over': 'spec' };
+  const original = (text: string) => ({ 'flagger.kubernetes.io/original-configuration': text });
+
+  it('gets the spec of before, without what was added to it', () => {
+    const live = route({ ...taken, ...original('{"http":[1],"exportTo":["."]}') });
+    expect(originalSpecPatch(live)).toEqual({ http: [1], exportTo: ['.'], hosts: null });
+  });
+
+  it.each([
+    ['nobody kept it', route(taken)],
+    ['it is not JSON', route({ ...taken, ...original('{') })],
+    ['it is no object', route({ ...taken, ...original('[1]') })],
+    ['it was not taken over', route(original('{"http":[1]}'))],
+  ])('stays as it is where %s', (_, live) => {
+    expect(originalSpecPatch(live)).toBeUndefined();
   });
 });
 

@@ -1,6 +1,8 @@
 /** A Service of others that exists under a generated name: which fields Holdfast takes over, and which stay its owner's (flagger 1345, 1407). */
+
+import { isRecord } from '../../api/json.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canaryLabel, keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
+import { canaryLabel, keepFluxAway, originalAnnotation, takenOverAnnotation } from '../../api/metadata.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { type LivePort, portKey } from '../pods/endpoints.ts';
 import { appliedAnnotation } from '../shared/names.ts';
@@ -43,8 +45,22 @@ export function takenOverService(
 /** Merge patch of its annotations that returns it to its owner; undefined when it was not taken over. */
 export function giveBackPatch(live: KubernetesObject): Record<string, null> | undefined {
   if (live.metadata.annotations?.[takenOverAnnotation] === undefined) return undefined;
-  const keys = [...Object.keys(keepFluxAway), takenOverAnnotation, appliedAnnotation];
+  const keys = [...Object.keys(keepFluxAway), takenOverAnnotation, appliedAnnotation, originalAnnotation];
   return Object.fromEntries(keys.map((key) => [key, null]));
+}
+
+/** Merge patch of its spec to what that was before it was taken over; undefined where nobody kept that. */
+export function originalSpecPatch({ metadata, spec }: KubernetesObject): object | undefined {
+  const { annotations = {} } = metadata;
+  const kept = annotations[takenOverAnnotation] === undefined ? undefined : annotations[originalAnnotation];
+  try {
+    const original: unknown = JSON.parse(kept ?? 'null');
+    if (!isRecord(original)) return undefined;
+    const gone = Object.keys((spec ?? {}) as object).filter((key) => !Object.hasOwn(original, key));
+    return { ...Object.fromEntries(gone.map((key) => [key, null])), ...original };
+  } catch {
+    return undefined;
+  }
 }
 
 /** A manifest for the tool that applies it while a rollout writes the live object, too: without the fields that were taken over or generated. */

@@ -101,7 +101,8 @@ export function watchNamespace(
   function setKinds(kinds: Iterable<RouteKind>): void {
     const wanted = new Map([...baseKinds, ...kinds].map((kind) => [kindId(kind), kind]));
     for (const [id, kind] of wanted) {
-      if (!sets.has(id)) sets.set(id, open({ ...kind, namespace, ...narrowed.get(id) }));
+      if (sets.has(id)) continue;
+      sets.set(id, open(queryFor(kind, namespace)));
     }
     for (const [id, set] of sets) {
       if (wanted.has(id)) continue;
@@ -140,7 +141,7 @@ export function watchNamespace(
       const problem = watchProblem(namespace, unneeded()[what]);
       return problem?.waiting ? undefined : problem?.message;
     },
-    get: (kind, name) => sets.get(kindId(kind))?.get(namespace, name),
+    get: (kind, name) => sets.get(kindId(kind))?.get((kind.namespace ?? namespace) || undefined, name),
     list: (kind) => sets.get(kindId(kind))?.list(namespace) ?? [],
     replicaSets: () => replicaSets.list(namespace),
     records: () => records.list(namespace),
@@ -153,7 +154,7 @@ export function watchNamespace(
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
     configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
-    remember: (object) => sets.get(kindId(object))?.remember(object),
+    remember: (object) => sets.get(idOf(object, namespace))?.remember(object),
     close() {
       const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];
       for (const set of [...sets.values(), ...configs.values(), ...single]) set.close();
@@ -161,6 +162,12 @@ export function watchNamespace(
       configs.clear();
     },
   };
+}
+
+function queryFor(kind: RouteKind, own: string): WatchQuery {
+  const { apiVersion, namespace = own } = kind;
+  const narrow = narrowed.get(kindId(kind));
+  return { apiVersion, kind: kind.kind, ...(namespace ? { namespace } : {}), ...narrow };
 }
 
 type NamedSet = readonly [id: string, set: WatchedSet];
@@ -179,6 +186,11 @@ function watchProblem(
   };
 }
 
-function kindId({ apiVersion, kind }: RouteKind): string {
-  return `${apiVersion} ${kind}`;
+function idOf({ apiVersion, kind, metadata }: KubernetesObject, own: string): string {
+  const { namespace = '' } = metadata;
+  return kindId(namespace === own ? { apiVersion, kind } : { apiVersion, kind, namespace });
+}
+
+function kindId({ apiVersion, kind, namespace }: RouteKind): string {
+  return `${apiVersion} ${kind}${namespace ? ` of namespace ${namespace}` : ''}`;
 }

@@ -78,7 +78,7 @@ function servingObjects({ parts, observation }: ActionContext): ObjectReference[
   const { namespace } = view;
   const names = serviceNames(canary);
   const services = Object.values(names).map((name) => ({ ...serviceKind, name, namespace }));
-  const routes = routeReferences(routerOf(parts, provider), canary).map((route) => ({ ...route, namespace }));
+  const routes = routeReferences(routerOf(parts, provider), canary).map((route) => ({ namespace, ...route }));
   const scaler = scalerKindOf(canary.spec);
   const scalers = scaler
     ? [{ apiVersion: scaler.apiVersion, kind: scaler.kind, name: scalerNames(canary).primary, namespace }]

@@ -7,7 +7,7 @@ import { isKnative } from '../../../release/service-content.ts';
 import { targetKinds, workloadKind } from '../../../workload/kinds.ts';
 import { withoutPrimaryAnnotations } from '../../../workload/knative/annotations.ts';
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
-import { giveBackPatch } from '../../../workload/service/existing-service.ts';
+import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';
 import { type ActionContext, type CanaryParts, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
@@ -68,14 +68,13 @@ export async function disownAll(
   const namespace = canary.metadata.namespace ?? '';
   const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
   const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
-  const kinds = new Map(all.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
-  const found = await Promise.all(
-    [...kinds.values()].map((kind) => parts.cluster.list({ ...kind, namespace })),
-  );
+  const found = await Promise.all(ownKinds(all).map((kind) => parts.cluster.list({ ...kind, namespace })));
+  // A kind of several versions is listed in each of them.
+  const each = new Map(found.flat().map((object) => [object.metadata.uid, object]));
   return disownEach(
     parts,
     canary,
-    found.flat().filter((object) => {
+    [...each.values()].filter((object) => {
       const label = object.metadata.labels?.[canaryLabel];
       return isOwnedBy(canary, object) || label === ownLabels(canary)[canaryLabel];
     }),
@@ -96,7 +95,8 @@ async function disownEach(
     if (others.length === owners.length && !annotations) continue;
     const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
     const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
-    await cluster.patch(referenceOf(object), { metadata });
+    const spec = originalSpecPatch(object);
+    await cluster.patch(referenceOf(object), { metadata, ...(spec ? { spec } : {}) });
     wrote = true;
   }
   return wrote;
@@ -118,13 +118,16 @@ async function labelledFor(
 ): Promise<KubernetesObject[]> {
   const { canary, view } = observation;
   const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]},!${labelRecord}`;
-  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
   const found = await Promise.all(
-    [...each.values()].map((kind) =>
-      parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector }),
-    ),
+    ownKinds(kinds).map((kind) => parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector })),
   );
   return found.flat();
+}
+
+/** Each kind once. Without those that have no namespace: their objects have no owner, and the label does not tell whose they are. */
+function ownKinds(kinds: readonly RouteKind[]): RouteKind[] {
+  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
+  return [...each.values()].filter(({ namespace }) => namespace === undefined);
 }
 
 /** Removes owner, marks and label of the Canary, over the version that was read. */

@@ -60,12 +60,12 @@ export async function ensureFresh(context: ActionContext): Promise<void> {
   ];
   const { namespace } = view;
   const fresh = await Promise.all(
-    known.map(({ seen: _, ...reference }) => parts.cluster.get({ ...reference, namespace })),
+    known.map(({ seen: _, ...reference }) => parts.cluster.get({ namespace, ...reference })),
   );
   for (const object of fresh) if (object) view.remember(object);
   for (const [index, { seen, ...reference }] of known.entries())
     if (fresh[index]?.metadata.resourceVersion !== seen?.metadata.resourceVersion)
-      throw new StaleView(describe({ ...reference, namespace }));
+      throw new StaleView(describe({ namespace, ...reference }));
 }
 
 /** The same, for a write over the primary: it must also be the version that was decided on (S17). */

@@ -5,10 +5,11 @@ import { checkCanary } from '../../../api/canary/validate.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
-import type { RouteKind } from '../../../contracts/routing.ts';
+import type { RouteKind, Router } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
+import { serviceNames } from '../../../workload/shared/names.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 
@@ -128,16 +129,22 @@ function findConflictingCanary(
 type Parts = Pick<CanaryParts, 'routing' | 'options'>;
 
 /** The kinds to watch for a Canary besides those every Canary needs: of its target, its scaler and its routes. */
-export function kindsOf({ spec, status }: KubernetesObject, { routing, options }: Parts): RouteKind[] {
+export function kindsOf(canary: KubernetesObject, { routing, options }: Parts): RouteKind[] {
+  const { spec, status } = canary;
   const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
   const scaler = scalerKindOf(scaled);
   // Also of the one that it moves away from.
   const current = (status as { provider?: string } | undefined)?.provider;
   const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
-  const routes = providers.flatMap((name) => routing(name)?.kinds ?? []);
+  const routes = scaled.targetRef ? providers.flatMap((name) => routeKindsOf(canary, routing(name))) : [];
   // Both sides have a Service of their own, unless they are pods of one workload.
   const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
   return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
+}
+
+function routeKindsOf(canary: KubernetesObject, router: Router | undefined): readonly RouteKind[] {
+  const about = canary as unknown as Canary;
+  return router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
 }
 
 /** The same for many Canaries, by namespace: of their newest specs, and of those in force. */

@@ -1,4 +1,5 @@
 /** Servers that answer as the metric systems do, from what their makers document. */
+import { createHash, createHmac, createVerify, generateKeyPairSync } from 'node:crypto';
 import type { IncomingHttpHeaders, IncomingMessage } from 'node:http';
 
 /** The clock of the tests. */
@@ -39,6 +40,12 @@ export interface MetricDouble {
   /** Of the Secret: what is needed, and a Secret that the system lets in. */
   readonly needs: readonly string[];
   readonly secret: Readonly<Record<string, string>>;
+  /** The Secret after a rotation, where it is not `new-` before each value. */
+  readonly rotated?: Readonly<Record<string, string>>;
+  /** The Secret for a server at this address. */
+  secretAt?(url: string, secret: Readonly<Record<string, string>>): Readonly<Record<string, string>>;
+  /** The answer to a request for something else than the metric. */
+  aside?(asked: AskedOf): string | undefined;
   /** More of `spec.provider`. */
   readonly provider?: Readonly<Record<string, unknown>>;
   /** As a template has it, and whether the system is asked for exactly that, over the last minute. */
@@ -280,15 +287,161 @@ const web: MetricDouble = {
   problem: (words) => json({ error: { message: words } }),
 };
 
+const cloudwatchQueries = [
+  { Id: 'e1', Expression: 'm1 / m2 * 100', Label: 'ErrorRate' },
+  { Id: 'm1', MetricStat: { Metric: { Namespace: 'Shop' }, Period: 60, Stat: 'Sum' }, ReturnData: false },
+];
+
+const cloudwatch: MetricDouble = {
+  type: 'cloudwatch',
+  needs: ['aws_access_key_id', 'aws_secret_access_key'],
+  secret: {
+    aws_access_key_id: 'AKIDEXAMPLE',
+    aws_secret_access_key: 'wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY',
+    aws_session_token: 'session-token-of-aws',
+  },
+  provider: { region: 'eu-north-1' },
+  query: JSON.stringify(cloudwatchQueries),
+  isAsked: ({ method, url, headers, body }) =>
+    method === 'POST' &&
+    url.pathname === '/' &&
+    headers['x-amz-target'] === 'GraniteServiceVersion20100801.GetMetricData' &&
+    body ===
+      JSON.stringify({
+        MetricDataQueries: cloudwatchQueries,
+        StartTime: nowSeconds - 600,
+        EndTime: nowSeconds,
+        MaxDatapoints: 20,
+        ScanBy: 'TimestampDescending',
+      }),
+  isLetIn: (asked, secret) =>
+    asked.headers['x-amz-security-token'] === secret.aws_session_token &&
+    asked.headers.authorization?.endsWith(`Signature=${signatureOf(asked, secret)}`) === true,
+  answer: (values, atMs = nowMs) => {
+    const given = numeric(values);
+    const at = atMs / 1_000;
+    const MetricDataResults = given?.map((value) =>
+      value === null
+        ? { Id: 'e1', Label: 'ErrorRate', StatusCode: 'Complete', Timestamps: [], Values: [] }
+        : {
+            Id: 'e1',
+            StatusCode: 'Complete',
+            // The period that began 20 s ago still fills.
+            Timestamps: [at - 20, at - 80, at - 140],
+            Values: [0.001, value, 999],
+          },
+    );
+    return MetricDataResults && json({ MetricDataResults, Messages: [] });
+  },
+  tellsTime: true,
+  problem: (words) => json({ __type: 'com.amazon.coral.service#ValidationError', message: words }),
+};
+
+/** Signature Version 4, step by step as AWS describes it. */
+function signatureOf(
+  { method, url, headers, body }: AskedOf,
+  secret: Readonly<Record<string, string>>,
+): string {
+  const { groups = {} } =
+    /Credential=(?<id>[^/]+)\/(?<scope>[^,]+), SignedHeaders=(?<names>[^,]+)/.exec(
+      headers.authorization ?? '',
+    ) ?? {};
+  const { id, scope = '', names = '' } = groups;
+  const hasToken = names.split(';').includes('x-amz-security-token');
+  if (id !== secret.aws_access_key_id || hasToken !== Boolean(secret.aws_session_token)) return 'none';
+  const sha256 = (text: string) => createHash('sha256').update(text).digest('hex');
+  const hmac = (key: string | Buffer, text: string) => createHmac('sha256', key).update(text).digest();
+  const lines = names.split(';').map((name) => `${name}:${headers[name]}\n`);
+  const canonical = [method, url.pathname, '', lines.join(''), names, sha256(body)].join('\n');
+  const toSign = ['AWS4-HMAC-SHA256', headers['x-amz-date'], scope, sha256(canonical)].join('\n');
+  const key = scope.split('/').reduce<string | Buffer>(hmac, `AWS4${secret.aws_secret_access_key}`);
+  return hmac(key, toSign).toString('hex');
+}
+
+const { privateKey, publicKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+/** The key of a service account, as Google gives it out. */
+const serviceAccountKey = (id: string, url = 'http://server') =>
+  JSON.stringify({
+    type: 'service_account',
+    project_id: 'shop-project',
+    private_key_id: id,
+    private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+    client_email: 'holdfast@shop-project.iam.gserviceaccount.com',
+    token_uri: `${url}/token`,
+  });
+
+/** The token of an assertion that the key signed; undefined for any other. */
+function accessTokenFor(body: string): string | undefined {
+  const parameters = new URLSearchParams(body);
+  const [header = '', claims = '', signature = ''] = parameters.get('assertion')?.split('.') ?? [];
+  const isSigned = createVerify('RSA-SHA256')
+    .update(`${header}.${claims}`)
+    .verify(publicKey, signature, 'base64url');
+  const decoded = [header, claims].map((part) => JSON.parse(Buffer.from(part, 'base64url').toString()));
+  const isRight =
+    parameters.get('grant_type') === 'urn:ietf:params:oauth:grant-type:jwt-bearer' &&
+    decoded[1].iss === 'holdfast@shop-project.iam.gserviceaccount.com' &&
+    decoded[1].scope === 'https://www.googleapis.com/auth/monitoring.read' &&
+    decoded[1].aud.endsWith('/token') &&
+    decoded[1].exp - decoded[1].iat === 3_600;
+  return isSigned && isRight ? `token-of-${decoded[0].kid}` : undefined;
+}
+
+const mql =
+  "fetch k8s_container::shop/errors | filter resource.namespace_name == 'shop' | group_by [], [sum(val())]";
+
+const stackdriver: MetricDouble = {
+  type: 'stackdriver',
+  needs: ['project'],
+  secret: { project: 'shop-project', serviceAccountKey: serviceAccountKey('key-1') },
+  rotated: { project: 'shop-project', serviceAccountKey: serviceAccountKey('key-2') },
+  secretAt: (url, { project = '', serviceAccountKey: key = '{}' }) => ({
+    project,
+    serviceAccountKey: serviceAccountKey(JSON.parse(key).private_key_id, url),
+  }),
+  aside: ({ url, body }) =>
+    url.pathname === '/token' ? json({ access_token: accessTokenFor(body) }) : undefined,
+  query: mql,
+  isAsked: ({ method, url, body }) =>
+    method === 'POST' &&
+    url.pathname === '/v3/projects/shop-project/timeSeries:query' &&
+    JSON.parse(body).query === mql,
+  isLetIn: ({ headers }, { serviceAccountKey: key = '{}' }) =>
+    headers.authorization === `Bearer token-of-${JSON.parse(key).private_key_id}`,
+  answer: (values, atMs = nowMs) => {
+    const given = numeric(values);
+    const point = (value: number | null, endMs: number) => ({
+      // Whole numbers come as text.
+      values: [Number.isInteger(value) ? { int64Value: String(value) } : { doubleValue: value }],
+      timeInterval: {
+        endTime: new Date(endMs).toISOString(),
+        startTime: new Date(endMs - 60_000).toISOString(),
+      },
+    });
+    const timeSeriesData = given
+      ?.filter((value) => value !== null)
+      .map((value) => ({ pointData: [point(value, atMs), point(999, atMs - 60_000)] }));
+    return (
+      timeSeriesData &&
+      json({ timeSeriesDescriptor: {}, ...(timeSeriesData.length > 0 ? { timeSeriesData } : {}) })
+    );
+  },
+  tellsTime: true,
+  problem: (words) => json({ error: { code: 400, message: words, status: 'INVALID_ARGUMENT' } }),
+};
+
 /** One for each line of the table that is asked over HTTP. */
 export const doubles: readonly MetricDouble[] = [
   instant('prometheus', '/api/v1/query'),
   instant('loki', '/loki/api/v1/query'),
+  cloudwatch,
   datadog,
   dynatrace,
   graphite,
   influxdb,
   newrelic,
   splunk,
+  stackdriver,
   web,
 ];

@@ -1,0 +1,166 @@
+import { HttpError } from '../../http/errors.ts';
+import type { HttpLimits, HttpStream } from '../../http/types.ts';
+import { GitError } from '../errors.ts';
+import { type GitCredentials, httpOptionsOf } from './credentials.ts';
+import { createHttpReceivePack } from './http-receive-pack.ts';
+import { checkListing, oneChunk } from './pkt-line.ts';
+import { checkGitUrl, collect, type GitTransport, type TransportOptions, toGitError } from './transport.ts';
+
+const DISCOVERY = '/info/refs?service=git-upload-pack';
+const MAX_REDIRECTS = 3;
+const MAX_REQUEST_BYTES = 1_048_576;
+
+/**
+ * A transport for one operation. Credentials are sent at once, and only to the URL's own origin: a redirect of the
+ * discovery request inside the origin moves the base URL, any other redirect is an error.
+ */
+export function createHttpTransport(options: TransportOptions): GitTransport {
+  const configured = checkGitUrl(options.url);
+  const { address } = options;
+
+  async function ask(suffix: string, request: Sent): Promise<HttpStream> {
+    for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
+      const base = address.movedTo ?? configured;
+      const answer = await exchange(options, `${base}${suffix}`, request);
+      if (answer.status < 300 || answer.status > 399) {
+        refuseStatus(options, configured, answer);
+        return answer;
+      }
+      answer.cancel();
+      // A POST is never sent on by a redirect; asking for the refs tells where the repository lives now.
+      if (request.method === 'POST' && address.movedTo === undefined) await discover();
+      else address.movedTo = rebased(base, suffix, request.method, answer);
+    }
+    throw new GitError('Redirected', `${configured}: too many redirects; set spec.url to the final address`);
+  }
+
+  async function discover(): Promise<void> {
+    const answer = await ask(DISCOVERY, { method: 'GET', headers: {} });
+    answer.cancel();
+    // Only refs moved nowhere: then the POST's redirect has no good reason, and is told as it is.
+    address.movedTo ??= configured;
+  }
+
+  return {
+    async request({ url, method = 'GET', headers = {}, body }) {
+      const sent = body
+        ? { method, headers, body: await collect(body, MAX_REQUEST_BYTES) }
+        : { method, headers };
+      const answer = await ask(url.slice(configured.length), sent);
+      // Read here to the end: the library takes a body that fails for one that ends.
+      const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
+      // A page instead of Git is the library's to recognise.
+      if (answer.headers['content-type']?.startsWith('application/x-git-'))
+        await checkListing(configured, listing);
+      return {
+        url,
+        method,
+        statusCode: answer.status,
+        statusMessage: '',
+        headers: { ...answer.headers },
+        body: oneChunk(listing),
+      };
+    },
+    async uploadPack({ v0: body }) {
+      const headers = {
+        'content-type': 'application/x-git-upload-pack-request',
+        accept: 'application/x-git-upload-pack-result',
+      };
+      const answer = await ask('/git-upload-pack', { method: 'POST', headers, body });
+      return counted(options, answer);
+    },
+    receivePack: () => createHttpReceivePack(options),
+  };
+}
+
+interface Sent {
+  readonly method: string;
+  readonly headers: Record<string, string>;
+  readonly body?: Uint8Array;
+}
+
+function exchange(options: TransportOptions, url: string, request: Sent): Promise<HttpStream> {
+  const { client, credentials, limits, signal, stats } = options;
+  // Listings are asked in protocol v2, packs in v0.
+  const isPack = request.method === 'POST' && !request.headers['Git-Protocol'];
+  const httpLimits: HttpLimits = {
+    idleTimeoutMs: limits.idleTimeoutMs,
+    totalTimeoutMs: limits.totalTimeoutMs,
+    maxBytes: isPack ? limits.maxPackBytes : limits.maxListingBytes,
+  };
+  stats.requests += 1;
+  const opened = client.open({
+    url,
+    ...request,
+    headers: { ...request.headers, 'accept-encoding': 'identity' },
+    redirect: 'return',
+    limits: httpLimits,
+    ...httpOptionsOf(credentials),
+    ...(signal ? { signal } : {}),
+  });
+  return opened.catch((error: unknown) => {
+    throw wantsCertificate(error, url, credentials) ?? toGitError(error);
+  });
+}
+
+/** Many servers that demand a certificate say nothing to who has none: the connection ends. */
+function wantsCertificate(error: unknown, url: string, { tls }: GitCredentials): GitError | undefined {
+  if (!(error instanceof HttpError) || error.code !== 'Closed') return undefined;
+  if (!url.startsWith('https:') || tls?.cert) return undefined;
+  const hint =
+    'if it demands a client certificate, put tls.crt and tls.key into the Secret of spec.secretRef';
+  return new GitError('Unreachable', `${error.message}; ${hint}`, error);
+}
+
+/** The new base URL after a redirect of the discovery request. Throws GitError Redirected for every other redirect. */
+function rebased(base: string, suffix: string, method: string, answer: HttpStream): string {
+  const location = answer.headers.location ?? '';
+  const target = URL.canParse(location, base) ? new URL(location, base) : undefined;
+  const from = new URL(base);
+  const moved = target
+    ? `${target.origin}${target.pathname.replace(/\/info\/refs$/, '')}`
+    : 'an invalid address';
+  const follow = method === 'GET' && suffix === DISCOVERY && target?.href.endsWith(DISCOVERY);
+  if (!target || !follow || target.origin !== from.origin || target.username || target.password) {
+    throw new GitError(
+      'Redirected',
+      `${base} redirects (${answer.status}) to ${moved}; credentials are not sent there; if you trust that address, set spec.url to it`,
+    );
+  }
+  return target.href.slice(0, -DISCOVERY.length);
+}
+
+function refuseStatus({ address, credentials }: TransportOptions, url: string, answer: HttpStream): void {
+  if (answer.status === 200) return;
+  answer.cancel();
+  // The next operation starts from the configured URL again.
+  address.movedTo = undefined;
+  const { status } = answer;
+  if (status === 401 || status === 403) credentials.refused?.();
+  if (status === 401 || status === 403 || status === 203) {
+    throw new GitError(
+      'Unauthorized',
+      `${url}: the server refused the credentials (${status}); check spec.secretRef`,
+    );
+  }
+  if (status === 404 || status === 410) {
+    throw new GitError(
+      'NotFound',
+      `${url}: no such repository (${status}), or the credentials may not see it`,
+    );
+  }
+  throw new GitError('Unreachable', `${url}: the server answered ${status}`);
+}
+
+async function* counted({ stats }: TransportOptions, answer: HttpStream): AsyncGenerator<Uint8Array> {
+  try {
+    for await (const chunk of answer.body) {
+      stats.receivedBytes += chunk.length;
+      yield chunk;
+    }
+  } catch (error) {
+    throw toGitError(error);
+  } finally {
+    answer.cancel();
+  }
+}

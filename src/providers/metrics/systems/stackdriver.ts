@@ -1,0 +1,59 @@
+/** Google Cloud Monitoring: a query in MQL (flagger-behaviour.md 4). */
+import * as z from 'zod';
+import { projectOfPod, tokenOfKey, tokenOfPod } from '../cloud/google.ts';
+import { newestReading, onlyOne } from '../points.ts';
+import type { MetricAccess, MetricRequest } from '../provider.ts';
+import { below, restProvider, secretValue } from '../rest.ts';
+
+const valueSchema = z.object({
+  doubleValue: z.union([z.number(), z.string()]).optional(),
+  int64Value: z.union([z.number(), z.string()]).optional(),
+});
+const answerSchema = z.object({
+  timeSeriesData: z
+    .array(
+      z.object({
+        pointData: z
+          .array(z.object({ values: z.array(valueSchema), timeInterval: z.object({ endTime: z.string() }) }))
+          .default([]),
+      }),
+    )
+    .default([]),
+});
+
+/** Its entry of the table. Whole numbers count too; Flagger reads them as 0. */
+export const stackdriver = restProvider({
+  type: 'stackdriver',
+  address: 'https://monitoring.googleapis.com',
+  title: 'the time series of Cloud Monitoring',
+  answer: answerSchema,
+  async question(request, base, access) {
+    const project = request.secret
+      ? secretValue(request, 'project')
+      : await projectOfPod(request, access.identity);
+    return {
+      url: below(base, `/v3/projects/${encodeURIComponent(project)}/timeSeries:query`),
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ query: request.query, pageSize: 100 }),
+      auth: { kind: 'bearer', token: await tokenFor(request, access) },
+    };
+  },
+  reading: ({ timeSeriesData }, request) =>
+    onlyOne(timeSeriesData, '| group_by [], [mean(...)]', ({ pointData }) =>
+      newestReading(
+        pointData.map(({ values: [value], timeInterval }) => ({
+          atMs: Date.parse(timeInterval.endTime),
+          value: value?.doubleValue ?? value?.int64Value,
+        })),
+        request,
+      ),
+    ),
+});
+
+async function tokenFor(request: MetricRequest, access: MetricAccess): Promise<string> {
+  const key = request.secret?.serviceAccountKey;
+  if (!key) return tokenOfPod(request, access.identity);
+  const scope = 'https://www.googleapis.com/auth/monitoring.read';
+  return tokenOfKey(key, scope, request, access);
+}

@@ -1,0 +1,112 @@
+/** Provider `kuma`: a TrafficRoute called as the apex, which is in no namespace (flagger-behaviour.md 3.10). */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { keepAwayAnnotations, ownLabels } from '../../api/metadata.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import type { RouteContext } from '../../contracts/routing.ts';
+import { envoyMetrics, literal } from './request-metrics.ts';
+import {
+  assertWeights,
+  findRoute,
+  ignoredBut,
+  percentOf,
+  type RouteReading,
+  type RoutingProvider,
+  requestFields,
+  taken,
+  unreadable,
+  weightsOnly,
+} from './router.ts';
+
+const trafficRoute = { apiVersion: 'kuma.io/v1alpha1', kind: 'TrafficRoute', namespace: '' };
+const meshAnnotation = 'kuma.io/mesh';
+const tag = 'kuma.io/service';
+
+/** The router of provider `kuma`. */
+export const kuma: RoutingProvider = {
+  name: 'kuma',
+  kinds: [trafficRoute],
+  resources: ['trafficroutes.kuma.io'],
+  requests: {
+    ...envoyMetrics,
+    selector: ({ namespace, ownService }) =>
+      `service=~"${literal(ownService)}_${literal(namespace)}_svc_[0-9a-zA-Z-]+"`,
+  },
+  apexFollowsTraffic: false,
+  ignores: () => [...ignoredBut(), ...requestFields],
+  check: (canary) => weightsOnly(canary, 'kuma'),
+  objects,
+  read,
+};
+
+/** The name that Kuma gives a Service. */
+function tagOf({ canary }: RouteContext, service: string): string {
+  const { metadata, spec } = canary;
+  return `${service}_${metadata.namespace ?? 'default'}_svc_${spec.service?.port}`;
+}
+
+/** Without an owner: one in a namespace cannot own what is in none. It stays when the Canary is deleted, as in Flagger. */
+function objects(
+  context: RouteContext,
+  target: RouteTarget,
+  live: readonly KubernetesObject[],
+): KubernetesObject[] {
+  assertWeights(target);
+  const found = findRoute(context, trafficRoute, live);
+  if (found && !isOwn(context, found)) return [];
+  const { apex, primary, canary } = context.names;
+  const custom = context.canary.spec.service?.apex;
+  const to = (service: string, weight: number) => ({
+    weight,
+    destination: { [tag]: tagOf(context, service) },
+  });
+  const { apiVersion, kind } = trafficRoute;
+  return [
+    {
+      apiVersion,
+      kind,
+      mesh: context.canary.metadata.annotations?.[meshAnnotation] ?? 'default',
+      metadata: {
+        name: apex,
+        labels: { ...custom?.labels, ...ownLabels(context.canary) },
+        annotations: { ...custom?.annotations, ...keepAwayAnnotations },
+      },
+      spec: {
+        sources: [{ match: { [tag]: '*' } }],
+        destinations: [{ match: { [tag]: tagOf(context, apex) } }],
+        conf: { split: [to(primary, target.primaryWeight), to(canary, target.canaryWeight)] },
+      },
+    },
+  ];
+}
+
+interface TrafficRouteSpec {
+  readonly destinations?: ReadonlyArray<{ readonly match?: Readonly<Record<string, string>> }>;
+  readonly conf?: {
+    readonly split?: ReadonlyArray<{
+      readonly weight?: number;
+      readonly destination?: Readonly<Record<string, string>>;
+    }>;
+  };
+}
+
+/** Two namespaces may have a Service of the same name, but there is only one TrafficRoute of it. */
+function isOwn(context: RouteContext, { spec }: KubernetesObject): boolean {
+  const { destinations = [] } = (spec ?? {}) as TrafficRouteSpec;
+  const wanted = tagOf(context, context.names.apex);
+  return destinations.every(({ match }) => match?.[tag] === undefined || match[tag] === wanted);
+}
+
+function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
+  const found = findRoute(context, trafficRoute, live);
+  if (!found) return undefined;
+  const { apex, primary, canary } = context.names;
+  if (!isOwn(context, found)) {
+    const message = `TrafficRoute ${apex} divides the requests of another Service; TrafficRoutes have no namespace: give spec.service.name a name that no other namespace uses`;
+    return unreadable(message);
+  }
+  const { conf } = (found.spec ?? {}) as TrafficRouteSpec;
+  const weightOf = (service: string) =>
+    conf?.split?.find(({ destination }) => destination?.[tag] === tagOf(context, service))?.weight;
+  const split = percentOf(weightOf(primary), weightOf(canary));
+  return split ? taken(split) : unreadable(`TrafficRoute ${apex}: no weights for ${primary} and ${canary}`);
+}

@@ -1,0 +1,346 @@
+/** Every provider with routing objects of its own, from the first write to the hand-back, as `fixtures.test-support.ts` of the folder says. */
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { RouteReference } from '../../src/contracts/routing.ts';
+import {
+  abAnalysis,
+  aContext,
+  canaryFor,
+  fixtureOf,
+  initialTraffic,
+} from '../../src/providers/routing/fixtures.test-support.ts';
+import type { RoutingProvider } from '../../src/providers/routing/router.ts';
+import { routers } from '../../src/providers/routing/table.ts';
+import {
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  isNotIdle,
+  statusOf,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+const withObjects = routers.filter(({ isTarget, apexFollowsTraffic }) => !isTarget && !apexFollowsTraffic);
+
+let bed: QuickBed;
+let stopController: () => Promise<void>;
+beforeEach(async () => {
+  bed = await startQuickBed();
+  stopController = async () => undefined;
+});
+afterEach(async () => {
+  await stopController();
+  await bed.close();
+});
+
+function pluralOf(router: RoutingProvider, { apiVersion, kind }: KubernetesObject | RouteReference): string {
+  const [group = ''] = apiVersion.split('/');
+  const ofGroup = router.resources.filter((resource) => resource.slice(resource.indexOf('.') + 1) === group);
+  const found =
+    ofGroup.find((resource) => resource.startsWith(kind.toLowerCase().slice(0, -1))) ?? ofGroup[0];
+  return found?.split('.', 1)[0] ?? '';
+}
+
+function pathOf(router: RoutingProvider, reference: RouteReference): string {
+  const { apiVersion, name, namespace = 'shop' } = reference;
+  const where = namespace ? `/namespaces/${namespace}` : '';
+  return `/apis/${apiVersion}${where}/${pluralOf(router, reference)}/${name}`;
+}
+
+function referencesOf(router: RoutingProvider): readonly RouteReference[] {
+  const { canary, names } = aContext(canaryFor(router));
+  return router.references?.(canary, names) ?? router.kinds.map((kind) => ({ ...kind, name: names.apex }));
+}
+
+/** Serves the kinds of a provider, with any content. */
+async function serve(router: RoutingProvider): Promise<void> {
+  const open = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  const metadata = { name: 'gloo' };
+  await bed.send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
+  for (const routeKind of router.kinds) {
+    const [group = '', version = ''] = routeKind.apiVersion.split('/');
+    const plural = pluralOf(router, { ...routeKind, name: '' });
+    await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: `${plural}.${group}` },
+      spec: {
+        group,
+        names: { kind: routeKind.kind, plural, singular: routeKind.kind.toLowerCase() },
+        scope: routeKind.namespace === '' ? 'Cluster' : 'Namespaced',
+        versions: [
+          {
+            name: version,
+            served: true,
+            storage: true,
+            subresources: { status: {} },
+            schema: { openAPIV3Schema: { ...open, properties: { spec: open, status: open } } },
+          },
+        ],
+      },
+    });
+  }
+}
+
+async function create(router: RoutingProvider, object: KubernetesObject): Promise<void> {
+  const { namespace = '', name } = object.metadata;
+  const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name, namespace });
+  const { status } = await bed.send('POST', path.slice(0, path.lastIndexOf('/')), object);
+  expect(status).toBe(201);
+}
+
+/** Answers as the controller of App Mesh does, which nobody else plays here, until it is told to end. */
+async function answer(router: RoutingProvider): Promise<() => void> {
+  const { answer: answerTo } = fixtureOf(router);
+  let ended = !answerTo || !router.name.startsWith('appmesh');
+  const play = async (): Promise<void> => {
+    while (!ended) {
+      for (const object of await live(router)) {
+        const { generation = 1, name } = object.metadata;
+        const status = answerTo?.(object, generation) as { observedGeneration?: number };
+        if (statusOf(object).observedGeneration === status.observedGeneration) continue;
+        const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name });
+        await bed.send('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
+      }
+      await bed.pass(200);
+    }
+  };
+  void play();
+  return () => {
+    ended = true;
+  };
+}
+
+async function live(router: RoutingProvider): Promise<KubernetesObject[]> {
+  const answers = await Promise.all(
+    referencesOf(router).map((reference) => bed.send('GET', pathOf(router, reference))),
+  );
+  return answers.flatMap(({ status, body }) => (status === 200 ? [body as KubernetesObject] : []));
+}
+
+async function weight(router: RoutingProvider): Promise<number | undefined> {
+  return router.read(aContext(canaryFor(router)), await live(router))?.canaryWeight;
+}
+
+/** Kinds that the sandbox's own gateway answers. */
+const answeredBySandbox = ['HTTPRoute', 'HTTPProxy'];
+
+/** Plays the controller of a data plane that reports what it took. Returns its end. */
+function playController(router: RoutingProvider): () => Promise<void> {
+  const { answer } = fixtureOf(router);
+  let stopped = false;
+  const playing = (async () => {
+    while (!stopped && answer) {
+      for (const object of await live(router)) {
+        if (answeredBySandbox.includes(object.kind)) continue;
+        const status = answer(object, object.metadata.generation ?? 1);
+        if (JSON.stringify(status) === JSON.stringify(object.status)) continue;
+        const { name, namespace } = object.metadata;
+        const reference = {
+          apiVersion: object.apiVersion,
+          kind: object.kind,
+          name,
+          namespace: namespace ?? '',
+        };
+        await bed.send(
+          'PATCH',
+          `${pathOf(router, reference)}/status`,
+          { status },
+          'application/merge-patch+json',
+        );
+      }
+      await sleep(10);
+    }
+  })();
+  return async () => {
+    stopped = true;
+    await playing;
+  };
+}
+
+const canary = () => bed.canary('podinfo');
+const seen = async () => statusOf(await canary());
+
+function untilPhase(phase: string): Promise<unknown> {
+  return eventually(`phase ${phase}`, async () => (await seen()).phase === phase, { seen });
+}
+
+const analysis = { interval: '1s', threshold: 2, stepWeight: 40, maxWeight: 80 };
+
+function manifest(router: RoutingProvider, spec: Record<string, unknown> = {}): object {
+  const { metadata, ...object } = canaryFor(router);
+  return {
+    ...object,
+    metadata: { name: metadata.name, namespace: metadata.namespace },
+    spec: {
+      ...object.spec,
+      ...{ analysis, revertOnDeletion: true, progressDeadlineSeconds: 60 },
+      postPromotion: { interval: '300ms', successThreshold: 1 },
+      ...spec,
+    },
+  };
+}
+
+/** Git has the Deployment; the Canary is applied by somebody, so that nobody creates it again. */
+async function begin(router: RoutingProvider): Promise<void> {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1', { name: 'podinfo' }) });
+  await createSource(bed);
+  expect(await bed.send('POST', canaries, manifest(router))).toMatchObject({ status: 201 });
+  stopController = playController(router);
+  // Gloo's Upstreams are in a namespace of their own.
+  await bed.start({ forbidsOtherNamespaces: false });
+}
+
+describe.each(withObjects.map((router) => [router.name, router] as const))('provider %s', (_, router) => {
+  test('divides requests by steps though writes are refused and others write too, comes to rest, and hands back', async () => {
+    await serve(router);
+    const { found = [] } = fixtureOf(router);
+    for (const object of found) await create(router, object);
+    const endAnswers = await answer(router);
+    await begin(router);
+    await untilPhase('Initialized');
+    expect(router.read(aContext(canaryFor(router)), await live(router))).toEqual({
+      ...initialTraffic,
+      accepted: true,
+    });
+
+    const refusals = [409, 404, 403];
+    const paths = new Set(referencesOf(router).map((reference) => pathOf(router, reference)));
+    const stopRefusing = bed.sandbox.fault(({ method, path }) => {
+      const code = method === 'PATCH' && paths.has(path) ? refusals.shift() : undefined;
+      return code ? { code, reason: 'Refused', message: `the write of ${path} is refused once` } : undefined;
+    });
+    const weights = new Set<number | undefined>();
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2', { name: 'podinfo' }) });
+    await eventually('40 %', async () => (await weight(router)) === 40, { seen });
+    const own = referencesOf(router).filter(
+      ({ name }) => !found.some(({ metadata }) => metadata.name === name),
+    );
+    for (const reference of own)
+      await bed.send(
+        'PATCH',
+        `${pathOf(router, reference)}?fieldManager=somebody`,
+        { metadata: { labels: { 'example.com/team': 'shop' } }, spec: { unheardOf: 'kept' } },
+        'application/merge-patch+json',
+      );
+    await eventually(
+      'phase Succeeded',
+      async () => {
+        weights.add(await weight(router));
+        return (await seen()).phase === 'Succeeded';
+      },
+      { seen },
+    );
+    stopRefusing();
+
+    expect(refusals).toEqual([]);
+    expect([...weights].every((one) => [0, 40, 80, 100].includes(one ?? -1))).toBe(true);
+    expect([...weights]).toEqual(expect.arrayContaining([40, 80]));
+    expect(await weight(router)).toBe(0);
+    expect(imageOf(await bed.get('apps/v1', 'Deployment', 'podinfo-primary'))).toBe('shop/web:2');
+    for (const { metadata, spec } of (await live(router)).filter(({ metadata: { name } }) =>
+      own.some((one) => one.name === name),
+    )) {
+      expect(metadata.labels).toMatchObject({ 'example.com/team': 'shop' });
+      expect(spec).toMatchObject({ unheardOf: 'kept' });
+    }
+    await bed.pass(3_000);
+    bed.sandbox.requests.clear();
+    await bed.pass(3_000);
+    expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+
+    await bed.send('DELETE', `${canaries}/podinfo`);
+    await eventually('the Canary is gone', async () => (await canary()) === undefined, { seen });
+    expect(await weight(router)).toBe(100);
+    for (const { metadata } of await live(router)) expect(metadata.ownerReferences ?? []).toEqual([]);
+    expect((await bed.get('v1', 'Service', 'podinfo'))?.spec).toMatchObject({ selector: { app: 'podinfo' } });
+    endAnswers();
+  });
+});
+
+const madeFromOthers = withObjects.filter((router) => fixtureOf(router).found !== undefined);
+
+test.each(madeFromOthers.map((router) => [router.name, router] as const))(
+  'with %s a Canary waits for the object that its route is made from, and names it',
+  async (_, router) => {
+    await serve(router);
+    await begin(router);
+    const { found = [] } = fixtureOf(router);
+    const names = found.map(({ kind, metadata }) => `${kind} ${metadata.name}`);
+    await eventually(
+      'the condition names it',
+      async () => {
+        const { message = '' } = condition(await canary(), 'Ready') ?? {};
+        return names.every((name) => message.includes(name));
+      },
+      { seen },
+    );
+    expect((await seen()).phase).toBe('Initializing');
+
+    for (const object of found) await create(router, object);
+    await untilPhase('Initialized');
+    expect(await weight(router)).toBe(0);
+  },
+);
+
+test('an A/B test is refused where the provider cannot tell requests apart, before anything is written', async () => {
+  const refusing = withObjects.filter((router) =>
+    router.check(canaryFor(router, { analysis: abAnalysis })).some(({ severity }) => severity === 'error'),
+  );
+  expect(refusing.length).toBeGreaterThan(3);
+  await bed.start();
+  for (const router of refusing) {
+    const name = router.name.replaceAll(':', '-');
+    const spec = { analysis: { ...abAnalysis, interval: '1s' } };
+    const object = manifest(router, spec) as { metadata: object };
+    await bed.send('POST', canaries, { ...object, metadata: { ...object.metadata, name } });
+    await eventually(
+      `${name} is refused`,
+      async () => {
+        const ready = condition(await bed.canary(name), 'Ready');
+        return ready?.reason === 'InvalidSpec' && ready.message.includes('spec.analysis.match');
+      },
+      { seen: async () => statusOf(await bed.canary(name)) },
+    );
+  }
+  expect(await bed.get('v1', 'Service', 'podinfo-primary')).toBeUndefined();
+});
+
+test('a provider whose CRD is missing is named with its kind, and the Canary goes on once it is there', async () => {
+  const [router] = withObjects.filter(({ name }) => name === 'traefik');
+  if (!router) throw new Error('traefik is not in the table');
+  await begin(router);
+  await eventually(
+    'the kind is named',
+    async () => (condition(await canary(), 'Ready')?.message ?? '').includes('TraefikService'),
+    { seen },
+  );
+  await serve(router);
+  await untilPhase('Initialized');
+});
+
+test('a VirtualService that was there before says again what it said once its Canary is gone', async () => {
+  const [router] = withObjects.filter(({ name }) => name === 'istio');
+  if (!router) throw new Error('istio is not in the table');
+  await serve(router);
+  const spec = { hosts: ['podinfo'], http: [{ route: [{ destination: { host: 'podinfo' } }] }] };
+  const metadata = { name: 'podinfo', namespace: 'shop', labels: { team: 'shop' } };
+  const reference = { apiVersion: 'networking.istio.io/v1beta1', kind: 'VirtualService' };
+  await create(router, { ...reference, metadata, spec });
+  await begin(router);
+  await untilPhase('Initialized');
+  expect(await weight(router)).toBe(0);
+
+  await bed.send('DELETE', `${canaries}/podinfo`);
+  await eventually('the Canary is gone', async () => (await canary()) === undefined, { seen });
+
+  const after = (await live(router)).find(({ kind }) => kind === 'VirtualService');
+  expect(after?.spec).toEqual(spec);
+  expect(after?.metadata.annotations ?? {}).toEqual({});
+  expect(after?.metadata.labels).toMatchObject({ team: 'shop' });
+  expect((await bed.get('v1', 'Service', 'podinfo'))?.spec).toMatchObject({ selector: { app: 'podinfo' } });
+});
