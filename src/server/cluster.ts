@@ -91,6 +91,24 @@ export function createClusterPort(
   };
 }
 
+/** Values of external metrics, which the API server serves under the metrics' own names. */
+export function createExternalMetric(
+  client: Pick<ClusterClient, 'getPath'>,
+): (
+  question: { readonly namespace: string; readonly metric: string; readonly labelSelector: string },
+  signal: AbortSignal,
+) => Promise<unknown> {
+  return ({ namespace, metric, labelSelector }, signal) =>
+    client.getPath(
+      {
+        path: `/apis/external.metrics.k8s.io/v1beta1/namespaces/${encodeURIComponent(namespace)}/${encodeURIComponent(metric)}`,
+        query: labelSelector ? { labelSelector } : {},
+        object: `external metric ${namespace}/${metric}`,
+      },
+      { signal },
+    );
+}
+
 /** The engine's view of the watch caches. */
 export function createOpenWatch(caches: Caches): OpenWatch {
   return (query) => {
@@ -107,6 +125,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
       get: (namespace, name) => handle.store.get(namespace, name),
       list: (namespace) => handle.store.list(namespace),
       remember: (object) => caches.observe(object),
+      refresh: (withinMs) => handle.refresh(withinMs),
       onChange(listener) {
         listeners.add(listener);
         // What is there already is reported by the one call after the first list.
@@ -152,6 +171,10 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
     },
     list: (namespace) => sets.flatMap((set) => set.list(namespace)),
     remember: (object) => sets[0]?.remember(object),
+    async refresh(withinMs) {
+      const read = await Promise.all(sets.map((set) => set.refresh(withinMs)));
+      return read.includes(true);
+    },
     onChange(listener) {
       for (const set of sets) set.onChange(listener);
     },
