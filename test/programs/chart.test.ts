@@ -163,7 +163,7 @@ describe('a wrong value is refused by name', () => {
     [{ watchNamespaces: ['shop', 'a b'] }, /'\/watchNamespaces\/1'/],
     [{ defaultServiceAccount: "x' || true" }, /'\/defaultServiceAccount'/],
     [{ trustedSourceNamespaces: ["x', 'kube-system"] }, /'\/trustedSourceNamespaces\/0'/],
-    [{ providers: ['gloo'] }, /'\/providers\/0'/],
+    [{ providers: ['no-such-provider'] }, /'\/providers\/0'/],
     [{ ingressClass: 'Not_One' }, /'\/ingressClass'/],
     [{ flags: { 'data-dir': '/x' } }, /'\/flags'.*'data-dir' not allowed/],
     [{ flags: { shadow: 'yes' } }, /'\/flags\/shadow'.*want boolean/],

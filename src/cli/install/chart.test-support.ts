@@ -166,10 +166,19 @@ function flagsSchema(): Schema {
 }
 
 function flagsOfRun(): Option[] {
-  const program = new Command();
+  return settableFlags(program());
+}
+
+/** The options of a command. */
+export function optionsOf(name: string): readonly Option[] {
+  return program().commands.find((command) => command.name() === name)?.options ?? [];
+}
+
+function program(): Command {
+  const result = new Command();
   for (const command of commands)
-    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  return settableFlags(program);
+    command.register(result, { version: '0.0.0', setExitCode: () => undefined });
+  return result;
 }
 
 function text(description: string, pattern: string): Schema {

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chartFiles } from './chart.test-support.ts';
+import { chartFiles, optionsOf } from './chart.test-support.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const chart = join(root, 'deploy/chart');
@@ -17,9 +17,19 @@ it.each([...chartFiles(version)])(
   },
 );
 
+const schema = JSON.parse(chartFiles(version).get('values.schema.json') ?? '{}') as { properties: object };
+
+it('every option of install is a value', () => {
+  // The namespace is the release's.
+  const others = ['namespace', 'output'];
+  const byOtherName: Readonly<Record<string, string>> = { crdsOnly: 'crds', flag: 'flags' };
+  const names = optionsOf('install').map((option) => option.attributeName());
+  const wanted = names.filter((name) => !others.includes(name)).map((name) => byOtherName[name] ?? name);
+  expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(wanted));
+});
+
 it('values.yaml names every value, each with a comment', () => {
   const text = readFileSync(join(chart, 'values.yaml'), 'utf8');
-  const schema = JSON.parse(chartFiles(version).get('values.schema.json') ?? '{}') as { properties: object };
   const names = Object.keys(schema.properties).filter((name) => name !== 'global');
   expect(Object.keys(parse(text) as object).sort()).toEqual(names.sort());
   for (const name of names) expect(text, name).toMatch(new RegExp(`^# .*\\n${name}:`, 'm'));
