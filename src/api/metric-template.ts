@@ -16,7 +16,6 @@ const metricProviderTypeSchema = z.enum([
   'splunk',
   'loki',
   'web',
-  'job',
 ]);
 
 const metricProviderSchema = z.object({

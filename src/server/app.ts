@@ -10,6 +10,7 @@ import { createHttpClient } from '../http/client.ts';
 import {
   createClusterPort,
   createDryRun,
+  createExternalMetric,
   createOpenWatch,
   createShadowPort,
   openKind,
@@ -136,6 +137,7 @@ export async function startApp(
       openWatch,
       http: leadersHttp,
       cloudIdentity: identityHttp && { http: identityHttp, environment: process.env },
+      externalMetric: createExternalMetric(connection.client),
       secretKey,
       instance: identity,
       ownNamespace: namespace,

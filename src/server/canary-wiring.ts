@@ -63,6 +63,8 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     metrics: createMetricsPort({
       ...{ http, cloudIdentity, clock, templates, cluster },
       metricsServer: options.metricsServer,
+      metricCluster: { ...cluster, externalMetric: wiring.externalMetric },
+      crossesNamespaces: options.forbidsOtherNamespaces === false,
     }),
     options: limitsOf(options),
     references: createReferences(sets),

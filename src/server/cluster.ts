@@ -91,6 +91,24 @@ export function createClusterPort(
   };
 }
 
+/** Values of external metrics, which the API server serves under the metrics' own names. */
+export function createExternalMetric(
+  client: Pick<ClusterClient, 'getPath'>,
+): (
+  question: { readonly namespace: string; readonly metric: string; readonly labelSelector: string },
+  signal: AbortSignal,
+) => Promise<unknown> {
+  return ({ namespace, metric, labelSelector }, signal) =>
+    client.getPath(
+      {
+        path: `/apis/external.metrics.k8s.io/v1beta1/namespaces/${encodeURIComponent(namespace)}/${encodeURIComponent(metric)}`,
+        query: labelSelector ? { labelSelector } : {},
+        object: `external metric ${namespace}/${metric}`,
+      },
+      { signal },
+    );
+}
+
 /** The engine's view of the watch caches. */
 export function createOpenWatch(caches: Caches): OpenWatch {
   return (query) => {

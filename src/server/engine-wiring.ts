@@ -10,7 +10,7 @@ import type {
   WatchedSet,
 } from '../contracts/cluster.ts';
 import type { HttpClient } from '../http/types.ts';
-import type { CloudIdentity } from '../providers/metrics/provider.ts';
+import type { CloudIdentity, MetricCluster } from '../providers/metrics/provider.ts';
 import { openKind } from './cluster.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
@@ -33,6 +33,7 @@ export interface EngineWiring {
   readonly http: HttpClient;
   /** Undefined: it is not lent to MetricTemplates. */
   readonly cloudIdentity?: CloudIdentity | undefined;
+  readonly externalMetric: MetricCluster['externalMetric'];
   readonly secretKey: Uint8Array;
   readonly instance: string;
   /** Where the Lease and the key are. */

@@ -9,7 +9,7 @@ import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
-import type { CloudIdentity, MetricAccess } from '../providers/metrics/provider.ts';
+import type { CloudIdentity, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
 import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
@@ -22,6 +22,10 @@ interface MetricsPortOptions {
   /** All MetricTemplates, as watched. */
   readonly templates: WatchedSet;
   readonly cluster: Pick<Cluster, 'get'>;
+  /** Of the controller: what queries of external metrics and Keptn ask. */
+  readonly metricCluster?: MetricCluster | undefined;
+  /** Whether these may name other namespaces than the template's. */
+  readonly crossesNamespaces?: boolean;
 }
 
 /** The engine's view of metric providers. Secrets of templates are read when they are needed and kept nowhere. */
@@ -61,6 +65,8 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       };
       const asTenant: MetricAccess = {
         identity: options.cloudIdentity,
+        cluster: options.metricCluster,
+        crossesNamespaces: options.crossesNamespaces === true,
         send: (request) => {
           const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;
           return http.send({ ...request, tenant, signal: both });

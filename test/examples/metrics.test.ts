@@ -11,6 +11,7 @@ import type { MetricTemplate } from '../../src/api/metric-template.ts';
 import type { WatchedSet } from '../../src/contracts/cluster.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { startTestServer } from '../../src/http/testing/servers.ts';
+import type { MetricCluster } from '../../src/providers/metrics/provider.ts';
 import { supportedMetricProviders } from '../../src/providers/metrics/table.ts';
 import { askedOf, doubles } from '../../src/providers/metrics/testing/doubles.ts';
 import { renderPlain } from '../../src/render/render.ts';
@@ -22,7 +23,12 @@ const examples = [...text.matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, yaml = 
   const objects = renderPlain([{ path: page, bytes: Buffer.from(yaml) }]).objects.map(({ object }) => object);
   const of = (kind: string) => objects.find((object) => object.kind === kind) as KubernetesObject;
   const { type } = (of('MetricTemplate') as MetricTemplate).spec.provider;
-  return { type, canary: of('Canary') as Canary, template: of('MetricTemplate'), secret: of('Secret') };
+  return {
+    type,
+    canary: of('Canary') as Canary,
+    template: of('MetricTemplate'),
+    secret: of('Secret') as KubernetesObject | undefined,
+  };
 });
 
 /** Of providers whose answers have the shape that the example says. */
@@ -45,7 +51,7 @@ describe.each(examples.map((one) => [one.type as string, one] as const))(
     });
 
     const double = doubles.find((one) => one.type === type);
-    if (double)
+    if (double && secret)
       it('gives a value, with the credentials of its Secret', async () => {
         const given = secret.stringData as Record<string, string>;
         let stringData = given;
@@ -64,13 +70,8 @@ describe.each(examples.map((one) => [one.type as string, one] as const))(
         stringData = double.secretAt?.(server.url, { ...given, ...double.secret }) ?? given;
         const http = createHttpClient({ allowLoopback: true });
         try {
-          const reading = await portOf(http, moved(template, server.url), stringData).read(
-            {
-              canary,
-              metric: canary.spec.analysis.metrics?.[0] as { name: string },
-              role: 'canary',
-              provider: 'gatewayapi:v1',
-            },
+          const reading = await portOf({ http, stringData }, moved(template, server.url)).read(
+            questionOf(canary),
             new AbortController().signal,
           );
           expect(reading).toEqual({ kind: 'value', value: 0.5 });
@@ -84,23 +85,64 @@ describe.each(examples.map((one) => [one.type as string, one] as const))(
   },
 );
 
+it.each(['externalmetrics', 'keptn'])('the example of %s gives a value of the API server', async (type) => {
+  const example = examples.find((one) => one.type === type);
+  if (!example) throw new Error('there is no example');
+  const asked: string[] = [];
+  const http = createHttpClient();
+  const status = { value: '0.5' };
+  const metricCluster: MetricCluster = {
+    async get({ kind, namespace, name }) {
+      asked.push(`${kind} ${namespace}/${name}`);
+      return { apiVersion: '', kind, metadata: { name }, status };
+    },
+    async externalMetric({ namespace, metric, labelSelector }) {
+      asked.push(`${namespace}/${metric} ${labelSelector}`);
+      return { items: [{ timestamp: new Date().toISOString(), value: '500m' }] };
+    },
+    create: (object) => Promise.resolve(object),
+    delete: () => Promise.resolve(),
+  };
+  try {
+    const port = portOf({ http, metricCluster }, example.template);
+    const reading = await port.read(questionOf(example.canary), new AbortController().signal);
+    expect(reading).toEqual({ kind: 'value', value: 0.5 });
+    expect(asked).toEqual([
+      type === 'keptn'
+        ? 'KeptnMetric shop/response-time'
+        : 'shop/s0-rabbitmq-orders scaledobject.keda.sh/name=web',
+    ]);
+  } finally {
+    await http.close();
+  }
+});
+
+function questionOf(canary: Canary) {
+  const metric = canary.spec.analysis.metrics?.[0] as { name: string };
+  return { canary, metric, role: 'canary', provider: 'gatewayapi:v1' } as const;
+}
+
+/** What the port is made of. */
+interface PortGiven {
+  readonly http: ReturnType<typeof createHttpClient>;
+  readonly stringData?: Record<string, string>;
+  readonly metricCluster?: MetricCluster;
+}
+
 /** The template at another host. */
 function moved(template: KubernetesObject, url: string): KubernetesObject {
   const { provider, query } = (template as MetricTemplate).spec;
   return { ...template, spec: { provider: { ...provider, address: url }, query } };
 }
 
-function portOf(
-  http: ReturnType<typeof createHttpClient>,
-  template: KubernetesObject,
-  stringData: Record<string, string>,
-) {
+function portOf({ http, stringData = {}, metricCluster }: PortGiven, template: KubernetesObject) {
   const encoded = Object.entries(stringData).map(([key, value]) => [
     key,
     Buffer.from(value).toString('base64'),
   ]);
   return createMetricsPort({
     http,
+    metricCluster,
     clock: systemClock,
     metricsServer: '',
     templates: { get: () => template } as unknown as WatchedSet,

@@ -19,6 +19,8 @@ export interface ClusterClient {
   patch(reference: ObjectReference, body: unknown, options: PatchOptions): Promise<KubernetesObject>;
   /** Resolves to false when there was nothing to delete. Finalizers may keep the object for a while. */
   delete(reference: ObjectReference, options?: DeleteOptions): Promise<boolean>;
+  /** An answer that is no object, of an API that lists no kinds for it. `object`: how messages name it. */
+  getPath(request: Pick<ApiRequest, 'path' | 'query' | 'object'>, options?: CallOptions): Promise<unknown>;
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
   /** The kind in the version that the server prefers; undefined when it serves none. */
   find(group: string, kind: string): Promise<ResourceInfo | undefined>;
@@ -42,6 +44,8 @@ export function createClusterClient(parts: ClientParts): ClusterClient {
     create: (object, options) => create(parts, object, options),
     patch: (reference, body, options) => patch(parts, reference, body, options),
     delete: (reference, options) => remove(parts, reference, options ?? {}),
+    getPath: async (request, options = {}) =>
+      (await parts.transport.request({ verb: 'get', ...request, ...common(options) })).body,
     resolve: (apiVersion, kind) => parts.discovery.resolve(apiVersion, kind),
     find: (group, kind) => parts.discovery.find(group, kind),
   };

@@ -1,5 +1,6 @@
 /** What every metric provider implements. */
 import type { MetricReading } from '../../api/observed.ts';
+import type { Cluster } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
 
 /** The part of the outbound client that providers need. */
@@ -13,10 +14,23 @@ export interface CloudIdentity {
   readonly environment: Readonly<Record<string, string | undefined>>;
 }
 
+/** What providers need of the API server. */
+export interface MetricCluster extends Pick<Cluster, 'get' | 'create' | 'delete'> {
+  /** The ExternalMetricValueList of external.metrics.k8s.io. Throws what the API server says. */
+  externalMetric(
+    question: { readonly namespace: string; readonly metric: string; readonly labelSelector: string },
+    signal: AbortSignal,
+  ): Promise<unknown>;
+}
+
 /** Through what providers ask. */
 export interface MetricAccess extends MetricHttp {
   /** Undefined: it is not lent to MetricTemplates. */
   readonly identity?: CloudIdentity | undefined;
+  /** Undefined: the API server is not asked from here. */
+  readonly cluster?: MetricCluster | undefined;
+  /** Whether a query may name other namespaces than the template's. Default false. */
+  readonly crossesNamespaces?: boolean;
 }
 
 /** One question, rendered and complete. */
@@ -24,6 +38,8 @@ export interface MetricRequest {
   /** Base address of the provider's API; empty where the template names none. */
   address: string;
   query: string;
+  /** Namespace of the template. */
+  namespace: string;
   headers: Readonly<Record<string, readonly string[]>>;
   /** Decoded Secret of the template; undefined: it names none. */
   secret: Readonly<Record<string, string>> | undefined;
@@ -51,6 +67,20 @@ export interface MetricProvider {
   timeoutMs?: number;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
   query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
+}
+
+/** The API server, and a namespace that the query names. Throws for one that the template may not read. */
+export function clusterFor(
+  namespace: string,
+  { namespace: own }: MetricRequest,
+  { cluster, crossesNamespaces }: MetricAccess,
+): MetricCluster {
+  if (namespace !== own && crossesNamespaces !== true)
+    throw new Error(
+      `the query is about namespace ${namespace}, and the template is in ${own}; others are read only with --cross-namespace-refs`,
+    );
+  if (!cluster) throw new Error('only the controller asks the API server for it');
+  return cluster;
 }
 
 /** A reading that is none, and why. */

@@ -131,6 +131,7 @@ function questionOf(source: MetricSource): Question {
 function prometheusEndpoint({ canary, metricsServer, nowMs, timeoutMs }: MetricSource): MetricEndpoint {
   return {
     address: canary.spec.metricsServer || metricsServer,
+    namespace: canary.metadata.namespace ?? 'default',
     headers: {},
     secret: undefined,
     secretName: undefined,
@@ -168,6 +169,7 @@ function templateEndpoint(
     throw new TemplateError(`${title}: Secret ${secretRef.name} does not exist in its namespace`);
   const endpoint = {
     address: address ?? '',
+    namespace: metadata.namespace ?? 'default',
     headers: headers ?? {},
     secret: secretRef ? secret : undefined,
     secretName: secretRef && `${metadata.namespace}/${secretRef.name}`,

@@ -3,8 +3,10 @@ import type { MetricProvider } from './provider.ts';
 import { cloudwatch } from './systems/cloudwatch.ts';
 import { datadog } from './systems/datadog.ts';
 import { dynatrace } from './systems/dynatrace.ts';
+import { externalmetrics } from './systems/externalmetrics.ts';
 import { graphite } from './systems/graphite.ts';
 import { influxdb } from './systems/influxdb.ts';
+import { keptn } from './systems/keptn.ts';
 import { newrelic } from './systems/newrelic.ts';
 import { loki, prometheus } from './systems/prometheus.ts';
 import { splunk } from './systems/splunk.ts';
@@ -16,8 +18,10 @@ const providers: readonly MetricProvider[] = [
   cloudwatch,
   datadog,
   dynatrace,
+  externalmetrics,
   graphite,
   influxdb,
+  keptn,
   loki,
   newrelic,
   splunk,

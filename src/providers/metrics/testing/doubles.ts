@@ -431,6 +431,31 @@ const stackdriver: MetricDouble = {
   problem: (words) => json({ error: { code: 400, message: words, status: 'INVALID_ARGUMENT' } }),
 };
 
+const externalMetrics: MetricDouble = {
+  type: 'externalmetrics',
+  needs: [],
+  secret: { token: 'token-of-the-adapter' },
+  query: 'shop/queue_length?labelSelector=app%3Dx',
+  isAsked: ({ url }) =>
+    url.pathname === '/apis/external.metrics.k8s.io/v1beta1/namespaces/shop/queue_length' &&
+    url.searchParams.get('labelSelector') === 'app=x',
+  isLetIn,
+  answer: (values, atMs = nowMs) => {
+    const items = values
+      .filter((value) => value !== null)
+      .map((value) => ({
+        metricName: 'queue_length',
+        metricLabels: {},
+        timestamp: new Date(atMs).toISOString(),
+        // Quantities of one value are written in several ways.
+        value: value === 12.5 ? '12500m' : String(value),
+      }));
+    return json({ kind: 'ExternalMetricValueList', apiVersion: 'external.metrics.k8s.io/v1beta1', items });
+  },
+  tellsTime: true,
+  problem: (words) => json({ kind: 'Status', status: 'Failure', message: words }),
+};
+
 /** One for each line of the table that is asked over HTTP. */
 export const doubles: readonly MetricDouble[] = [
   instant('prometheus', '/api/v1/query'),
@@ -438,6 +463,7 @@ export const doubles: readonly MetricDouble[] = [
   cloudwatch,
   datadog,
   dynatrace,
+  externalMetrics,
   graphite,
   influxdb,
   newrelic,
