@@ -19,6 +19,8 @@ await build({
   platform: 'node',
   format: 'esm',
   target: 'node20',
+  // Native parts that ssh2 does without.
+  external: ['cpu-features', '*.node'],
   // Packages in CommonJS call require for Node's own modules.
   banner: {
     js: "import { createRequire as ofBundle } from 'node:module'; const require = ofBundle(import.meta.url);",

@@ -103,7 +103,7 @@ function anywhere(draw: Draw, reference: Reference): Point {
 }
 
 /** Each event of a watch is hidden in one of so many runs. */
-export const hidingRuns = 8;
+const hidingRuns = 8;
 
 /** Plans of a scenario that together hide each event of its watches once. */
 export function hidingPlans({ scenario }: Reference): Plan[] {

@@ -84,7 +84,13 @@ function shownOf(kind: string, { metadata, status, ...rest }: KubernetesObject):
 }
 
 /** Times, and seals of the cluster's own key. */
-const volatile = ['holdfast.dev/applied', 'holdfast.dev/promoted-time', 'holdfast.dev/commit-time'];
+const volatile = [
+  // How many templates there were on the way.
+  'deployment.kubernetes.io/revision',
+  'holdfast.dev/applied',
+  'holdfast.dev/promoted-time',
+  'holdfast.dev/commit-time',
+];
 
 function without(record: Json, names: readonly string[]): Json {
   return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));

@@ -81,7 +81,7 @@ export async function runRound(
   const { observation } = observed;
   const { nowMs, rejectionsProblem } = observation.world;
   const decision = parts.step(observation.world);
-  if (condemns(observation.world.status, decision.status) && (await seeAnew(parts.clock, observation.view)))
+  if (isFinal(observation.world.status, decision) && (await seeAnew(parts.clock, observation.view)))
     return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
   // Where the Secret with the rejections is damaged, only the status says what was rejected.
@@ -101,13 +101,17 @@ export async function runRound(
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
 }
 
-/** Whether a release is rejected, held or taken back: by what was observed of it, which may be less than there is (S19). */
-function condemns(before: CanaryStatus, after: CanaryStatus): boolean {
+/**
+ * Whether a release is rejected, held or taken back, or a Canary that is deleted let go of: by what was observed, which may be less than there
+ * is (S19).
+ */
+function isFinal(before: CanaryStatus, { status: after, actions }: Decision): boolean {
   const isKnown = ({ digest, time }: { digest: string; time: string }) =>
     before.rejected?.some((known) => known.digest === digest && known.time === time) === true;
   const state = after.postPromotion?.state;
   const isGivenUp = state === 'Held' || state === 'Reverting';
   return (
+    actions.some(({ type }) => type === 'RemoveFinalizer') ||
     (isGivenUp && state !== before.postPromotion?.state) ||
     after.rejected?.some((one) => !isKnown(one)) === true
   );
