@@ -29,7 +29,13 @@ export default defineConfig({
           globalSetup: [temporaryFolder],
           include: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [
-            ...['test/cluster/**', 'test/programs/**', 'test/sandbox/**', '**/node_modules/**'],
+            ...[
+              'test/cluster/**',
+              'test/plans/**',
+              'test/programs/**',
+              'test/sandbox/**',
+              '**/node_modules/**',
+            ],
             ...manyProcesses,
           ],
           // Nothing here keeps state in modules; one load of the code serves many files.
@@ -44,7 +50,7 @@ export default defineConfig({
         test: {
           name: 'sandbox',
           globalSetup: [temporaryFolder],
-          include: ['test/sandbox/**/*.test.ts', ...manyProcesses],
+          include: ['test/{plans,sandbox}/**/*.test.ts', ...manyProcesses],
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
           maxWorkers: 6,

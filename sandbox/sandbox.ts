@@ -11,6 +11,7 @@ import {
   createRequestLog,
   type FaultRule,
   type RequestLog,
+  type WatchRule,
 } from './api-server/server.ts';
 import { createStore, type Store } from './api-server/store.ts';
 import type { Watch } from './api-server/watch.ts';
@@ -65,6 +66,8 @@ export interface Sandbox {
   holdRoutes(rule?: RouteRule): () => void;
   /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
   fault(rule: FaultRule): () => void;
+  /** Adds a rule that hides, repeats or delays lines of watches; the returned function takes it away. */
+  perturbWatches(rule: WatchRule): () => void;
   /** From now on this rule decides what impersonated users may write; before, everybody may do everything. */
   authorize(rule: AccessRule): void;
   /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
@@ -96,6 +99,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
   const watches = new Set<Watch>();
   let faults: readonly FaultRule[] = [];
+  let watchRules: readonly WatchRule[] = [];
   let mayAccess: AccessRule = () => true;
   const server = createApiServer({
     world,
@@ -103,6 +107,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     log: requests,
     watches,
     faults: () => faults,
+    watchRule: (line) => {
+      for (const rule of watchRules) {
+        const wanted = rule(line);
+        if (wanted !== undefined) return wanted;
+      }
+      return undefined;
+    },
     mayAccess: (access) => mayAccess(access),
     settle: () => loop.drain(),
     extra: (request) => answerQuery(traffic, clock.nowMs(), request),
@@ -127,6 +138,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       faults = [...faults, rule];
       return () => {
         faults = faults.filter((each) => each !== rule);
+      };
+    },
+    perturbWatches(rule) {
+      watchRules = [...watchRules, rule];
+      return () => {
+        watchRules = watchRules.filter((each) => each !== rule);
       };
     },
     authorize(rule) {

@@ -4,6 +4,8 @@ import type { Clock } from '../src/api/clock.ts';
 export interface VirtualClock extends Clock {
   /** Moves time forward and runs every timer that falls due, in order; timers set meanwhile included. */
   advance(durationMs: number): void;
+  /** Milliseconds until the next timer falls due; undefined: none is set. */
+  nextInMs(): number | undefined;
 }
 
 interface Timer {
@@ -38,6 +40,10 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
         timer.callback();
       }
       now = end;
+    },
+    nextInMs() {
+      const first = nextDue(Number.POSITIVE_INFINITY);
+      return first && Math.max(0, first.dueMs - now);
     },
   };
 }

@@ -28,6 +28,7 @@ const CONTROL_PLANE = {
 const ROUTE_CRDS = [
   ['istio.io/api@v1.31.1', 'kubernetes/customresourcedefinitions.gen.yaml'],
   ['github.com/servicemeshinterface/smi-sdk-go@v0.5.0', 'crds/split.yaml'],
+  ['github.com/traefik/traefik/v3@v3.7.13', 'integration/fixtures/k8s/01-traefik-crd.yml'],
 ];
 
 /** What stops the bed from being built on this machine; its message says who must do what. */

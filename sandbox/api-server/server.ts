@@ -11,11 +11,34 @@ import { openWatch, type Watch } from './watch.ts';
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
 const VERSION = { major: '1', minor: '36', gitVersion: 'v1.36.0-sandbox', platform: 'sandbox' };
 
-/** What a fault rule may do to a request instead of answering it. */
-type Fault = { readonly code: number; readonly reason?: string; readonly message?: string } | 'drop' | 'hang';
+/**
+ * What a fault rule may do to a request instead of answering it: refuse it, cut the connection before (`drop`) or after (`cut`) it was carried
+ * out, never answer, or carry it out when `until` resolves.
+ */
+type Fault =
+  | { readonly code: number; readonly reason?: string; readonly message?: string }
+  | { readonly until: Promise<unknown> }
+  | 'drop'
+  | 'cut'
+  | 'hang';
 
 /** Decides about each request; undefined lets it through. */
 export type FaultRule = (request: ApiRequest) => Fault | undefined;
+
+/** One line of a watch, and who reads it. */
+interface WatchLine {
+  readonly type: string;
+  readonly object: JsonRecord;
+  readonly storageKey: string;
+  readonly userAgent: string;
+  /** Part of the whole state with which the watch begins, and no event. */
+  readonly isState: boolean;
+}
+
+/** What becomes of a line of a watch: these instead of it (none: it is hidden), or it and all that follow wait. Undefined lets it through. */
+export type WatchRule = (
+  line: WatchLine,
+) => ReadonlyArray<Pick<WatchLine, 'type' | 'object'>> | { readonly until: Promise<unknown> } | undefined;
 
 /** What somebody wants to do, as an access review says it. */
 interface Access {
@@ -39,6 +62,8 @@ interface ApiServerParts {
   readonly watches: Set<Watch>;
   /** The fault rules in force. */
   faults(): readonly FaultRule[];
+  /** What becomes of a line of a watch; the first rule that says something. */
+  watchRule: WatchRule;
   /** Whether a user may do something. */
   mayAccess: AccessRule;
   /** Lets the controllers react. */
@@ -70,10 +95,11 @@ async function serve(
     impersonated: String(headers['impersonate-user'] ?? ''),
     code: 0,
   };
-  parts.log.add(entry);
+  const progress = parts.log.add(entry);
   response.on('finish', () => {
     entry.code = response.statusCode;
   });
+  response.on('close', progress.end);
   try {
     const request: ApiRequest = {
       method,
@@ -85,7 +111,10 @@ async function serve(
       impersonated: entry.impersonated,
       body: await readBody(incoming),
     };
-    if (!injectFault(parts, request, response)) answer(parts, request, response);
+    const fault = faultOf(parts, request);
+    if (fault === undefined) answer(parts, request, response);
+    else await misbehave(fault, { response, progress, answer: () => answer(parts, request, response) });
+    if (request.query.has('watch')) progress.end();
   } catch (error) {
     fail(response, error);
   }
@@ -102,17 +131,32 @@ async function readBody(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** True when the request was dealt with here. */
-function injectFault(parts: ApiServerParts, request: ApiRequest, response: ServerResponse): boolean {
-  const fault = parts
-    .faults()
-    .map((rule) => rule(request))
-    .find((each) => each !== undefined);
-  if (fault === undefined) return false;
+function faultOf(parts: ApiServerParts, request: ApiRequest): Fault | undefined {
+  for (const rule of parts.faults()) {
+    const fault = rule(request);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
+}
+
+interface Misbehaviour {
+  readonly response: ServerResponse;
+  readonly progress: RequestProgress;
+  readonly answer: () => void;
+}
+
+async function misbehave(fault: Fault, { response, progress, answer }: Misbehaviour): Promise<void> {
   if (fault === 'drop') response.destroy();
-  else if (fault !== 'hang')
-    throw new ApiError(fault.code, fault.reason ?? 'InternalError', fault.message ?? 'injected fault');
-  return true;
+  else if (fault === 'hang') progress.end();
+  else if (fault === 'cut') {
+    // The client hears nothing of what happened.
+    response.end = () => response.destroy();
+    answer();
+  } else if ('until' in fault) {
+    progress.end();
+    await fault.until;
+    if (!response.destroyed) answer();
+  } else throw new ApiError(fault.code, fault.reason ?? 'InternalError', fault.message ?? 'injected fault');
 }
 
 function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResponse): void {
@@ -179,10 +223,25 @@ function streamWatch(parts: ApiServerParts, request: ApiRequest, response: Serve
   const narrowed = target.name
     ? new URLSearchParams([...request.query, ['fieldSelector', `metadata.name=${target.name}`]])
     : request.query;
+  const { storageKey } = target.kind;
+  let isState = !Number(request.query.get('resourceVersion') ?? 0);
+  /** Resolves when what waits has been sent; undefined: nothing waits. */
+  let waiting: Promise<unknown> | undefined;
+  function write(event: { type: string; object: JsonRecord }): void {
+    if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' });
+    response.write(`${JSON.stringify(event)}\n`);
+  }
   const watch = openWatch(parts.world, { ...request, query: narrowed }, target, {
     send(event) {
-      if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' });
-      response.write(`${JSON.stringify(event)}\n`);
+      const wanted = parts.watchRule({ ...event, storageKey, userAgent: request.userAgent, isState });
+      if (wanted && 'until' in wanted) waiting = Promise.all([waiting, wanted.until]);
+      const lines = wanted && !('until' in wanted) ? wanted : [event];
+      if (waiting === undefined) return lines.forEach(write);
+      const turn = waiting.then(() => {
+        if (waiting === turn) waiting = undefined;
+        if (!response.destroyed && !response.writableEnded) lines.forEach(write);
+      });
+      waiting = turn;
     },
     end() {
       if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' });
@@ -190,6 +249,7 @@ function streamWatch(parts: ApiServerParts, request: ApiRequest, response: Serve
     },
     reset: () => void response.destroy(),
   });
+  isState = false;
   if (response.writableEnded) return;
   if (!response.headersSent) response.writeHead(200, { 'content-type': 'application/json' });
   response.flushHeaders();
@@ -237,9 +297,16 @@ export interface LoggedRequest {
   code: number;
 }
 
+interface RequestProgress {
+  /** It is answered, or held up by a fault. Calling it again does nothing. */
+  end(): void;
+}
+
 /** The last requests, oldest first, for assertions such as "no write at all". */
 export interface RequestLog {
-  add(entry: LoggedRequest): void;
+  add(entry: LoggedRequest): RequestProgress;
+  /** Requests that came and were neither answered nor held up by a fault; watches end when they are open. */
+  underWay(): number;
   all(): readonly LoggedRequest[];
   /** Requests that change something and are no dry run. */
   writes(): readonly LoggedRequest[];
@@ -249,11 +316,15 @@ export interface RequestLog {
 /** A log of at most `limit` requests. */
 export function createRequestLog(limit: number): RequestLog {
   const entries: LoggedRequest[] = [];
+  const underWay = new Set<LoggedRequest>();
   return {
     add(entry) {
       entries.push(entry);
       if (entries.length > limit) entries.shift();
+      underWay.add(entry);
+      return { end: () => void underWay.delete(entry) };
     },
+    underWay: () => underWay.size,
     all: () => [...entries],
     writes: () => entries.filter((entry) => entry.method !== 'GET' && !entry.query.includes('dryRun=All')),
     clear: () => void entries.splice(0),

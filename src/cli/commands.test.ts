@@ -44,6 +44,27 @@ describe('the command line', () => {
     expect(stderr).toBe('');
   });
 
+  it('install hands flags of run to the program, once they are ones that it takes', async () => {
+    const flags = ['log-level=debug', 'shadow', 'metrics-server=http://prometheus:9090'];
+    expect(await run('install', ...flags.flatMap((flag) => ['--flag', flag]))).toBe(0);
+    expect(stdout).toMatch(
+      /- --data-dir=\/data\n\s+- --log-level=debug\n\s+- --metrics-server=http:\/\/prometheus:9090\n\s+- --shadow\n/,
+    );
+  });
+
+  it.each([
+    ['data-dir=/tmp', '--data-dir is set by install'],
+    ['log-levle=debug', 'holdfast run has no such flag'],
+    ['log-level', '--log-level needs a value'],
+    ['log-level=loud', 'must be'],
+    ['metrics-server=prometheus', 'must be'],
+    ['shadow=no', '--shadow takes no value'],
+  ])('install refuses --flag %s', async (flag, message) => {
+    expect(await run('install', '--flag', flag)).toBe(2);
+    expect(stderr).toContain(message);
+    expect(stdout).toBe('');
+  });
+
   it('validate ends with 0 for sound files and with 2 for others', async () => {
     expect(await run('validate', file('good.yaml', configMap))).toBe(0);
     expect(await run('validate', file('bad.yaml', 'kind: ['))).toBe(2);

@@ -99,6 +99,11 @@ export interface WatchedSet {
   list(namespace?: string): readonly KubernetesObject[];
   /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */
   remember(object: KubernetesObject): void;
+  /**
+   * Reads the whole set anew, unless that was done less than `withinMs` ago; resolves with whether it was. Waits for as long as the server
+   * cannot be read.
+   */
+  refresh(withinMs: number): Promise<boolean>;
   /** Called for every object that came, changed or went, and once without an object when the set is synced. */
   onChange(listener: (object: KubernetesObject | undefined) => void): void;
   /** Ends this use; the watch stops with its last user. */

@@ -52,17 +52,18 @@ interface State {
 
 /**
  * Starts Holdfast. Health endpoints run at once; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
- * `clock` is the time of polls and rollouts, for tests. Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
+ * `clock` is the time of polls and rollouts, and `network` that of watches, requests and the Lease, for tests. Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
  */
 export async function startApp(
   options: AppOptions,
   log: Logger,
   clock: Clock = createSteadyClock(),
+  network?: Clock,
 ): Promise<App> {
   const sources = await readSourceFiles(options.sourceFiles);
   // Sockets and the process's memory live in real time, whatever time the rollouts live in.
   const realTime = createSteadyClock();
-  const connection = await connect(options, realTime, log);
+  const connection = await connect(options, network ?? realTime, log);
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
@@ -71,7 +72,14 @@ export async function startApp(
   const { leaseClient: client, leaseCaches: caches } = connection;
   const election = options.shadow
     ? shadowElection()
-    : startElection({ client, caches, ...candidate, times: options.leaseTimes, logger: log });
+    : startElection({
+        client,
+        caches,
+        ...candidate,
+        ...leaseTime(network),
+        times: options.leaseTimes,
+        logger: log,
+      });
   const gate = createWriteGate(() => election.leading());
   const state: State = { engine: undefined, canaries: undefined, problem: 'starting' };
   const cluster = clusterPort(connection.client, gate, { options, log });
@@ -111,7 +119,7 @@ export async function startApp(
       openWatch,
       server,
       namespaces: namespacesOf(options),
-      clock: realTime,
+      clock: network ?? realTime,
     });
     const leadingSinceMs = clock.nowMs();
     const secretKey = await loadClusterKey(cluster, namespace);
@@ -165,6 +173,11 @@ export async function startApp(
       await connection.close();
     },
   };
+}
+
+/** Left alone, the election takes a clock that goes on while the machine sleeps. */
+function leaseTime(network: Clock | undefined): { clock: Clock; monotonicMs: () => number } | undefined {
+  return network && { clock: network, monotonicMs: network.nowMs };
 }
 
 function clusterPort(

@@ -125,6 +125,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
       get: (namespace, name) => handle.store.get(namespace, name),
       list: (namespace) => handle.store.list(namespace),
       remember: (object) => caches.observe(object),
+      refresh: (withinMs) => handle.refresh(withinMs),
       onChange(listener) {
         listeners.add(listener);
         // What is there already is reported by the one call after the first list.
@@ -170,6 +171,10 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
     },
     list: (namespace) => sets.flatMap((set) => set.list(namespace)),
     remember: (object) => sets[0]?.remember(object),
+    async refresh(withinMs) {
+      const read = await Promise.all(sets.map((set) => set.refresh(withinMs)));
+      return read.includes(true);
+    },
     onChange(listener) {
       for (const set of sets) set.onChange(listener);
     },

@@ -60,9 +60,14 @@ export async function connect(
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
   const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
   const userAgent = `holdfast/${version}`;
-  const transport = createTransport({ access, userAgent, ...(apiRate ? { rate: apiRate } : {}) });
-  const sourceTransport = createTransport({ access, userAgent, rate: limits.sourceRate ?? sourceRate });
-  const leaseTransport = createTransport({ access, userAgent, connections: 2 });
+  const transport = createTransport({ access, userAgent, clock, ...(apiRate ? { rate: apiRate } : {}) });
+  const sourceTransport = createTransport({
+    access,
+    userAgent,
+    clock,
+    rate: limits.sourceRate ?? sourceRate,
+  });
+  const leaseTransport = createTransport({ access, userAgent, clock, connections: 2 });
   const transports = [transport, sourceTransport, leaseTransport];
   const discovery = createDiscovery(transport);
   const leaseDiscovery = createDiscovery(leaseTransport);
@@ -70,7 +75,7 @@ export async function connect(
   const onWritten = (object: KubernetesObject) => caches.observe(object);
 
   function publicClient(): ClusterClient {
-    const own = createTransport({ access, userAgent, connections: 2, rate: publicRate });
+    const own = createTransport({ access, userAgent, clock, connections: 2, rate: publicRate });
     transports.push(own);
     return createClusterClient({ transport: own, discovery: createDiscovery(own), onWritten });
   }

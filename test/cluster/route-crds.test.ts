@@ -23,9 +23,27 @@ interface Definition extends KubernetesObject {
 }
 
 const namespace = 'default';
-const definitions = definitionsIn(toolsFromEnvironment().routeCrds).map((one) => inForce(one as Definition));
+const tools = toolsFromEnvironment();
+const definitions = definitionsIn(tools.routeCrds).map((one) => inForce(one as Definition));
+/** What the API server serves anyway, or because the bed runs its data plane. */
+const served: readonly Definition[] = [
+  ...definitionsIn(tools.crds).map((one) => one as Definition),
+  {
+    ...{
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'ingresses' },
+    },
+    spec: {
+      group: 'networking.k8s.io',
+      names: { kind: 'Ingress', plural: 'ingresses' },
+      scope: 'Namespaced',
+      versions: [{ name: 'v1', served: true, storage: true }],
+    },
+  },
+];
 const definitionOf = ({ apiVersion, kind }: { apiVersion: string; kind: string }) =>
-  definitions.find(
+  [...definitions, ...served].find(
     ({ spec }) =>
       spec.names.kind === kind && spec.versions.some(({ name }) => apiVersion === `${spec.group}/${name}`),
   );
@@ -39,7 +57,7 @@ beforeAll(async () => {
   const access = { server: bed.apiServer, ca: bed.ca, token: bed.adminToken, userAgent: 'route-crds' };
   client = createApiClient(access);
   const used = new Set(known.flatMap(({ kinds }) => kinds.map(definitionOf)));
-  await createObjects(client).define([...used].filter((one) => one !== undefined));
+  await createObjects(client).define(definitions.filter((one) => used.has(one)));
 });
 
 /** Service Mesh Interface ended before `v1` of CRDs: one schema for all versions, of which the last release serves only the newest. */
@@ -53,19 +71,32 @@ function inForce({ spec, ...rest }: Definition): Definition {
 }
 
 const page = readFileSync('docs/guides/routing.md', 'utf8');
-const examples = [...page.matchAll(/```yaml\n([\s\S]*?)\n```/g)].flatMap(([, text = '']) =>
-  renderPlain([{ path: 'example.yaml', bytes: Buffer.from(text) }])
-    .objects.map(({ object }) => object as unknown as Canary)
-    .filter(({ kind }) => kind === 'Canary'),
-);
+/** A Canary of the guide, and what its users keep beside it. */
+interface Example {
+  readonly canary: Canary;
+  readonly live: readonly KubernetesObject[];
+}
+
+const examples = [...page.matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, text = '']): Example => {
+  const here = text.replaceAll('namespace: shop', `namespace: ${namespace}`);
+  const objects = renderPlain([{ path: 'example.yaml', bytes: Buffer.from(here) }]).objects.map(
+    ({ object }) => object as KubernetesObject,
+  );
+  const canary = objects.find(({ kind }) => kind === 'Canary') as unknown as Canary;
+  return { canary, live: objects.filter(({ kind }) => kind !== 'Canary') };
+});
 
 /** The guide's example of this provider, or of one with the same objects. */
-function canariesOf({ name, kinds }: RoutingProvider): Canary[] {
-  const alike = examples.filter(({ spec }) => {
+function examplesOf({ name, kinds }: RoutingProvider): Example[] {
+  const alike = examples.filter(({ canary: { spec } }) => {
     const router = routerFor(String(spec.provider));
-    return router?.name === name || router?.kinds.every(({ kind }) => kinds.some((one) => one.kind === kind));
+    const isAlike = router?.kinds.every(({ kind }) => kinds.some((one) => one.kind === kind));
+    return router?.name === name || (isAlike && spec.ingressRef === undefined);
   });
-  return alike.map((canary) => ({ ...canary, metadata: { ...canary.metadata, namespace, uid: 'uid' } }));
+  return alike.map(({ canary, live }) => ({
+    canary: { ...canary, metadata: { ...canary.metadata, uid: 'uid' } },
+    live,
+  }));
 }
 
 const at = (canaryWeight: number, more: Partial<RouteTarget> = {}): RouteTarget => ({
@@ -83,12 +114,14 @@ const targets: ReadonlyArray<readonly [string, RouteTarget]> = [
 
 describe.each(known.map((router) => [router.name, router] as const))('the objects of %s', (_, router) => {
   test.each(targets)('are taken as they are %s', async (_title, target) => {
-    const canaries = canariesOf(router);
-    expect(canaries).not.toEqual([]);
-    for (const canary of canaries) {
+    const given = examplesOf(router);
+    expect(given).not.toEqual([]);
+    for (const { canary, live } of given) {
       const names = { apex: 'web', primary: 'web-primary', canary: 'web-canary' };
       const label = { key: 'app', primary: 'web-primary', canary: 'web' };
-      for (const object of router.objects({ canary, names, label }, target, [])) {
+      const written = router.objects({ canary, names, label }, target, live);
+      expect(written).not.toEqual([]);
+      for (const object of written) {
         const { spec } = definitionOf(object) as Definition;
         const scope = spec.scope === 'Namespaced' ? `/namespaces/${namespace}` : '';
         const path = `/apis/${object.apiVersion}${scope}/${spec.names.plural}/${object.metadata.name}`;
@@ -104,6 +137,9 @@ describe.each(known.map((router) => [router.name, router] as const))('the object
 
 test('the providers whose CRDs are published as modules are among them', () => {
   expect(known.map(({ name }) => name)).toEqual(
-    expect.arrayContaining(['istio', 'linkerd', 'smi:v1alpha3', 'osm']),
+    expect.arrayContaining([
+      ...['gatewayapi:v1', 'gatewayapi:v1beta1', 'contour', 'nginx', 'skipper', 'traefik'],
+      ...['istio', 'linkerd', 'smi:v1alpha3', 'osm'],
+    ]),
   );
 });

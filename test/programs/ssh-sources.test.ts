@@ -63,7 +63,7 @@ test('a Source on SSH rolls out, takes a bad commit back in Git, and follows a r
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   const url = `ssh://git@127.0.0.1:${sshd.port}${bed.repository}`;
   await createSource(bed, {
-    ...{ url, interval: '1s', secretRef: { name: 'git' } },
+    ...{ url, interval: '1s', retryInterval: '1s', secretRef: { name: 'git' } },
     write: { revert: 'commit', ledger: true },
   });
   await bed.start();
@@ -85,8 +85,8 @@ test('a Source on SSH rolls out, takes a bad commit back in Git, and follows a r
     git(bed.repository, ['for-each-ref', '--format=%(refname)', 'refs/holdfast/test/shop/web/lkg']),
   );
   sshd.authorize(next.line);
-  expect(await fetched('AuthFailed')).toMatch(/refused the ssh-ed25519 key SHA256:\S+ of Secret shop\/git/);
+  expect(await fetched('Unauthorized')).toMatch(/refused the ssh-ed25519 key SHA256:\S+ of Secret shop\/git/);
   const values = { identity: next.text, known_hosts: sshd.knownHost() };
   await putSecret({ ...values, password: 'next passphrase' });
   await fetched('Fetched');
-});
+}, 180_000);

@@ -142,7 +142,7 @@ describe('adopt --dry-run', () => {
     expect(of('incomplete')).toMatchObject({
       outcome: 'refused',
       why: expect.stringMatching(/^spec\.service\.meshName: /),
-      notActedOn: [],
+      notActedOn: ['spec.service.gatewayRefs'],
     });
     expect(bed.sandbox.requests.all().filter(writes)).toEqual([]);
   });

@@ -77,8 +77,9 @@ test('an SSH address without a Secret, or with one that knows no host, is refuse
   const secret = { apiVersion: 'v1', kind: 'Secret', metadata, data };
   await bed.send('POST', '/api/v1/namespaces/shop/secrets', secret);
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-  await bed.send('PATCH', path, { spec: { secretRef: { name: 'git-login' } } });
-  const message = await sourceCondition('Fetched', 'AuthFailed');
+  const patch = { spec: { secretRef: { name: 'git-login' } } };
+  expect((await bed.send('PATCH', path, patch, 'application/merge-patch+json')).status).toBe(200);
+  const message = await sourceCondition('Fetched', 'Unauthorized');
   expect(message).toMatch(/Secret shop\/git-login: an SSH address needs known_hosts/);
   expect(message).not.toContain('s3cret');
 });

@@ -98,26 +98,9 @@ export async function startBed(clock?: Clock): Promise<Bed> {
     },
     async start(more = {}, log = pino({ level: logLevel })) {
       copies += 1;
+      const dataDirectory = join(folder, `data-${copies}`);
       const app = await startApp(
-        {
-          version: '0.0.0',
-          sourceFiles: [],
-          kubeconfig: kubeconfigPath,
-          namespace: undefined,
-          watchNamespaces: [],
-          dataDirectory: join(folder, `data-${copies}`),
-          clusterName: 'test',
-          gitIdentity: { name: 'Holdfast', email: 'holdfast@example.com' },
-          listen: { host: '127.0.0.1', port: 0 },
-          leaseTimes,
-          logLevel,
-          minAnalysisIntervalMs: 100,
-          meshProvider: 'kubernetes',
-          metricsServer: sandbox.prometheusUrl,
-          selectorLabels: ['app'],
-          includeLabelPrefixes: [],
-          ...more,
-        },
+        { ...optionsFor({ kubeconfig: kubeconfigPath, dataDirectory, sandbox }), leaseTimes, ...more },
         log,
         clock,
       );
@@ -134,6 +117,31 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await git.close();
       await rm(folder, { recursive: true, force: true, maxRetries: 5 });
     },
+  };
+}
+
+/** What the program is started with, over this sandbox. */
+export function optionsFor(place: {
+  readonly kubeconfig: string;
+  readonly dataDirectory: string;
+  readonly sandbox: Pick<Sandbox, 'prometheusUrl'>;
+}): AppOptions {
+  return {
+    version: '0.0.0',
+    sourceFiles: [],
+    kubeconfig: place.kubeconfig,
+    namespace: undefined,
+    watchNamespaces: [],
+    dataDirectory: place.dataDirectory,
+    clusterName: 'test',
+    gitIdentity: { name: 'Holdfast', email: 'holdfast@example.com' },
+    listen: { host: '127.0.0.1', port: 0 },
+    logLevel,
+    minAnalysisIntervalMs: 100,
+    meshProvider: 'kubernetes',
+    metricsServer: place.sandbox.prometheusUrl,
+    selectorLabels: ['app'],
+    includeLabelPrefixes: [],
   };
 }
 

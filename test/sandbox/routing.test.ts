@@ -93,28 +93,6 @@ async function create(router: RoutingProvider, object: KubernetesObject): Promis
   expect(status).toBe(201);
 }
 
-/** Answers as the controller of App Mesh does, which nobody else plays here, until it is told to end. */
-async function answer(router: RoutingProvider): Promise<() => void> {
-  const { answer: answerTo } = fixtureOf(router);
-  let ended = !answerTo || !router.name.startsWith('appmesh');
-  const play = async (): Promise<void> => {
-    while (!ended) {
-      for (const object of await live(router)) {
-        const { generation = 1, name } = object.metadata;
-        const status = answerTo?.(object, generation) as { observedGeneration?: number };
-        if (statusOf(object).observedGeneration === status.observedGeneration) continue;
-        const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name });
-        await bed.send('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
-      }
-      await bed.pass(200);
-    }
-  };
-  void play();
-  return () => {
-    ended = true;
-  };
-}
-
 async function live(router: RoutingProvider): Promise<KubernetesObject[]> {
   const answers = await Promise.all(
     referencesOf(router).map((reference) => bed.send('GET', pathOf(router, reference))),
@@ -131,28 +109,10 @@ const answeredBySandbox = ['HTTPRoute', 'HTTPProxy'];
 
 /** Plays the controller of a data plane that reports what it took. Returns its end. */
 function playController(router: RoutingProvider): () => Promise<void> {
-  const { answer } = fixtureOf(router);
   let stopped = false;
   const playing = (async () => {
-    while (!stopped && answer) {
-      for (const object of await live(router)) {
-        if (answeredBySandbox.includes(object.kind)) continue;
-        const status = answer(object, object.metadata.generation ?? 1);
-        if (JSON.stringify(status) === JSON.stringify(object.status)) continue;
-        const { name, namespace } = object.metadata;
-        const reference = {
-          apiVersion: object.apiVersion,
-          kind: object.kind,
-          name,
-          namespace: namespace ?? '',
-        };
-        await bed.send(
-          'PATCH',
-          `${pathOf(router, reference)}/status`,
-          { status },
-          'application/merge-patch+json',
-        );
-      }
+    while (!stopped && fixtureOf(router).answer) {
+      for (const object of await live(router)) await answer(router, object);
       await sleep(10);
     }
   })();
@@ -160,6 +120,15 @@ function playController(router: RoutingProvider): () => Promise<void> {
     stopped = true;
     await playing;
   };
+}
+
+async function answer(router: RoutingProvider, object: KubernetesObject): Promise<void> {
+  const { generation = 1, name, namespace = '' } = object.metadata;
+  const status = fixtureOf(router).answer?.(object, generation);
+  if (answeredBySandbox.includes(object.kind) || JSON.stringify(status) === JSON.stringify(object.status))
+    return;
+  const path = pathOf(router, { apiVersion: object.apiVersion, kind: object.kind, name, namespace });
+  await bed.send('PATCH', `${path}/status`, { status }, 'application/merge-patch+json');
 }
 
 const canary = () => bed.canary('podinfo');
@@ -200,7 +169,6 @@ describe.each(withObjects.map((router) => [router.name, router] as const))('prov
     await serve(router);
     const { found = [] } = fixtureOf(router);
     for (const object of found) await create(router, object);
-    const endAnswers = await answer(router);
     await begin(router);
     await untilPhase('Initialized');
     expect(router.read(aContext(canaryFor(router)), await live(router))).toEqual({
@@ -258,7 +226,6 @@ describe.each(withObjects.map((router) => [router.name, router] as const))('prov
     expect(await weight(router)).toBe(100);
     for (const { metadata } of await live(router)) expect(metadata.ownerReferences ?? []).toEqual([]);
     expect((await bed.get('v1', 'Service', 'podinfo'))?.spec).toMatchObject({ selector: { app: 'podinfo' } });
-    endAnswers();
   });
 });
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../../api/clock.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject, type SecretValues } from '../../api/kubernetes.ts';
-import { httpsFormOf } from '../../api/source/git-address.ts';
+import { isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { sshSigner } from '../../git/sign/ssh-signature.ts';
@@ -169,8 +169,12 @@ function checkForge(
     const forge = await openForge();
     if (!forge) {
       const { url, write } = source.spec;
-      const detail = `${new URL(httpsFormOf(url) ?? url).host} is not a known forge`;
-      const todo = { actor: 'author', act: 'set the key forge in the Secret if it is one' } as const;
+      const isSsh = isSshAddress(url);
+      const detail = isSsh
+        ? 'the Secret of an SSH address has no credentials for a forge'
+        : `${new URL(url).host} is not a known forge`;
+      const act = isSsh ? 'add forgeToken to the Secret' : 'set the key forge in the Secret if it is one';
+      const todo = { actor: 'author', act } as const;
       return write?.status
         ? [bad('failed', subject, `${detail}, and spec.write.status needs one`, todo)]
         : [bad('warning', subject, `${detail}: for a revert, only the branch is pushed`, todo)];

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { flagArguments, type ProgramFlags } from './program-flags.ts';
 
 /** What the pod is made of. */
 interface DeploymentOptions {
@@ -13,6 +14,7 @@ interface DeploymentOptions {
   readonly crossNamespaceRefs: boolean;
   readonly ingressClass: string | undefined;
   readonly replicas: number;
+  readonly flags: ProgramFlags;
 }
 
 const port = 8080;
@@ -100,7 +102,7 @@ function podSpec(options: DeploymentOptions): object {
 /** What the administrator chose, as the program takes it. */
 function chosenFlags(options: DeploymentOptions): string[] {
   const { watchNamespaces, defaultServiceAccount, trustedSourceNamespaces } = options;
-  const { crossNamespaceRefs, ingressClass } = options;
+  const { crossNamespaceRefs, ingressClass, flags } = options;
   return [
     ...(watchNamespaces.length > 0 ? [`--watch-namespaces=${watchNamespaces.join(',')}`] : []),
     ...(defaultServiceAccount ? [`--default-service-account=${defaultServiceAccount}`] : []),
@@ -109,6 +111,7 @@ function chosenFlags(options: DeploymentOptions): string[] {
       : []),
     ...(crossNamespaceRefs ? ['--cross-namespace-refs'] : []),
     ...(ingressClass ? [`--ingress-class=${ingressClass}`] : []),
+    ...flagArguments(flags),
   ];
 }
 

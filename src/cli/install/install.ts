@@ -23,6 +23,7 @@ import {
   sourcePolicy,
   verbPolicy,
 } from './policies.ts';
+import { type ProgramFlags, programFlag } from './program-flags.ts';
 import { rbacObjects } from './rbac.ts';
 
 interface InstallFlags {
@@ -38,6 +39,7 @@ interface InstallFlags {
   readonly ingressClass?: string;
   readonly replicas: number;
   readonly egress: Destination[];
+  readonly flag?: ProgramFlags;
   readonly output: DataFormat;
 }
 
@@ -86,8 +88,15 @@ export const installCommand: CliCommand = {
         destinations,
         [],
       )
+      .option(
+        '--flag <name=value>',
+        'pass this flag of holdfast run to the program, for example metrics-server=http://prometheus.monitoring:9090 (repeatable)',
+        (text, before?: ProgramFlags) => ({ ...before, ...programFlag(program, text) }),
+      )
       .addOption(outputOption('yaml', ['yaml', 'json']))
-      .action(({ output, ...options }: InstallFlags) => emit(runInstall(options, output), context));
+      .action(({ output, flag: flags, ...options }: InstallFlags) =>
+        emit(runInstall({ ...options, ...(flags ? { flags } : {}) }, output), context),
+      );
   },
 };
 
@@ -114,6 +123,8 @@ interface InstallOptions {
   readonly replicas?: number;
   /** Where it may connect to; empty or absent: everywhere. */
   readonly egress?: readonly Destination[];
+  /** More flags of `holdfast run`. */
+  readonly flags?: ProgramFlags;
 }
 
 const name = 'holdfast';
@@ -131,6 +142,7 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
   const shared = { name, namespace, labels, selector };
   const { defaultServiceAccount, crossNamespaceRefs = false, replicas: copies = 1, egress = [] } = options;
+  const { ingressClass, flags = {} } = options;
   const rights = {
     watchNamespaces: sorted(options.watchNamespaces),
     trustedSourceNamespaces: sorted(options.trustedSourceNamespaces),
@@ -138,8 +150,7 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     impersonation: options.impersonation === true,
     defaultServiceAccount,
   };
-  const { ingressClass } = options;
-  const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies };
+  const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),

@@ -276,27 +276,44 @@ export function holdfastRights(options: RightsOptions): Right[] {
  */
 export function applyRights(options: RightsOptions): Right[] {
   const isConfined = options.watchNamespaces.length > 0;
-  const kinds = isConfined ? appliedKinds : [['', 'namespaces'] as const, ...appliedKinds];
-  return kinds.map(([group, resource]) =>
-    withTrust(
-      { group, resource, verbs: read, trustedVerbs: applyAndPrune, why: 'applied from Git' },
-      options,
-    ),
-  );
+  const rights = isConfined ? appliedRights : [...unboundAppliedRights, ...appliedRights];
+  return rights.map((right) => withTrust(right, options));
 }
 
-const appliedKinds: ReadonlyArray<readonly [group: string, resource: string]> = [
-  ['', 'serviceaccounts'],
-  ['', 'persistentvolumeclaims'],
-  ['batch', 'cronjobs'],
-  ['batch', 'jobs'],
-  ['policy', 'poddisruptionbudgets'],
-  ['networking.k8s.io', 'ingresses'],
-  ['networking.k8s.io', 'networkpolicies'],
+const unboundAppliedRights: readonly Right[] = [applied('', 'namespaces')];
+
+const appliedRights: readonly Right[] = [
+  applied('', 'serviceaccounts'),
+  applied('', 'persistentvolumeclaims'),
+  applied('batch', 'cronjobs'),
+  applied('batch', 'jobs'),
+  applied('policy', 'poddisruptionbudgets'),
+  applied('networking.k8s.io', 'ingresses'),
+  applied('networking.k8s.io', 'networkpolicies'),
 ];
+
+function applied(group: string, resource: string): Right {
+  return { group, resource, verbs: read, trustedVerbs: applyAndPrune, why: 'applied from Git' };
+}
 
 function withTrust(right: Right, { trustedSourceNamespaces }: RightsOptions): Right {
   const { trustedVerbs } = right;
   if (!trustedVerbs || trustedSourceNamespaces.length === 0) return right;
   return { ...right, verbs: [...right.verbs, ...trustedVerbs] };
+}
+
+/** What the rights are chosen from, for the Helm chart, whose templates choose by its values as the functions above do by options (ADR 41). */
+export function rightsTables(): Readonly<Record<string, readonly Right[]>> {
+  const unconfined = { watchNamespaces: [], trustedSourceNamespaces: [], providers: [] };
+  const [sourceAccountOnly, ...roleBindings] = accountRights({ ...unconfined, impersonation: false });
+  const [anyAccount] = accountRights({ ...unconfined, impersonation: true });
+  return {
+    watched: watchedRights,
+    unbound: unboundRights,
+    sourceAccountOnly: sourceAccountOnly ? [sourceAccountOnly] : [],
+    anyAccount: anyAccount ? [anyAccount] : [],
+    roleBindings,
+    unboundApplied: unboundAppliedRights,
+    applied: appliedRights,
+  };
 }

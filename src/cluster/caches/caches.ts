@@ -22,6 +22,8 @@ export interface CacheHandle {
   /** Resolves when the store holds the server's whole state. Never act on absence before that. */
   synced(): Promise<void>;
   health(): ReflectorHealth;
+  /** As the reflector's. */
+  refresh(withinMs: number): Promise<boolean>;
   /** The watch stops when the last user has released it. Calling it again changes nothing. */
   release(): Promise<void>;
 }
@@ -102,6 +104,7 @@ export function createCaches(options: CachesOptions): Caches {
         store: entry.store,
         synced: () => entry.reflector.synced(),
         health: () => entry.reflector.health(),
+        refresh: (withinMs) => entry.reflector.refresh(withinMs),
         release() {
           released ??= release(key, entry);
           return released;

@@ -48,6 +48,24 @@ describe.each(['served', 'refused', 'ignored'] as const)('reflector, streamed li
     },
   );
 
+  it('reads the whole state anew when it is asked to, with the events that never came, and not twice in a row', async () => {
+    const world = await start(streaming);
+    await world.cache.synced();
+    world.server.mute(true);
+    world.server.put('a', '2');
+    world.server.remove('e');
+    world.server.mute(false);
+    expect(await world.cache.refresh(60_000)).toBe(false);
+    expect(world.matches()).toBe(false);
+
+    expect(await Promise.all([world.cache.refresh(0), world.cache.refresh(0)])).toEqual([true, true]);
+
+    expect(world.matches()).toBe(true);
+    expect(world.cache.health()).toMatchObject({ states: 2, failures: 0, lastError: '' });
+    world.server.put('b', '2');
+    await eventually(() => world.matches(), 'changes arrive as before');
+  });
+
   it('takes the whole state again when its version is too old (410 as an event)', async () => {
     const world = await start(streaming);
     await world.cache.synced();

@@ -62,6 +62,11 @@ export interface Reflector {
   /** Resolves when the store holds the server's whole state for the first time. Never rejects. */
   synced(): Promise<void>;
   health(): ReflectorHealth;
+  /**
+   * Reads the server's whole state anew, unless that was done less than `withinMs` ago; resolves with whether it was. Does not end while the
+   * server cannot be read.
+   */
+  refresh(withinMs: number): Promise<boolean>;
   stop(): Promise<void>;
 }
 
@@ -72,6 +77,10 @@ interface Progress {
   /** Connections in a row that were opened and never said anything. */
   silences: number;
   cancelRelist: () => void;
+  /** When the whole state was read last, on the clock of the reflector. */
+  stateMs: number;
+  /** The whole state is to be read anew, and those who wait for it. */
+  refresh: { readonly done: Promise<void>; readonly resolve: () => void } | undefined;
 }
 
 const longestRetryAfterMs = 60_000;
@@ -99,8 +108,23 @@ export function startReflector(options: ReflectorOptions): Reflector {
   return {
     synced: () => synced,
     health: () => ({ ...progress.health, healthy: progress.health.synced && !watchdog.silent() }),
+    async refresh(withinMs) {
+      if (clock.nowMs() - progress.stateMs < withinMs) return false;
+      if (progress.refresh === undefined) {
+        let resolve: () => void = () => undefined;
+        const done = new Promise<void>((done) => {
+          resolve = done;
+        });
+        progress.refresh = { done, resolve };
+        progress.position.stateDue = true;
+        progress.connection.abort();
+      }
+      await progress.refresh.done;
+      return true;
+    },
     async stop() {
       stopping.abort();
+      progress.refresh?.resolve();
       watchdog.stop();
       progress.cancelRelist();
       await running;
@@ -129,7 +153,7 @@ async function connectOnce(
   try {
     await listAndWatch(session, progress.position, connection.signal);
   } catch (error) {
-    if (stopping.aborted) return 0;
+    if (stopping.aborted || isRefreshed(progress)) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
     const isQuiet = connection.abortedHere();
     if (isQuiet) noteSilence(progress);
@@ -145,6 +169,11 @@ async function connectOnce(
   // A watch that the server ends at once, again and again, must not become a storm either.
   health.failures += 1;
   return Math.max(askedPauseMs, backoffDelayMs(health.failures, tuning.backoff, random));
+}
+
+/** Ended by us to read everything anew, which tells nothing of the server. */
+function isRefreshed({ refresh, connection, health }: Progress): boolean {
+  return refresh !== undefined && connection.abortedHere() && health.failures === 0;
 }
 
 /** A quiet watch is no news: most often nothing happened, and what opens it anew fails aloud. */
@@ -179,6 +208,9 @@ function sessionOptions(
     onState() {
       health.synced = true;
       health.states += 1;
+      progress.stateMs = clock.nowMs();
+      progress.refresh?.resolve();
+      progress.refresh = undefined;
       announceSynced();
       progress.cancelRelist();
       progress.cancelRelist = clock.after(tuning.relistAfterMs * (0.8 + random() * 0.4), () => {
@@ -206,6 +238,8 @@ function newProgress(): Progress {
     connection: linkSignals(),
     silences: 0,
     cancelRelist: () => undefined,
+    stateMs: Number.NEGATIVE_INFINITY,
+    refresh: undefined,
   };
 }
 

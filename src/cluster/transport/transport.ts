@@ -18,7 +18,7 @@ export interface TransportOptions {
   readonly access: ClusterAccess;
   /** `holdfast/<version>` and what else identifies us in the server's audit log. */
   readonly userAgent: string;
-  /** For deadlines and pauses. Sockets live in real time, so leave this alone even where the engine runs on virtual time. */
+  /** For deadlines and pauses. Sockets live in real time: a virtual one must not run ahead of them. */
   readonly clock?: Clock;
   readonly random?: Random;
   /** Default 100 requests a second, 250 at once; watches are not counted. */

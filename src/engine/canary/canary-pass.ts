@@ -4,6 +4,7 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
+import { seeAnew } from './observe/see-anew.ts';
 import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
 import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
@@ -28,6 +29,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   const failures = new Map<string, Failure>();
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
+  /** Those for which the watches did not deliver a change in `staleWaitMs`. */
+  const waiting = new Set<string>();
 
   async function pass(key: string): Promise<PassResult> {
     let staleBefore = false;
@@ -37,15 +40,27 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (!object || isOver(key, object)) return end(key, object);
       const result = await guarded(key, object);
       failure = result.failure;
-      if (!result.again) return { againAfterMs: result.afterMs, failure };
-      if (result.stale && staleBefore) return { againAfterMs: staleWaitMs };
+      if (!result.again) {
+        waiting.delete(key);
+        return { againAfterMs: result.afterMs, failure };
+      }
+      if (result.stale && staleBefore) return waitForWatches(key, object);
       staleBefore = result.stale === true;
     }
     return { againAfterMs: failure ? undefined : 0, failure };
   }
 
+  /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
+  async function waitForWatches(key: string, { metadata }: KubernetesObject): Promise<PassResult> {
+    if (waiting.has(key))
+      await seeAnew(parts.clock, parts.namespace(metadata.namespace ?? '')).catch(() => false);
+    waiting.add(key);
+    return { againAfterMs: staleWaitMs };
+  }
+
   function end(key: string, object: KubernetesObject | undefined): PassResult {
     failures.delete(key);
+    waiting.delete(key);
     if (!object) finalized.delete(key);
     parts.checks.forget(key);
     parts.outbox.forget(key);

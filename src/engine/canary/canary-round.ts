@@ -9,6 +9,7 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
 import { observe } from './observe/observe.ts';
+import { seeAnew } from './observe/see-anew.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
@@ -80,6 +81,8 @@ export async function runRound(
   const { observation } = observed;
   const { nowMs, rejectionsProblem } = observation.world;
   const decision = parts.step(observation.world);
+  if (condemns(observation.world.status, decision.status) && (await seeAnew(parts.clock, observation.view)))
+    return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
   // Where the Secret with the rejections is damaged, only the status says what was rejected.
   const damaged =
@@ -96,6 +99,18 @@ export async function runRound(
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
+}
+
+/** Whether a release is rejected, held or taken back: by what was observed of it, which may be less than there is (S19). */
+function condemns(before: CanaryStatus, after: CanaryStatus): boolean {
+  const isKnown = ({ digest, time }: { digest: string; time: string }) =>
+    before.rejected?.some((known) => known.digest === digest && known.time === time) === true;
+  const state = after.postPromotion?.state;
+  const isGivenUp = state === 'Held' || state === 'Reverting';
+  return (
+    (isGivenUp && state !== before.postPromotion?.state) ||
+    after.rejected?.some((one) => !isKnown(one)) === true
+  );
 }
 
 async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {

@@ -77,7 +77,7 @@ async function setStatus(
   if (!forge)
     throw writeError(
       'Invalid',
-      'commit statuses need a forge, and the host of spec.url is not a known forge',
+      'commit statuses need a forge: the host of spec.url is not a known one, or its address is SSH and the Secret has no forgeToken',
     );
   await forge.setCommitStatus(commit, status);
   return statusRecord(status.state, commit, about);

@@ -68,10 +68,27 @@ test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
   ['spec.source.helm.values', { helm: { values: '- a' } }, {}],
   ['spec.source.helm.valueFiles', { helm: { valueFiles: ['https://example.com/values.yaml'] } }, {}],
   ['spec.source.repoURL', { repoURL: 'git@git.example.com:apps.git' }, {}],
+  ['spec.source.repoURL', { repoURL: '/srv/git/apps.git' }, {}],
   ['spec.destination', {}, { destination: { server: 'https://other.example.com' } }],
   ['spec.ignoreDifferences', {}, { ignoreDifferences: [{ kind: 'Deployment' }] }],
   ['spec.sources', {}, { sources: [{ repoURL: 'a' }] }],
 ])('an Application with %s is stopped on it', (field, source, spec) => {
   const { stops } = sourceOfArgo(application(source, spec), undefined);
   expect(stops.map((stop) => stop.field)).toEqual([field]);
+});
+
+test('an SSH address is carried with its Secret, once that knows the host keys', () => {
+  const repoURL = 'git@git.example.com:apps.git';
+  const carried = (hasKnownHosts: boolean) =>
+    sourceOfArgo(application({ repoURL }), { name: 'shop-repository', hasKnownHosts });
+  expect(carried(false).stops).toEqual([
+    {
+      field: 'spec.source.repoURL',
+      message: expect.stringMatching(
+        /argocd\/shop-repository has no known_hosts.*patch secret shop-repository/,
+      ),
+    },
+  ]);
+  expect(carried(true).stops).toEqual([]);
+  expect(carried(true).spec).toMatchObject({ url: repoURL, secretRef: { name: 'shop-repository' } });
 });

@@ -110,3 +110,10 @@ test('patterns that are tied to the root are stopped on below a path, and Secret
   const elsewhere = sourceOfFlux(kustomization(), repository({ secretRef: { name: 'git' } }, 'other'));
   expect(elsewhere.stops.map(({ field }) => field)).toEqual(['GitRepository spec.secretRef']);
 });
+
+test('an SSH address is carried with its Secret', () => {
+  const url = 'ssh://git@git.example.com:2222/apps.git';
+  const { stops, spec } = sourceOfFlux(kustomization(), repository({ url, secretRef: { name: 'git' } }));
+  expect(stops).toEqual([]);
+  expect(spec).toMatchObject({ url, secretRef: { name: 'git' } });
+});

@@ -9,7 +9,7 @@ import { github } from './github.ts';
 import { appJwt, createGithubAppTokens } from './github-app.ts';
 import { gitlab } from './gitlab.ts';
 import { createOpenForge } from './open.ts';
-import { credentialsOf } from './secret.ts';
+import { credentialsOf, forgeValuesOf } from './secret.ts';
 
 const http = createHttpClient({ allowLoopback: true });
 let nowMs = Date.parse('2026-01-01T00:00:00Z');
@@ -52,12 +52,30 @@ describe('which forge serves a repository', () => {
     ['https://gitlab.com/acme/platform/shop', 'gitlab'],
     ['https://bitbucket.org/acme/shop/', 'bitbucket'],
     ['https://codeberg.org/acme/shop', 'gitea'],
+    ['git@github.com:acme/shop.git', 'github'],
+    ['ssh://git@altssh.gitlab.com:443/acme/shop.git', 'gitlab'],
   ])('%s is %s, without a question', async (url, kind) => {
     const forge = await createOpenForge({ http, clock, tokens: createGithubAppTokens() })(
       sourceAt(url),
-      secretOf({}),
+      secretOf({ forgeToken: 'token' }),
     );
     expect(forge?.kind).toBe(kind);
+  });
+
+  it.each(['git@github.com:acme/shop.git', 'ssh://git@127.0.0.1:1/acme/shop.git'])(
+    '%s has none without a token: a passphrase is none, and nothing is asked',
+    async (url) => {
+      const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+      const values = { identity: 'a key', username: 'git', password: 'passphrase' };
+      expect(await open(sourceAt(url), secretOf(values))).toBeUndefined();
+    },
+  );
+
+  it('the passphrase of an SSH key goes to no forge', async () => {
+    const values = { forgeToken: Buffer.from('t'), username: Buffer.from('u'), password: Buffer.from('p') };
+    const keys = (url: string) => Object.keys(forgeValuesOf(sourceAt(url), values));
+    expect(keys('git@github.com:acme/shop.git')).toEqual(['forgeToken']);
+    expect(keys('https://github.com/acme/shop.git')).toEqual(['forgeToken', 'username', 'password']);
   });
 
   it.each([

@@ -1,7 +1,7 @@
 import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
-import { httpsFormOf } from '../../api/source/git-address.ts';
+import { httpsFormOf, isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
@@ -26,7 +26,7 @@ interface ForgeAccess {
   readonly way: ForgeNetworkSettings;
 }
 
-/** Opens the forge of a Source's repository; undefined when its host is none we know. Throws ForgeError. Reads no Secret itself. */
+/** Opens the forge of a Source's repository; undefined when its host is none we know, or its address is one of SSH and the Secret has nothing for a forge. Throws ForgeError. Reads no Secret itself. */
 type OpenForgeClient = (
   source: Source,
   access: () => Promise<ForgeAccess>,
@@ -45,6 +45,8 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
   return async (source, access) => {
     const { values: given, way } = await access();
     const values = forgeValuesOf(source, given);
+    // A server of SSH need not answer HTTPS at all: without credentials for a forge there is none.
+    if (isSshAddress(source.spec.url) && credentialsOf(values).kind === 'none') return undefined;
     const url = new URL(httpsFormOf(source.spec.url) ?? source.spec.url);
     const path = repositoryPath(url);
     const dialect = await dialectOf(values, url, path, way, probe);

@@ -160,7 +160,7 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
               name: 'front',
               match: { hosts: ['shop.example.com'], paths: ['/*'] },
               plugins: [{ name: 'prometheus', enable: true }],
-              backends: [{ serviceName: 'podinfo', servicePort: 9898, resolveGranularity: 'endpoint' }],
+              backends: [{ serviceName: 'podinfo', servicePort: 9898, resolveGranularity: 'endpoints' }],
             },
             {
               name: 'old',

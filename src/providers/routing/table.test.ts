@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { objectSchemaOf } from '../../api/kinds/crd.ts';
 import { supportedProviders as inApi, unsupportedFields } from '../../api/unsupported-fields.ts';
 import { aCanary } from './fixtures.test-support.ts';
 import { routerFor, supportedProviders } from './table.ts';
@@ -25,6 +26,11 @@ describe('the table of providers', () => {
 describe('every routing provider', () => {
   it('is one that a Canary may name, beside native, which has no routes', () => {
     expect([...supportedProviders(), 'native'].sort()).toEqual([...inApi].sort());
+  });
+
+  it('is there for everything that the schema of a Canary takes, so that none of Flagger’s is refused', () => {
+    const { provider } = objectSchemaOf('Canary').properties?.spec?.properties ?? {};
+    expect([...supportedProviders(), 'native'].sort()).toEqual([...(provider?.enum ?? [])].sort());
   });
 
   const ignoredBy = (provider: string, spec: Parameters<typeof aCanary>[0]) => {

@@ -155,6 +155,7 @@ function listed(objects: readonly KubernetesObject[]): WatchedSet {
       objects.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
     list: () => objects,
     remember: () => undefined,
+    refresh: async () => false,
     onChange: () => undefined,
     close: () => undefined,
   };

@@ -32,6 +32,11 @@ export interface NamespaceView {
   configVersion(kind: 'ConfigMap' | 'Secret', name: string): string | undefined;
   /** Its metadata, as far as it is known and watched. */
   configOriginal(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
+  /**
+   * Reads everything anew by which the health and the traffic of both sides are judged, unless that was done less than `withinMs` ago;
+   * resolves with whether it was. Waits for as long as the API server cannot be read.
+   */
+  refresh(withinMs: number): Promise<boolean>;
   /** Stores a fresh read, so that the next one sees it. */
   remember(object: KubernetesObject): void;
 }
@@ -154,6 +159,10 @@ export function watchNamespace(
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
     configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
+    async refresh(withinMs) {
+      const read = await Promise.all([replicaSets, ...sets.values()].map((set) => set.refresh(withinMs)));
+      return read.includes(true);
+    },
     remember: (object) => sets.get(idOf(object, namespace))?.remember(object),
     close() {
       const single = [replicaSets, records, rejections, copies.ConfigMap, copies.Secret];

@@ -26,6 +26,7 @@ function aCluster() {
     get: (namespace, name) => objects.get(`${namespace}/${name}`),
     list: () => [...objects.values()],
     remember: () => undefined,
+    refresh: async () => false,
     onChange: (listener) => void listeners.add(listener),
     close: () => {
       closed += 1;

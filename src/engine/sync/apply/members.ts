@@ -84,6 +84,7 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
         ({ metadata }) => namespace === undefined || metadata.namespace === namespace,
       ),
     remember: members.set.remember,
+    refresh: members.set.refresh,
     onChange(listener) {
       own.add(listener);
       members.listeners.set(id, (members.listeners.get(id) ?? new Set()).add(listener));

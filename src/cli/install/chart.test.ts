@@ -1,0 +1,26 @@
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { parse } from 'yaml';
+import { chartFiles } from './chart.test-support.ts';
+
+const root = join(import.meta.dirname, '../../..');
+const chart = join(root, 'deploy/chart');
+const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { version: string };
+
+it.each([...chartFiles(version)])(
+  'deploy/chart/%s is made from the code (UPDATE_DOCS=1 writes it)',
+  (path, text) => {
+    const file = join(chart, path);
+    if (process.env.UPDATE_DOCS === '1') writeFileSync(file, text);
+    expect(readFileSync(file, 'utf8'), 'renew with UPDATE_DOCS=1').toBe(text);
+  },
+);
+
+it('values.yaml names every value, each with a comment', () => {
+  const text = readFileSync(join(chart, 'values.yaml'), 'utf8');
+  const schema = JSON.parse(chartFiles(version).get('values.schema.json') ?? '{}') as { properties: object };
+  const names = Object.keys(schema.properties).filter((name) => name !== 'global');
+  expect(Object.keys(parse(text) as object).sort()).toEqual(names.sort());
+  for (const name of names) expect(text, name).toMatch(new RegExp(`^# .*\\n${name}:`, 'm'));
+});

@@ -1,0 +1,115 @@
+import type { PlannedFault, Point, Refusal } from './faults.ts';
+import { seeded } from './random.ts';
+import type { Plan, Reference } from './run.ts';
+
+type Draw = {
+  pick<T>(from: readonly T[]): T;
+  /** From 1 to this number. */
+  upTo(most: number): number;
+};
+
+/** The plan of a seed: one of the scenarios, and one to three faults at points that it comes by. */
+export function drawPlan(references: readonly Reference[], seed: number): Plan {
+  const random = seeded(seed);
+  const draw: Draw = {
+    pick: (from) => from[Math.floor(random() * from.length)] as (typeof from)[number],
+    upTo: (most) => 1 + Math.floor(random() * most),
+  };
+  const reference = draw.pick(references);
+  const count = draw.pick([1, 1, 2, 2, 3]);
+  const faults = Array.from({ length: count }, () => draw.pick(kinds)(draw, reference));
+  const standby = faults.some(({ kind }) => kind === 'partition') || draw.upTo(4) === 1;
+  return { scenario: reference.scenario.name, seed, standby, faults };
+}
+
+const refusals: readonly Refusal[] = [403, 409, 429, 500, 503, 'drop', 'cut', 'hang'];
+const storms: readonly Refusal[] = [409, 429, 500, 503, 'drop', 'cut'];
+
+type DrawFault = (draw: Draw, reference: Reference) => PlannedFault;
+
+/** One row for each kind of fault, the commoner ones twice. */
+const kinds: readonly DrawFault[] = [
+  ...twice((draw, reference) => ({
+    at: at(draw, reference, 'write'),
+    kind: 'refuse',
+    how: draw.pick(refusals),
+    times: draw.pick([1, 1, 2, 5]),
+  })),
+  (draw, reference) => ({
+    at: at(draw, reference, 'read'),
+    kind: 'refuse',
+    how: draw.pick([429, 500, 503, 'drop', 'hang']),
+    times: draw.pick([1, 3, 6]),
+  }),
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'storm',
+    how: draw.pick(storms),
+    seconds: draw.pick([2, 10, 40]),
+  }),
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'slow',
+    byMs: draw.pick([500, 3_000]),
+    seconds: draw.pick([10, 40]),
+  }),
+  (draw, reference) => ({ at: anywhere(draw, reference), kind: 'restart', seconds: draw.pick([1, 5, 30]) }),
+  ...twice((draw, reference) => ({
+    at: at(draw, reference, 'line'),
+    kind: 'watch',
+    how: draw.pick(['hide', 'repeat', 'back']),
+    times: draw.pick([1, 1, 3, 10]),
+  })),
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'stale',
+    seconds: draw.pick([5, 20, 50]),
+    ...draw.pick([{}, { of: 'apps/deployments' }, { of: 'flagger.app/canaries' }, { of: '/pods' }]),
+  }),
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'git',
+    how: draw.pick(['drop', 'cut', 'slow', 500, 503, 403]),
+    seconds: draw.pick([10, 60]),
+  }),
+  (draw, reference) => ({
+    at: anywhere(draw, reference),
+    kind: 'metrics',
+    how: draw.pick(['drop', 503, 400]),
+    seconds: draw.pick([10, 60]),
+  }),
+  ...twice((draw, reference) => ({
+    at: at(draw, reference, 'write'),
+    kind: 'kill',
+    carriedOut: draw.pick([true, false]),
+    seconds: draw.pick([1, 1, 25]),
+    sameData: draw.pick([true, false]),
+    wallOffsetHours: draw.pick([0, 0, 1, -1, 24, -24]),
+  })),
+  (draw, reference) => ({ at: anywhere(draw, reference), kind: 'stop', seconds: draw.pick([5, 20, 40, 60]) }),
+  (draw, reference) => ({ at: anywhere(draw, reference), kind: 'partition', seconds: draw.pick([25, 60]) }),
+];
+
+function twice(one: DrawFault): DrawFault[] {
+  return [one, one];
+}
+
+function at(draw: Draw, { tally, seconds }: Reference, on: Point['on']): Point {
+  return { on, n: draw.upTo(on === 'second' ? seconds : tally[on]) };
+}
+
+function anywhere(draw: Draw, reference: Reference): Point {
+  return at(draw, reference, draw.pick(['write', 'line', 'second']));
+}
+
+/** Each event of a watch is hidden in one of so many runs. */
+export const hidingRuns = 8;
+
+/** Plans of a scenario that together hide each event of its watches once. */
+export function hidingPlans({ scenario }: Reference): Plan[] {
+  return Array.from({ length: hidingRuns }, (_, index) => {
+    const at = { on: 'line', n: index + 1 } as const;
+    const faults: readonly PlannedFault[] = [{ at, kind: 'watch', how: 'hide', times: 0, every: hidingRuns }];
+    return { scenario: scenario.name, seed: index + 1, standby: false, faults };
+  });
+}

@@ -1,0 +1,113 @@
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { World } from './world.ts';
+
+type Json = Record<string, unknown>;
+
+/** Kinds whose objects make up the end, by the key of the sandbox's store. */
+const kinds = [
+  'apps/deployments',
+  '/services',
+  '/configmaps',
+  '/secrets',
+  'gateway.networking.k8s.io/httproutes',
+  'flagger.app/canaries',
+  'holdfast.dev/sources',
+];
+
+/** What of a status tells where things stand: no times, no counts of what was tried on the way. */
+const ofStatus: Readonly<Record<string, (status: Json) => Json>> = {
+  'flagger.app/canaries': (status) => ({
+    phase: status.phase,
+    canaryWeight: status.canaryWeight,
+    conditions: conditionsOf(status),
+    run: status.run !== undefined,
+    postPromotion: (status.postPromotion as Json | undefined)?.state,
+    commit: status.lastAppliedCommit,
+    promoted: status.lastPromotedCommit,
+    lastKnownGood: pick(status.lastKnownGood, ['commit', 'digest', 'record']),
+    rejected: ((status.rejected ?? []) as Json[]).map((each) => pick(each, ['digest', 'reason'])),
+  }),
+  'holdfast.dev/sources': (status) => ({ conditions: conditionsOf(status), commit: status.appliedCommit }),
+  'apps/deployments': (status) => ({ ready: status.readyReplicas ?? 0 }),
+};
+
+/** What there is in the end by its place: the same for two worlds that ended alike. */
+export type End = ReadonlyMap<string, string>;
+
+/** Reads it from the world's store. */
+export function endState({ sandbox: { store } }: World, isHistoryPartOfIt = true): End {
+  const end = new Map<string, string>();
+  for (const kind of kinds)
+    for (const object of store.list(kind).filter(isOurs))
+      flatten(`${kind} ${object.metadata.name}`, shownOf(kind, object), end);
+  if (!isHistoryPartOfIt) return end;
+  for (const { metadata, status } of store.list('flagger.app/canaries')) {
+    const ended = ((status as Json | undefined)?.history ?? []) as Json[];
+    flatten(
+      `history ${metadata.name}`,
+      ended.map((each) => pick(each, ['digest', 'result'])),
+      end,
+    );
+  }
+  return end;
+}
+
+/** What is not alike in two ends. */
+export function differences(expected: End, seen: End): string[] {
+  const places = [...new Set([...expected.keys(), ...seen.keys()])];
+  return places
+    .filter((place) => expected.get(place) !== seen.get(place))
+    .map(
+      (place) => `${place}: ${seen.get(place) ?? 'nothing'} instead of ${expected.get(place) ?? 'nothing'}`,
+    );
+}
+
+function flatten(place: string, value: unknown, into: Map<string, string>): void {
+  if (typeof value !== 'object' || value === null) {
+    if (value !== undefined) into.set(place, JSON.stringify(value));
+    return;
+  }
+  for (const [key, each] of Object.entries(value)) flatten(`${place}.${key}`, each, into);
+  if (Object.keys(value).length === 0) into.set(place, JSON.stringify(value));
+}
+
+function isOurs({ metadata }: KubernetesObject): boolean {
+  return metadata.namespace === 'shop';
+}
+
+function shownOf(kind: string, { metadata, status, ...rest }: KubernetesObject): Json {
+  const { labels, ownerReferences = [], finalizers } = metadata;
+  const annotations = without(metadata.annotations ?? {}, volatile);
+  const owners = ownerReferences.map((owner) => `${owner.kind}/${owner.name}`);
+  const told = ofStatus[kind]?.((status ?? {}) as Json);
+  return { labels, annotations, owners, finalizers, ...bodyOf(kind, rest), status: told };
+}
+
+/** Times, and seals of the cluster's own key. */
+const volatile = ['holdfast.dev/applied', 'holdfast.dev/promoted-time', 'holdfast.dev/commit-time'];
+
+function without(record: Json, names: readonly string[]): Json {
+  return Object.fromEntries(Object.entries(record).filter(([name]) => !names.includes(name)));
+}
+
+function bodyOf(
+  kind: string,
+  { apiVersion: _a, kind: _k, ...body }: Omit<KubernetesObject, 'metadata' | 'status'>,
+): Json {
+  if (kind === 'holdfast.dev/sources') return { ...body, spec: without(body.spec as Json, ['url']) };
+  const { rejections, ...data } = (body.data ?? {}) as Record<string, string>;
+  if (kind !== '/secrets' || rejections === undefined) return body;
+  const list = JSON.parse(Buffer.from(rejections, 'base64').toString('utf8')) as Json[];
+  return { ...body, data: { ...data, rejections: list.map((each) => without(each, ['time'])) } };
+}
+
+function conditionsOf(status: Json): string[] {
+  return ((status.conditions ?? []) as Json[])
+    .map((each) => `${each.type}=${each.status} ${each.reason}`)
+    .sort();
+}
+
+function pick(from: unknown, names: readonly string[]): Json | undefined {
+  if (from === undefined) return undefined;
+  return Object.fromEntries(names.map((name) => [name, (from as Json)[name]]));
+}

@@ -1,0 +1,59 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { drawPlan, hidingPlans, hidingRuns } from './draw.ts';
+import { type GitFront, startGitFront } from './git-front.ts';
+import { type Plan, playPlan, playReference, type Reference } from './run.ts';
+import { scenarios } from './scenarios.ts';
+
+/** Of as many as `npm run plans` plays; their seeds are its first ones. */
+const SAMPLE = 12;
+
+const keptFolder = join(import.meta.dirname, 'kept');
+const kept = readdirSync(keptFolder).map(
+  (name) => [name, JSON.parse(readFileSync(join(keptFolder, name), 'utf8')) as Plan] as const,
+);
+
+let folder: string;
+let front: GitFront;
+const references = new Map<string, Reference>();
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-plans-'));
+  front = await startGitFront(folder);
+  for (const scenario of scenarios) references.set(scenario.name, await playReference(front, scenario));
+}, 120_000);
+afterAll(async () => {
+  await front.close();
+  await rm(folder, { recursive: true, force: true });
+});
+
+function referenceOf(name: string): Reference {
+  const found = references.get(name);
+  if (!found) throw new Error(`there is no scenario ${name}`);
+  return found;
+}
+
+async function findingsOf(plan: Plan): Promise<string[]> {
+  const { findings } = await playPlan(front, referenceOf(plan.scenario), plan);
+  return findings.map((finding) => `${JSON.stringify(plan)}: ${finding}`);
+}
+
+// Of each scenario another part; `npm run plans` hides every event.
+test.each(scenarios.map(({ name }, index) => [name, index % hidingRuns] as const))(
+  `%s ends as ever although each ${hidingRuns}th event of the watches never comes`,
+  async (name, index) => {
+    const plans = hidingPlans(referenceOf(name)).slice(index, index + 1);
+    for (const plan of plans) expect(await findingsOf(plan)).toEqual([]);
+  },
+);
+
+test.each(kept)('a plan that once ended otherwise ends as the undisturbed run: %s', async (_, plan) => {
+  expect(await findingsOf(plan)).toEqual([]);
+});
+
+test(`plans of faults end as the undisturbed run (${SAMPLE} of those of npm run plans)`, async () => {
+  const all = [...references.values()];
+  for (let seed = 1; seed <= SAMPLE; seed += 1) expect(await findingsOf(drawPlan(all, seed))).toEqual([]);
+});

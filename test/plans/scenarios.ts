@@ -1,0 +1,268 @@
+import type { PodOutcome } from '../../sandbox/controllers/pod-behaviour.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { canary, deployment, imageOf, onGateway, statusOf } from '../sandbox/holdfast-bed.ts';
+import { sourceOf, type World } from './world.ts';
+
+/** What a scenario and its end are told by. */
+export interface Seen {
+  readonly canary: KubernetesObject | undefined;
+  readonly status: Readonly<Record<string, unknown>>;
+  /** Image of a workload. */
+  image(name: string): string | undefined;
+}
+
+/** One thing that people do, as soon as something is there to be seen. */
+interface Act {
+  readonly when: (seen: Seen) => boolean;
+  readonly act: (world: World) => unknown;
+}
+
+/** A reference scenario: what people commit and do, and what the pods do. */
+export interface Scenario {
+  readonly name: string;
+  readonly commits: ReadonlyArray<Readonly<Record<string, string | null>>>;
+  readonly acts: readonly Act[];
+  readonly isOver: (seen: Seen) => boolean;
+  readonly pods?: (pod: KubernetesObject) => PodOutcome | undefined;
+  /** Requests of users fail in the undisturbed run, too. */
+  readonly usersMayFail?: true;
+  /** What becomes of the releases on the way depends on when Git is read. */
+  readonly historyMayDiffer?: true;
+}
+
+/** What is there now, read from the store itself. */
+export function look({ sandbox: { store } }: World): Seen {
+  const found = store.get('flagger.app/canaries', 'shop', 'web');
+  return {
+    canary: found,
+    status: statusOf(found),
+    image: (name) => imageOf(store.get('apps/deployments', 'shop', name)),
+  };
+}
+
+/** What Canaries ask for: what users of a workload see, and something that is always there. */
+const queries = {
+  success: 'sandbox_success_rate{namespace="{{ namespace }}",workload="{{ target }}"}',
+  alive: 'vector(100)',
+};
+
+function metric(name: keyof typeof queries) {
+  return [{ name, templateRef: { name }, thresholdRange: { min: 99 }, interval: '10s' }];
+}
+
+/** The objects of these metrics. */
+export function metricTemplates(address: string): unknown[] {
+  return Object.entries(queries).map(([name, query]) => ({
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'MetricTemplate',
+    metadata: { name, namespace: 'shop' },
+    spec: { provider: { type: 'prometheus', address }, query },
+  }));
+}
+
+/** Checks that fail for as long as a fault of Prometheus lasts. */
+const patience = { interval: '10s', threshold: 12 };
+const byIterations = { ...patience, iterations: 3, metrics: metric('alive') };
+const bySteps = {
+  ...patience,
+  iterations: undefined,
+  stepWeight: 25,
+  maxWeight: 50,
+  metrics: metric('success'),
+};
+
+/** A Canary whose deadlines leave time for every fault that passes. */
+function web(spec: Record<string, unknown> = {}, analysis: Record<string, unknown> = byIterations): string {
+  return canary({
+    analysis,
+    spec: {
+      progressDeadlineSeconds: 600,
+      postPromotion: { interval: '10s', successThreshold: 2 },
+      ...spec,
+    },
+  });
+}
+
+/** The application with a ConfigMap in its environment. */
+function withConfig(image: string, colour: string): Record<string, string> {
+  const workload = JSON.parse(deployment(image));
+  workload.spec.template.spec.containers[0].envFrom = [{ configMapRef: { name: 'settings' } }];
+  const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings', namespace: 'shop' } };
+  return {
+    'web.json': JSON.stringify(workload),
+    'config.json': JSON.stringify({ ...config, data: { colour } }),
+  };
+}
+
+const image = (version: number) => `shop/web:${version}`;
+const v = (version: number, env: Record<string, string> = {}) => ({
+  'web.json': deployment(image(version), { env }),
+});
+const common = (manifest = web()) => ({ 'canary.json': manifest });
+
+const service = {
+  apiVersion: 'v1',
+  kind: 'Service',
+  metadata: { name: 'web', namespace: 'shop' },
+  spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
+};
+
+const isNothing = () => true;
+const isAtRest = ({ status }: Seen, phase: string) => status.phase === phase && status.run === undefined;
+const isInitialized = (seen: Seen) => isAtRest(seen, 'Initialized');
+const isLive = (version: number) => (seen: Seen) =>
+  isAtRest(seen, 'Succeeded') && seen.image('web-primary') === image(version);
+const isBackOn = (version: number) => (seen: Seen) =>
+  isAtRest(seen, 'Failed') && seen.image('web-primary') === image(version);
+const follow: Act = {
+  when: isNothing,
+  act: (world) => world.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', sourceOf(world)),
+};
+const push = (commit: number, when: Act['when']): Act => ({ when, act: ({ git }) => git.setHead(commit) });
+
+/** Of two commits, the second one when the first has become the primary. */
+function release(
+  name: string,
+  commits: Scenario['commits'],
+  isOver: Scenario['isOver'],
+  more: Partial<Scenario> = {},
+): Scenario {
+  return { name, commits, acts: [follow, push(1, isInitialized)], isOver, ...more };
+}
+
+const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+
+/** The reference scenarios. */
+export const scenarios: readonly Scenario[] = [
+  {
+    name: 'first rollout',
+    commits: [{ ...common(), ...v(1) }],
+    acts: [follow],
+    isOver: isInitialized,
+  },
+  release('healthy release', [{ ...common(), ...v(1) }, v(2)], isLive(2)),
+  release('healthy release by steps', [{ ...common(web(onGateway, bySteps)), ...v(1) }, v(2)], isLive(2)),
+  release(
+    'healthy release of the native provider',
+    [
+      {
+        ...common(web({ provider: 'native', service: undefined }, { ...bySteps, metrics: undefined })),
+        ...v(1),
+        'service.json': JSON.stringify(service),
+      },
+      v(2),
+    ],
+    (seen) => isAtRest(seen, 'Succeeded') && seen.image('web') === image(2),
+  ),
+  release(
+    'bad release stopped',
+    [{ ...common(web(onGateway, bySteps)), ...v(1) }, v(2, { ERROR_PERCENT: '50' })],
+    isBackOn(1),
+    { usersMayFail: true },
+  ),
+  release(
+    'primary that does not come up',
+    [{ ...common(web({ progressDeadlineSeconds: 120 })), ...v(1) }, v(2, { PRIMARY_READY: 'false' })],
+    isBackOn(1),
+  ),
+  release(
+    'checks that fail after the promotion',
+    [
+      {
+        ...common(
+          web({ ...onGateway, postPromotion: { interval: '10s', metrics: metric('success') } }, bySteps),
+        ),
+        ...v(1),
+      },
+      v(2, { PRIMARY_ERROR_PERCENT: '50' }),
+    ],
+    isBackOn(1),
+    { usersMayFail: true },
+  ),
+  release(
+    'release that is held',
+    [
+      {
+        ...common(
+          web({ progressDeadlineSeconds: 120, postPromotion: { interval: '10s', onFailure: 'hold' } }),
+        ),
+        ...v(1),
+      },
+      v(2, { PRIMARY_READY: 'false' }),
+    ],
+    ({ status }) => (status.postPromotion as { state?: string } | undefined)?.state === 'Held',
+  ),
+  release(
+    'git revert',
+    [
+      { ...common(web({ progressDeadlineSeconds: 120 })), ...v(1) },
+      v(2, { PRIMARY_READY: 'false' }),
+      v(1),
+      v(3),
+    ],
+    isLive(3),
+    {
+      acts: [
+        follow,
+        push(1, isInitialized),
+        push(2, isBackOn(1)),
+        push(3, ({ status }) => status.phase === 'Succeeded' && status.run === undefined),
+      ],
+    },
+  ),
+  release(
+    'config change',
+    [{ ...common(), ...withConfig(image(1), 'blue') }, withConfig(image(1), 'green')],
+    isLive(1),
+  ),
+  release('two releases in a row', [{ ...common(), ...v(1) }, v(2), v(3)], isLive(3), {
+    historyMayDiffer: true,
+    acts: [
+      follow,
+      push(1, isInitialized),
+      push(2, ({ status }) => status.phase === 'Progressing' && Number(status.iterations) > 0),
+    ],
+  }),
+  {
+    name: 'deletion',
+    // Git holds no Canary, so that nobody creates it again.
+    commits: [v(1)],
+    acts: [
+      {
+        when: isNothing,
+        act: (world) => world.send('POST', canaries, JSON.parse(web({ revertOnDeletion: true }))),
+      },
+      follow,
+      { when: isInitialized, act: (world) => world.send('DELETE', `${canaries}/web`) },
+    ],
+    isOver: (seen) => seen.canary === undefined && seen.image('web-primary') === undefined,
+  },
+  release(
+    'takeover of what runs, and pruning',
+    [
+      { ...common(), ...withConfig(image(1), 'blue'), 'old.json': JSON.stringify(old()) },
+      { 'old.json': null, ...v(2) },
+    ],
+    isLive(2),
+    {
+      acts: [
+        {
+          when: isNothing,
+          act: (world) =>
+            world.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment(image(1)))),
+        },
+        { ...follow, when: () => true },
+        push(1, isInitialized),
+      ],
+    },
+  ),
+];
+
+function old() {
+  return {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: 'old', namespace: 'shop' },
+    data: { is: 'old' },
+  };
+}

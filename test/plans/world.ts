@@ -1,0 +1,167 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { ApiRequest } from '../../sandbox/api-server/request.ts';
+import type { FaultRule } from '../../sandbox/api-server/server.ts';
+import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
+import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
+import { allCrds } from '../../src/api/kinds/crd.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import type { GitFront, GitView, History } from './git-front.ts';
+import { type HoldfastProcess, startProcess } from './process.ts';
+
+/** A cluster, a Git server and Holdfast in virtual time, which passes as fast as there is nothing to do. */
+export interface World {
+  readonly clock: VirtualClock;
+  readonly sandbox: Sandbox;
+  readonly git: GitView;
+  /** Those that run, the first one first. */
+  readonly processes: readonly HoldfastProcess[];
+  /** Milliseconds since the world began. */
+  ageMs(): number;
+  /** Starts a process; without a folder in one of its own. */
+  start(more?: { wallOffsetMs?: number; dataDirectory?: string }): Promise<HoldfastProcess>;
+  kill(process: HoldfastProcess): void;
+  /** As somebody with kubectl. */
+  send(method: string, path: string, body?: unknown, contentType?: string): Promise<void>;
+  /** Lets time pass until the next thing happens. */
+  pass(): Promise<void>;
+  /** Resolves when so much time has passed; somebody must let it pass. */
+  wait(durationMs: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Timers that fall due within so much are taken together. */
+const shortestStepMs = 100;
+const longestStepMs = 5_000;
+/** So many turns of the event loop without anything under way: what was sent over sockets has arrived. */
+const calmTurns = 4;
+/** What keeps the process busy this long in real time is not waited for. */
+const patienceMs = 10_000;
+
+/** A world with a Source of this history and no process of Holdfast yet. */
+export async function createWorld(front: GitFront, history: History): Promise<World> {
+  const clock = createVirtualClock();
+  const startMs = clock.nowMs();
+  const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
+  const sandbox = await startSandbox({ podReadyMs: 2_000, terminationMs: 1_000, clock });
+  const kubeconfig = join(folder, 'kubeconfig');
+  await writeFile(kubeconfig, sandbox.kubeconfig);
+  const git = front.view(history);
+  const processes: HoldfastProcess[] = [];
+  const closing: Array<Promise<void>> = [];
+  let count = 0;
+  sandbox.fault(ofProcesses);
+  sandbox.perturbWatches(({ userAgent }) => {
+    const until = processes.find((each) => each.userAgent === userAgent)?.stopped();
+    return until && { until };
+  });
+
+  /** Nothing reaches the server from a dead process, nor from one that stands still before it goes on. */
+  function ofProcesses({ userAgent }: ApiRequest): ReturnType<FaultRule> {
+    if (!userAgent.startsWith('holdfast/')) return undefined;
+    const sender = processes.find((each) => each.userAgent === userAgent);
+    if (dead.has(userAgent)) return 'drop';
+    const until = sender?.stopped();
+    return until && { until };
+  }
+
+  let starting = 0;
+  const dead = new Set<string>();
+  async function start(more: { wallOffsetMs?: number; dataDirectory?: string } = {}) {
+    count += 1;
+    starting += 1;
+    const number = count;
+    const { wallOffsetMs = 0, dataDirectory = join(folder, `data-${number}`) } = more;
+    const isSuccessor = more.dataDirectory !== undefined;
+    const place = { sandbox, clock, kubeconfig, dataDirectory, number, wallOffsetMs, isSuccessor };
+    const process = await startProcess(place);
+    starting -= 1;
+    processes.push(process);
+    void process.ended.then(() => restart(process, more.wallOffsetMs));
+    return process;
+  }
+
+  /** As the kubelet does with a container that ended. */
+  function restart(ended: HoldfastProcess, wallOffsetMs = 0): void {
+    if (ended.isDead() || !processes.includes(ended)) return;
+    kill(ended);
+    clock.after(1_000, () => void start({ wallOffsetMs, dataDirectory: ended.dataDirectory }));
+  }
+
+  function kill(process: HoldfastProcess): void {
+    processes.splice(processes.indexOf(process), 1);
+    dead.add(process.userAgent);
+    process.kill();
+    closing.push(process.close());
+  }
+
+  async function send(method: string, path: string, body?: unknown, contentType = 'application/json') {
+    const init = { method, headers: { 'content-type': contentType } };
+    const sent = body === undefined ? init : { ...init, body: JSON.stringify(body) };
+    const answer = await fetch(`${sandbox.url}${path}`, sent);
+    if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
+  }
+
+  async function calm(): Promise<void> {
+    const endMs = performance.now() + patienceMs;
+    for (let calmFor = 0; calmFor < calmTurns && performance.now() < endMs; ) {
+      await turn();
+      const isBusy = sandbox.requests.underWay() + git.underWay() > 0 || starting > 0 || isWorking();
+      calmFor = isBusy ? 0 : calmFor + 1;
+    }
+  }
+
+  for (const crd of allCrds())
+    await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
+  const metadata = { name: 'shop' };
+  await send('POST', '/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata });
+  return {
+    clock,
+    sandbox,
+    git,
+    processes,
+    ageMs: () => clock.nowMs() - startMs,
+    start,
+    kill,
+    send,
+    async pass() {
+      await calm();
+      const nextMs = clock.nextInMs() ?? longestStepMs;
+      clock.advance(Math.min(Math.max(nextMs, shortestStepMs), longestStepMs));
+    },
+    wait: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
+    async close() {
+      let isOver = false;
+      const all = Promise.all([...processes.map((each) => each.close()), ...closing]).then(() => {
+        isOver = true;
+      });
+      while (!isOver) {
+        await calm();
+        clock.advance(shortestStepMs);
+      }
+      await all;
+      git.close();
+      await sandbox.close();
+      await rm(folder, { recursive: true, force: true, maxRetries: 5 });
+    },
+  };
+}
+
+/** The Source of the world's repository. */
+export function sourceOf(world: World): KubernetesObject {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'shop' },
+    spec: { url: world.git.url, ref: { branch: 'main' }, interval: '30s', prune: true },
+  };
+}
+
+/** Files, names and processes that somebody in this process waits for; sockets are waited for by the servers' counts. */
+function isWorking(): boolean {
+  return process
+    .getActiveResourcesInfo()
+    .some((name) => /^(FSReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
+}
