@@ -46,6 +46,7 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly minAnalysisInterval: number;
   readonly meshProvider: string;
   readonly metricsServer: string;
+  readonly metricsServerCredentials?: string;
   readonly allowOutbound: string[];
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
@@ -102,6 +103,10 @@ function withFlags(command: Command): Command {
       'Prometheus for the built-in metrics',
       httpUrl,
       'http://prometheus:9090',
+    )
+    .option(
+      '--metrics-server-credentials <folder>',
+      'folder, such as a mounted Secret, with the files token, or username and password, for the Prometheus of --metrics-server; also ca.crt, tls.crt and tls.key',
     )
     .option(
       '--allow-outbound <hosts>',
@@ -182,6 +187,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     minAnalysisIntervalMs: flags.minAnalysisInterval,
     meshProvider: flags.meshProvider,
     metricsServer: flags.metricsServer,
+    metricsServerCredentials: flags.metricsServerCredentials,
     allowOutbound: flags.allowOutbound,
     cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,

@@ -63,6 +63,7 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     metrics: createMetricsPort({
       ...{ http, cloudIdentity, clock, templates, cluster },
       metricsServer: options.metricsServer,
+      metricsServerCredentials: options.metricsServerCredentials,
       metricCluster: { ...cluster, externalMetric: wiring.externalMetric },
       crossesNamespaces: options.forbidsOtherNamespaces === false,
     }),

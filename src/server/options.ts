@@ -32,6 +32,8 @@ export interface AppOptions {
   readonly meshProvider: string;
   /** Prometheus of built-in metrics (Flagger's --metrics-server). */
   readonly metricsServer: string;
+  /** Folder with the credentials for that Prometheus, as in the Secret of a template; undefined: it needs none. */
+  readonly metricsServerCredentials?: string | undefined;
   /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
   readonly allowOutbound?: readonly string[];
   /** MetricTemplates without a Secret use the cloud identity of this pod. */

@@ -1,12 +1,16 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Canary } from '../api/canary/canary.ts';
+import { systemClock } from '../api/clock.ts';
 import type { Incident } from '../api/incident.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { WatchedSet } from '../contracts/cluster.ts';
 import type { AlertNews } from '../contracts/notifications.ts';
 import { createHttpClient } from '../http/client.ts';
 import { startTestServer, type TestServer } from '../http/testing/servers.ts';
-import { createAlertsPort, type DefaultReceiver } from './providers.ts';
+import { createAlertsPort, createMetricsPort, type DefaultReceiver } from './providers.ts';
 
 let server: TestServer;
 let seen: Array<{ path: string; author: string }>;
@@ -82,4 +86,46 @@ test('without an alert it goes to the receiver of the flags, which may be gone b
   expect(await send(undefined, { spec, token: undefined })).toEqual({ kind: 'sent' });
   expect(seen).toEqual([{ path: '/by-flags', author: 'podinfo.default' }]);
   expect(await send(undefined)).toMatchObject({ kind: 'failed', final: true });
+});
+
+test('the credentials of the Prometheus are read from their folder at each check, and named where they lack', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-credentials-'));
+  const sent: Array<string | undefined> = [];
+  const prometheus = await startTestServer((request, response) => {
+    sent.push(request.headers.authorization);
+    const result = [{ value: [Date.now() / 1_000, '99'] }];
+    response.end(JSON.stringify({ status: 'success', data: { resultType: 'vector', result } }));
+  });
+  const http = createHttpClient({ allowLoopback: true });
+  const port = createMetricsPort({
+    http,
+    clock: systemClock,
+    metricsServer: prometheus.url,
+    metricsServerCredentials: folder,
+    templates: { get: () => undefined } as unknown as WatchedSet,
+    cluster: { get: async () => undefined },
+  });
+  const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+  const metric = { name: 'errors', query: 'vector(1)' };
+  const question = {
+    canary: { ...canary, spec: { targetRef, service: { port: 80 } } } as Canary,
+    metric,
+    role: 'canary',
+    provider: 'contour',
+  } as const;
+  const ask = () => port.read(question, new AbortController().signal);
+  try {
+    expect(await ask()).toEqual({
+      kind: 'error',
+      detail: `Secret in ${folder} needs the key token, or the keys username and password`,
+    });
+    for (const token of ['first', 'second']) {
+      writeFileSync(join(folder, 'token'), `${token}\n`);
+      expect(await ask()).toEqual({ kind: 'value', value: 99 });
+    }
+    expect(sent).toEqual(['Bearer first', 'Bearer second']);
+  } finally {
+    await http.close();
+    await prometheus.close();
+  }
 });

@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import type { Clock } from '../api/clock.ts';
 import { parseKind } from '../api/kinds/parse.ts';
@@ -10,7 +12,7 @@ import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
 import type { CloudIdentity, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
-import { readMetric, templateOf } from '../providers/metrics/read-metric.ts';
+import { type MetricSource, readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
 interface MetricsPortOptions {
@@ -19,6 +21,8 @@ interface MetricsPortOptions {
   readonly cloudIdentity?: CloudIdentity | undefined;
   readonly clock: Clock;
   readonly metricsServer: string;
+  /** Folder with its credentials, read at each check. */
+  readonly metricsServerCredentials?: string | undefined;
   /** All MetricTemplates, as watched. */
   readonly templates: WatchedSet;
   readonly cluster: Pick<Cluster, 'get'>;
@@ -59,6 +63,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         workload,
         pods,
         metricsServer,
+        metricsServerSecret: await folderValues(options.metricsServerCredentials),
         template,
         secret,
         nowMs: clock.nowMs(),
@@ -75,6 +80,18 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       return readMetric(source, pausesOf(tenant).respectedBy(asTenant));
     },
   };
+}
+
+const credentialFiles = ['token', 'username', 'password', 'ca.crt', 'tls.crt', 'tls.key'];
+
+/** A mounted Secret; the kubelet changes its files when the Secret changes. A file that is not there is a key that it lacks. */
+async function folderValues(folder: string | undefined): Promise<MetricSource['metricsServerSecret']> {
+  if (folder === undefined) return undefined;
+  const read = credentialFiles.map(async (name) => {
+    const text = await readFile(join(folder, name), 'utf8').catch(() => undefined);
+    return text === undefined ? [] : [[name, text.trim()] as const];
+  });
+  return { name: `in ${folder}`, values: Object.fromEntries((await Promise.all(read)).flat()) };
 }
 
 /** A template that cannot be read says why. */

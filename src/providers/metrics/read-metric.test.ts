@@ -197,6 +197,26 @@ describe('what a Prometheus is asked', () => {
     expect(asked[0]?.query).toContain('envoy_cluster_name=~"shop_podinfo-canary_[0-9a-zA-Z-]+"');
   });
 
+  it.each([
+    ['built-in', { name: 'request-success-rate' }],
+    ['inline', inline],
+  ])(
+    "carries the operator's credentials for %s metrics, and never to a server of the Canary",
+    async (_, metric) => {
+      const { http, address, asked } = await aServer(vector('99.5'));
+      const metricsServerSecret = { name: 'in /credentials', values: { token: 'token-of-the-operator' } };
+      const own = { ...canary, spec: { ...canary.spec, metricsServer: address } };
+
+      await readMetric(aSource(metric, address, { metricsServerSecret }), http);
+      await readMetric(aSource(metric, 'http://nobody.invalid', { metricsServerSecret, canary: own }), http);
+
+      expect(asked.map(({ headers }) => headers.authorization)).toEqual([
+        'Bearer token-of-the-operator',
+        undefined,
+      ]);
+    },
+  );
+
   it('gives durations in whole milliseconds whatever the unit of the histogram', async () => {
     const { http, address } = await aServer(vector('0.5129'));
 

@@ -26,6 +26,10 @@ export interface MetricSource {
   pods?: SubjectPods | undefined;
   /** Prometheus of built-in and inline queries unless `spec.metricsServer` names another. */
   metricsServer: string;
+  /** Credentials for it, and their name in messages: `Secret NAME ...`. Never sent to a server that a Canary names. */
+  metricsServerSecret?:
+    | { readonly name: string; readonly values: Readonly<Record<string, string>> }
+    | undefined;
   /** The MetricTemplate of `metric.templateRef`; undefined when it does not exist. */
   template?: MetricTemplate | undefined;
   /** Decoded Secret of the template's provider; undefined when it does not exist. */
@@ -128,13 +132,15 @@ function questionOf(source: MetricSource): Question {
   };
 }
 
-function prometheusEndpoint({ canary, metricsServer, nowMs, timeoutMs }: MetricSource): MetricEndpoint {
+function prometheusEndpoint(source: MetricSource): MetricEndpoint {
+  const { canary, metricsServer, nowMs, timeoutMs } = source;
+  const own = canary.spec.metricsServer ? undefined : source.metricsServerSecret;
   return {
     address: canary.spec.metricsServer || metricsServer,
     namespace: canary.metadata.namespace ?? 'default',
     headers: {},
-    secret: undefined,
-    secretName: undefined,
+    secret: own?.values,
+    secretName: own?.name,
     insecureSkipVerify: false,
     region: undefined,
     jsonPointer: undefined,
