@@ -240,11 +240,14 @@ function running(channel: ClientChannel, open: Open, request: SignIn): RunningSe
   channel.stderr.on('data', (chunk: Buffer) => {
     complaint = (complaint + chunk.toString('utf8')).slice(0, MAX_STDERR_CHARACTERS);
   });
-  channel.on('exit', (code: number | null) => {
-    exit = code ?? -1;
-  });
   channel.on('error', () => undefined);
-  const closed = new Promise<void>((resolve) => channel.once('close', () => resolve()));
+  // A service that ends at once may have told its exit status before anybody listened; it is repeated with `close`.
+  const closed = new Promise<void>((resolve) => {
+    channel.once('close', (code: number | null | undefined) => {
+      if (code !== undefined) exit = code ?? -1;
+      resolve();
+    });
+  });
   const close = () => {
     open.client.end();
     connection.end();
