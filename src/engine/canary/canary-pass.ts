@@ -15,6 +15,8 @@ import { joinFailures } from './status/status.ts';
 const maximumRounds = 10;
 /** After two stale observations in a row the watches get this time to deliver the change. */
 const staleWaitMs = 200;
+/** The namespace is not read whole more often than this for it. */
+const freshMs = 10_000;
 
 /** How a round ended: look again at once, later, or only when something changes; and what could not be done in it. */
 type Round =
@@ -52,8 +54,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
   async function waitForWatches(key: string, { metadata }: KubernetesObject): Promise<PassResult> {
-    if (waiting.has(key))
-      await seeAnew(parts.clock, parts.namespace(metadata.namespace ?? '')).catch(() => false);
+    if (waiting.has(key)) await seeAnew(parts.clock, parts.namespace(metadata.namespace ?? ''), freshMs);
     waiting.add(key);
     return { againAfterMs: staleWaitMs };
   }

@@ -4,6 +4,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/action.ts';
+import type { World } from '../../rollout/world.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { News } from '../status-patch.ts';
@@ -28,6 +29,10 @@ import {
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;
+/** What was read whole so long ago is fresh enough to give a release up. */
+const finalFreshMs = 10_000;
+/** While a Canary is being deleted, everything is read whole this often. */
+const deletionFreshMs = 30_000;
 
 /** How a round ended. */
 interface RoundEnd {
@@ -81,7 +86,8 @@ export async function runRound(
   const { observation } = observed;
   const { nowMs, rejectionsProblem } = observation.world;
   const decision = parts.step(observation.world);
-  if (isFinal(observation.world.status, decision) && (await seeAnew(parts.clock, observation.view)))
+  const freshMs = mayBeStaleFor(observation.world, decision);
+  if (freshMs !== undefined && (await seeAnew(parts.clock, observation.view, freshMs)))
     return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
   // Where the Secret with the rejections is damaged, only the status says what was rejected.
@@ -99,6 +105,12 @@ export async function runRound(
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
+}
+
+/** How old a view may be, where watches alone do not do: a deletion needs time for what follows when it learns of a lost event. */
+function mayBeStaleFor({ status, canary }: World, decision: Decision): number | undefined {
+  if (isFinal(status, decision)) return finalFreshMs;
+  return canary.metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
 }
 
 /**
@@ -130,7 +142,8 @@ async function act(round: RoundState, before: Failure | undefined): Promise<Roun
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await conclude(round, canary, acted, failure);
   startBackgroundChecks(round);
-  const waits = [decision.wakeAfterMs, observation.againMs].filter((ms) => ms !== undefined);
+  const deletionMs = canary.metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
+  const waits = [decision.wakeAfterMs, observation.againMs, deletionMs].filter((ms) => ms !== undefined);
   const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
   const again = acted.wrote || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
