@@ -120,7 +120,7 @@ describe('the status of a Canary', () => {
     await expect(writeStatus(status)).rejects.toMatchObject({ status: 422 });
   });
 
-  test('shows in the columns', async () => {
+  test('shows in the columns, of which Flagger has the first and -o wide the others', async () => {
     const time = '2026-01-01T00:00:00Z';
     await writeStatus({
       phase: 'Promoting',
@@ -137,10 +137,13 @@ describe('the status of a Canary', () => {
       columnDefinitions: Array<{ name: string; priority: number }>;
       rows: Array<{ cells: unknown[] }>;
     }>('GET', `${path}/${name}`, undefined, { accept: 'application/json;as=Table;v=v1;g=meta.k8s.io' });
-    const cells = table.columnDefinitions
-      .map((column, index) => ({ ...column, cell: table.rows[0]?.cells[index] }))
-      .filter(({ priority }) => priority === 0)
-      .map(({ cell }) => cell);
-    expect(cells).toEqual([name, 'Promoting', '100', time, 'Sell tea', 'c0ffee', 'Held', 'revert']);
+    const cells = table.columnDefinitions.map(({ priority }, index) => ({
+      priority,
+      cell: table.rows[0]?.cells[index],
+    }));
+    const shown = cells.filter(({ priority }) => priority === 0).map(({ cell }) => cell);
+    expect(shown).toEqual([name, 'Promoting', '100', time]);
+    const wide = cells.filter(({ priority }) => priority > 0).map(({ cell }) => cell);
+    expect(wide).toEqual(expect.arrayContaining(['Sell tea', 'c0ffee', 'Held', 'revert']));
   });
 });

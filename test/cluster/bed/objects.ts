@@ -89,8 +89,9 @@ export function createObjects(client: ApiClient): Objects {
 }
 
 function isEstablished(crd: KubernetesObject | undefined): boolean {
-  const { conditions = [] } = (crd?.status ?? {}) as { conditions?: readonly Condition[] };
-  return conditions.some(({ type, status }) => type === 'Established' && status === 'True');
+  // Null until the API server has looked at a definition that came with a status of its own.
+  const { conditions } = (crd?.status ?? {}) as { conditions?: readonly Condition[] | null };
+  return conditions?.some(({ type, status }) => type === 'Established' && status === 'True') === true;
 }
 
 async function discover(client: ApiClient): Promise<Map<string, Resource>> {
