@@ -107,10 +107,14 @@ export async function runRound(
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
 }
 
-/** How old a view may be, where watches alone do not do: a deletion needs time for what follows when it learns of a lost event. */
+/** How old a view may be, where watches alone do not do. */
 function mayBeStaleFor({ status, canary }: World, decision: Decision): number | undefined {
-  if (isFinal(status, decision)) return finalFreshMs;
-  return canary.metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
+  return isFinal(status, decision) ? finalFreshMs : deletionFreshMsOf(canary);
+}
+
+/** A deletion needs time for what follows when it learns of a lost event. */
+function deletionFreshMsOf({ metadata }: Canary): number | undefined {
+  return metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
 }
 
 /**
@@ -142,8 +146,9 @@ async function act(round: RoundState, before: Failure | undefined): Promise<Roun
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await conclude(round, canary, acted, failure);
   startBackgroundChecks(round);
-  const deletionMs = canary.metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
-  const waits = [decision.wakeAfterMs, observation.againMs, deletionMs].filter((ms) => ms !== undefined);
+  const waits = [decision.wakeAfterMs, observation.againMs, deletionFreshMsOf(canary)].filter(
+    (ms) => ms !== undefined,
+  );
   const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
   const again = acted.wrote || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
