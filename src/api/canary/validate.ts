@@ -2,7 +2,6 @@
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
-import { findUnsupported } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
@@ -27,9 +26,6 @@ interface CanaryCheckOptions {
 export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
   const provider = canary.spec.provider ?? options.defaultProvider;
   const found: Findings = { problems: [], warnings: [] };
-  for (const { path, stops } of findUnsupported(canary)) {
-    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
-  }
   checkWholeNumbers(canary, found);
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);

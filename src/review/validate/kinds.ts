@@ -7,7 +7,7 @@ import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { findUnsupported } from '../../api/unsupported-fields.ts';
+import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
@@ -66,7 +66,9 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
     ...as('problem', checked.problems),
     ...as('warning', checked.warnings),
     ...routeRemarks(canary, defaultProvider),
-    ...notes(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)),
+    ...unsupportedFields(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)).map(
+      (path): Remark => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }),
+    ),
   ];
 }
 
@@ -87,7 +89,7 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
 function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
   const checked = checkSource(source, { forbidsOtherNamespaces });
   const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
-  return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
+  return [...as('problem', problems), ...as('warning', checked.warnings)];
 }
 
 function templateRemarks({ spec }: MetricTemplate): Remark[] {
@@ -95,13 +97,6 @@ function templateRemarks({ spec }: MetricTemplate): Remark[] {
   if (metricProvider(type)) return [];
   const message = `${type} is valid, but this version only supports ${supportedMetricProviders().join(', ')}; checks that use it have no value`;
   return [{ severity: 'warning', path: 'spec.provider.type', message }];
-}
-
-/** Those that stop the object are problems already. */
-function notes(object: Canary | Source, ignored?: readonly string[]): Remark[] {
-  return findUnsupported(object, ignored)
-    .filter(({ stops }) => !stops)
-    .map(({ path }) => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }));
 }
 
 function as(severity: Severity, problems: readonly Problem[]): Remark[] {
