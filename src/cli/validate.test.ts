@@ -264,6 +264,16 @@ describe('validate', () => {
     expect(summary).toBe('3 problems in 5 objects of 4 files; 2 other files left alone');
   });
 
+  it('takes no Source for that of these files where they follow several repositories', async () => {
+    const other = source.replace('shop.git', 'other.git').replace('name: shop', 'name: other');
+    const { lines } = await report({
+      's.yaml': `${source}---\n${other}`,
+      'a.yaml': deployment,
+      'compose.yaml': 'services: {}\n',
+    });
+    expect(lines).toEqual([]);
+  });
+
   it('builds overlays, and bases only as parts of them', async () => {
     const kustomization = (resource: string) => `resources: ["${resource}"]\n`;
     const { lines } = await report({

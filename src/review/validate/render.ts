@@ -93,13 +93,14 @@ export async function renderLocal(
   return { renderings, leftAlone, missing };
 }
 
-/** Sources that follow the repository of a folder. */
+/** Sources that follow the repository of a folder; where no remote tells and they name several, none can be known to. */
 async function sourcesOf(folder: string, sources: readonly Source[]): Promise<readonly Source[]> {
   const repository = await openLocalRepository(folder).catch(() => undefined);
-  if (!repository) return sources;
-  const remotes = await repository.remotes();
-  await repository.close();
-  return chooseSources(sources, { remotes, branch: undefined });
+  const remotes = (await repository?.remotes()) ?? [];
+  await repository?.close();
+  const chosen = chooseSources(sources, { remotes, branch: undefined });
+  const isKnown = chosen.length < sources.length || new Set(chosen.map(({ spec }) => spec.url)).size === 1;
+  return isKnown ? chosen : [];
 }
 
 /** Sources whose path is no folder of the repository; asked for the whole repository only. */
