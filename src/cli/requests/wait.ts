@@ -1,8 +1,8 @@
+import { canaryStatus } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe } from '../../api/kubernetes.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryStatus } from '../status-rows.ts';
 import {
   exitCodes,
   nameIn,
