@@ -43,10 +43,28 @@ export type SessionCookies =
   | { kind: 'keep'; canary: string; primary?: string }
   | { kind: 'end'; previous: string };
 
+/** A statistical test of the points of both sides. */
+interface PointsTest {
+  /** The probability of a difference this large by chance, from 0 to 1. */
+  readonly p: number;
+  /** For people: what was compared, and p. */
+  readonly detail: string;
+}
+
 /** The answer of a metric provider, before thresholds. No data and an error are results of their own (S29). */
 export type MetricReading =
-  /** `baseline`: the same query about the other side, where the metric compares the two; that is the primary unless `baselineOf` says so. */
-  | { kind: 'value'; value: number; baseline?: number; baselineOf?: 'canary' }
+  /**
+   * `points`: of several moments, the value is the newest. `baseline`: the same query about the other side, where the metric compares the two;
+   * that is the primary unless `baselineOf` says so. `test`: their points were compared, and both values are medians.
+   */
+  | {
+      kind: 'value';
+      value: number;
+      points?: readonly number[];
+      baseline?: number;
+      baselineOf?: 'canary';
+      test?: PointsTest;
+    }
   | { kind: 'noData'; detail: string }
   | { kind: 'error'; detail: string };
 

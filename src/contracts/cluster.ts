@@ -123,6 +123,8 @@ export interface MetricQuestion {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
+  /** Also the points between two checks, for a metric that compares them. */
+  readonly asPoints?: boolean;
 }
 
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */

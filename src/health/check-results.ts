@@ -79,7 +79,8 @@ export function finding(result: CheckResult): string {
     return `${result.name} ${round(result.value)} < ${result.min}`;
   if (result.max !== undefined && result.value > result.max)
     return `${result.name} ${round(result.value)} > ${round(result.max)}`;
-  return `${result.name} ${round(result.value)}`;
+  const why = result.verdict === 'fail' && result.detail ? ` (${result.detail})` : '';
+  return `${result.name} ${round(result.value)}${why}`;
 }
 
 type Judged = Omit<CheckResult, 'time' | 'name'>;
@@ -94,13 +95,27 @@ function judgeOne(
     const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
     return { ...own, detail, verdict: verdictWithoutValue(metric, reading, purpose) };
   }
-  const { value, baseline, baselineOf = 'primary' } = reading;
+  const { value, baseline, baselineOf = 'primary', test } = reading;
   if (baseline === undefined) return { value, ...own, verdict: isInside(value, own) ? 'pass' : 'fail' };
-  // With `maxRelativeIncrease` and bounds of the metric, the lower maximum counts.
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
+  if (test) {
+    const passes = isInside(value, own) && !differs(metric, test, value > relative);
+    return { value, ...own, detail: test.detail, verdict: passes ? 'pass' : 'fail' };
+  }
+  // With `maxRelativeIncrease` and bounds of the metric, the lower maximum counts.
   const bounds = { ...own, max: Math.min(own.max ?? Number.POSITIVE_INFINITY, relative) };
   const detail = `the ${baselineOf} has ${round(baseline)}`;
   return { value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+}
+
+/** A difference that is as sure as asked for and, where the metric says how large it must be, that large. */
+function differs(
+  { compare, maxRelativeIncrease }: CanaryMetric,
+  { p }: { p: number },
+  isAbove: boolean,
+): boolean {
+  const isSure = p < (100 - (compare?.confidence ?? 95)) / 100;
+  return isSure && (maxRelativeIncrease === undefined || isAbove);
 }
 
 function isInside(value: number, { min, max }: { min?: number; max?: number }): boolean {
@@ -114,7 +129,8 @@ function verdictWithoutValue(
 ): CheckResult['verdict'] {
   if (reading.kind === 'noData' && metric.onNoData === 'pass') return 'pass';
   if (purpose === 'postPromotion') return 'inconclusive';
-  return reading.kind === 'noData' && metric.onNoData === 'wait' ? 'inconclusive' : 'fail';
+  const { onNoData = metric.compare ? 'wait' : 'fail' } = metric;
+  return reading.kind === 'noData' && onNoData === 'wait' ? 'inconclusive' : 'fail';
 }
 
 /**
@@ -130,7 +146,7 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
     };
   }
   if (metric.name === SUCCESS_RATE) return threshold === undefined ? {} : { min: threshold };
-  if (threshold === undefined && metric.compareWith) return {};
+  if (threshold === undefined && (metric.compareWith || metric.compare)) return {};
   return { max: threshold ?? 0 };
 }
 

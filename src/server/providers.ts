@@ -43,7 +43,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
     return known;
   };
   return {
-    async read({ canary, metric, role, provider, workload, pods }, signal) {
+    async read({ canary, metric, role, provider, workload, pods, asPoints }, signal) {
       const tenant = `metrics ${canary.metadata.namespace}`;
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
@@ -62,6 +62,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
         provider,
         workload,
         pods,
+        asPoints,
         metricsServer,
         metricsServerSecret: await folderValues(options.metricsServerCredentials),
         template,

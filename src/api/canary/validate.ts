@@ -4,6 +4,7 @@ import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import { findUnsupported } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
+import { checkComparison } from './comparison.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
@@ -59,6 +60,9 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
+  canary.spec.analysis.metrics?.forEach((metric, index) => {
+    checkComparison(metric, { at: `spec.analysis.metrics[${index}].compare`, spec: canary.spec }, found);
+  });
   return found;
 }
 

@@ -7,6 +7,7 @@ import type { MetricReading } from '../../api/observed.ts';
 import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
 import type { Hooks } from '../../contracts/notifications.ts';
 import type { CheckOutcome } from '../../health/check-results.ts';
+import { comparePoints } from '../../health/mann-whitney.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -103,7 +104,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
 }
 
 /**
- * One metric; with `compareWith` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
+ * One metric; with `compareWith` or `compare` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
  * the primary is compared with the canary, which serves then. After promotion there is nothing to compare with.
  */
 async function readCompared(
@@ -117,16 +118,22 @@ async function readCompared(
   const { canary, metric, subject, request } = asked;
   const { role } = request;
   const { other, ...own } = subject;
-  const first = metrics.read({ canary, metric, role, ...own }, signal);
-  if (metric.compareWith !== 'primary' || request.purpose !== 'analysis') return first;
+  const asPoints = metric.compare !== undefined && request.purpose === 'analysis';
+  const question = { canary, metric, ...(asPoints ? { asPoints } : {}) };
+  const first = metrics.read({ ...question, role, ...own }, signal);
+  if ((metric.compareWith !== 'primary' && !asPoints) || request.purpose !== 'analysis') return first;
   const otherRole = role === 'primary' ? 'canary' : 'primary';
-  const second = metrics.read({ canary, metric, provider: own.provider, ...other, role: otherRole }, signal);
+  const second = metrics.read({ ...question, provider: own.provider, ...other, role: otherRole }, signal);
   const [reading, baseline] = await Promise.all([first, second]);
   if (reading.kind !== 'value') return reading;
   if (baseline.kind !== 'value')
     return { kind: baseline.kind, detail: `of the ${otherRole}: ${baseline.detail}` };
-  const compared = { ...reading, baseline: baseline.value };
-  return otherRole === 'canary' ? { ...compared, baselineOf: otherRole } : compared;
+  const compared = asPoints
+    ? comparePoints(metric, reading.points ?? [], baseline.points ?? [], otherRole)
+    : { ...reading, baseline: baseline.value };
+  return otherRole === 'canary' && compared.kind === 'value'
+    ? { ...compared, baselineOf: otherRole }
+    : compared;
 }
 
 async function withDeadline(

@@ -53,12 +53,19 @@ export interface MetricRequest {
   timeoutMs: number;
   /** Now, in milliseconds since the epoch. */
   nowMs: number;
-  /** Window of the metric: an answer older than this is no answer (S29). */
+  /** Window of the metric, or its maxSampleAge: an answer older than this is no answer (S29). */
   windowMs: number;
+  /** `maxSampleAge` of the metric, for systems that are told it with the query. */
+  maxSampleAgeMs?: number | undefined;
+}
+
+/** The same question about several moments, the last of them now. */
+export interface PointsRequest extends MetricRequest {
+  readonly points: { readonly stepMs: number; readonly count: number };
 }
 
 /** The endpoint of a request, without the query. */
-export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs'>;
+export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs' | 'maxSampleAgeMs'>;
 
 /** One kind of metric system. */
 export interface MetricProvider {
@@ -67,6 +74,8 @@ export interface MetricProvider {
   timeoutMs?: number;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
   query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
+  /** The finite values of several moments, as `points` of the reading. Undefined: the system is not asked so. */
+  queryPoints?(request: PointsRequest, access: MetricAccess): Promise<MetricReading>;
 }
 
 /** The API server, and a namespace that the query names. Throws for one that the template may not read. */
