@@ -116,6 +116,8 @@ export const limits = {
   httpTotalMs: 30_000,
   /** Points of one side that a metric may be compared by. */
   comparedPoints: 500,
+  /** Seconds that the Job of a check may run. */
+  checkJobSeconds: 3_600,
   /** Milliseconds one metric query may take; Flagger's bound. */
   metricQueryMs: 5_000,
   /** Milliseconds for which a metric server that asks for it (Retry-After) is left alone, at most. */

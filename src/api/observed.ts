@@ -43,19 +43,12 @@ export type SessionCookies =
   | { kind: 'keep'; canary: string; primary?: string }
   | { kind: 'end'; previous: string };
 
-/** A statistical test of the points of both sides. */
-interface PointsTest {
-  /** The probability of a difference this large by chance, from 0 to 1. */
-  readonly p: number;
-  /** For people: what was compared, and p. */
-  readonly detail: string;
-}
-
 /** The answer of a metric provider, before thresholds. No data and an error are results of their own (S29). */
 export type MetricReading =
   /**
    * `points`: of several moments, the value is the newest. `baseline`: the same query about the other side, where the metric compares the two;
-   * that is the primary unless `baselineOf` says so. `test`: their points were compared, and both values are medians.
+   * that is the primary unless `baselineOf` says so. `p`: their points were compared, both values are medians, and a difference this large has
+   * this probability by chance, from 0 to 1. `detail`: what people should know beside the value.
    */
   | {
       kind: 'value';
@@ -63,9 +56,11 @@ export type MetricReading =
       points?: readonly number[];
       baseline?: number;
       baselineOf?: 'canary';
-      test?: PointsTest;
+      p?: number;
+      detail?: string;
     }
-  | { kind: 'noData'; detail: string }
+  /** `isPending`: the result is still to come, and its absence is no failure. */
+  | { kind: 'noData'; detail: string; isPending?: true }
   | { kind: 'error'; detail: string };
 
 /** Where a release came from. */

@@ -91,7 +91,7 @@ describe('a metric that is compared with the primary', () => {
   it('says the bound it failed at and what the primary has', () => {
     const [result] = judged(latency, beside(120, 100));
     expect(result).toMatchObject({ value: 120, max: 110, detail: 'the primary has 100' });
-    expect(result && finding(result)).toBe('errors 120 > 110');
+    expect(result && finding(result)).toBe('errors 120 > 110 (the primary has 100)');
   });
 
   it('is a failure where the primary gives no value, and passes where that is wished', () => {

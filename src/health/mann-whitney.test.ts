@@ -105,9 +105,7 @@ it('reads medians, how many points there are, and how sure it is', () => {
     kind: 'value',
     value: 7,
     baseline: 2.5,
-    test: {
-      detail: 'median of 5 points; the primary has 2.5 of 6; Mann-Whitney p 0.04113 at confidence 95 %',
-    },
+    detail: 'median of 5 points; the primary has 2.5 of 6; Mann-Whitney p 0.04113 at confidence 95 %',
   });
   expect(comparePoints(metric, [5, 9, 8, 7], [2, 1, 3, 4, 0], 'canary')).toEqual({
     kind: 'noData',

@@ -25,7 +25,7 @@ export function comparePoints(
     `the ${others} has ${Number(other.toPrecision(4))} of ${baseline.length}`,
     `Mann-Whitney p ${Number(p.toPrecision(4))} at confidence ${confidence} %`,
   ].join('; ');
-  return { kind: 'value', value: own, baseline: other, test: { p, detail } };
+  return { kind: 'value', value: own, baseline: other, p, detail };
 }
 
 /** Up to this many values on each side, and without ties, the distribution of U is counted out; beyond, the normal one is close. */

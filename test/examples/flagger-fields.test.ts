@@ -13,7 +13,7 @@ const own = [
   /^Canary\.spec\.analysis\.webhooks\[\]\.deadline$/,
   /^Canary\.spec\.provider=native$/,
   /^Canary\.spec\.targetRef\.kind=StatefulSet$/,
-  /^MetricTemplate\.spec\.provider\.(type=(loki|web)|jsonPointer)$/,
+  /^MetricTemplate\.spec\.provider\.(type=(loki|web|job)|jsonPointer)$/,
   /^AlertProvider\.spec\.type=(alertmanager|webhook)$/,
 ];
 

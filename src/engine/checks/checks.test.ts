@@ -236,7 +236,7 @@ describe('a metric with compareWith: primary', () => {
       kind: 'value',
       value: 4,
       baseline: 2,
-      test: { detail: expect.stringContaining('median of 3 points; the primary has 2 of 3') },
+      detail: expect.stringContaining('median of 3 points; the primary has 2 of 3'),
     });
     const after = { ...analysis, key: 'k2', role: 'primary', purpose: 'postPromotion' } as const;
     checks.request(withTest, { ...after, metrics: ['latency'] }, subject);

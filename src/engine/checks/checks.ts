@@ -28,6 +28,8 @@ interface CheckSubject {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: MetricQuestion['pods'];
+  /** Whom Jobs of checks are created as. */
+  readonly writer?: MetricQuestion['writer'];
   /** The same of the other side, for metrics that compare the two. */
   readonly other?: Pick<MetricQuestion, 'workload' | 'pods'>;
 }
@@ -110,7 +112,7 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
 async function readCompared(
   metrics: Metrics,
   asked: Pick<MetricQuestion, 'canary' | 'metric'> & {
-    readonly request: Pick<CheckRequest, 'role' | 'purpose'>;
+    readonly request: Pick<CheckRequest, 'role' | 'purpose' | 'facts'>;
     readonly subject: CheckSubject;
   },
   signal: AbortSignal,
@@ -119,11 +121,15 @@ async function readCompared(
   const { role } = request;
   const { other, ...own } = subject;
   const asPoints = metric.compare !== undefined && request.purpose === 'analysis';
-  const question = { canary, metric, ...(asPoints ? { asPoints } : {}) };
+  const release = request.facts.digest;
+  const question = { canary, metric, release, ...(asPoints ? { asPoints } : {}) };
   const first = metrics.read({ ...question, role, ...own }, signal);
   if ((metric.compareWith !== 'primary' && !asPoints) || request.purpose !== 'analysis') return first;
   const otherRole = role === 'primary' ? 'canary' : 'primary';
-  const second = metrics.read({ ...question, provider: own.provider, ...other, role: otherRole }, signal);
+  const second = metrics.read(
+    { ...question, provider: own.provider, writer: own.writer, ...other, role: otherRole },
+    signal,
+  );
   const [reading, baseline] = await Promise.all([first, second]);
   if (reading.kind !== 'value') return reading;
   if (baseline.kind !== 'value')
@@ -164,16 +170,23 @@ interface Seen {
   readonly world: Pick<World, 'primary' | 'target'>;
   /** Names of pods by their template, where both sides are pods of one workload: those of the newest first. */
   readonly revision?: CheckSubject['pods'];
+  readonly writer?: CheckSubject['writer'];
 }
 
 /** What queries may name besides the Canary: provider, the workload that the check is about, and the one it may be compared with. */
 export function checkSubject(
-  { provider, world, revision }: Seen,
+  { provider, world, revision, writer }: Seen,
   { role }: Pick<CheckRequest, 'role'>,
 ): CheckSubject {
   const otherPods = revision && { pods: revision.otherPods, otherPods: revision.pods };
   const [own, other] = role === 'primary' ? [world.primary, world.target] : [world.target, world.primary];
-  return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
+  return {
+    provider,
+    writer,
+    workload: own?.name,
+    pods: revision,
+    other: { workload: other?.name, pods: otherPods },
+  };
 }
 
 /** The part of a request that concerns webhooks. */

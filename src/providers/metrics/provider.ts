@@ -1,4 +1,5 @@
 /** What every metric provider implements. */
+import type { Canary } from '../../api/canary/canary.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -23,12 +24,25 @@ export interface MetricCluster extends Pick<Cluster, 'get' | 'create' | 'delete'
   ): Promise<unknown>;
 }
 
+/** What a check that runs Jobs needs. */
+export interface JobAccess {
+  /** It writes as the account of the Source that holds the Canary. */
+  readonly cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'delete'>;
+  /** Jobs belong to it. */
+  readonly canary: Canary;
+  /** The release, the side and the metric: what each has a Job of its own for. */
+  readonly check: readonly string[];
+  readonly signal: AbortSignal;
+}
+
 /** Through what providers ask. */
 export interface MetricAccess extends MetricHttp {
   /** Undefined: it is not lent to MetricTemplates. */
   readonly identity?: CloudIdentity | undefined;
   /** Undefined: the API server is not asked from here. */
   readonly cluster?: MetricCluster | undefined;
+  /** `notHere`: Jobs are the controller's alone. Undefined: no Source holds the Canary, so nobody may run them. */
+  readonly jobs?: JobAccess | 'notHere' | undefined;
   /** Whether a query may name other namespaces than the template's. Default false. */
   readonly crossesNamespaces?: boolean;
 }

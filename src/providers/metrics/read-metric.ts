@@ -112,10 +112,8 @@ async function answerTo(
   if (reading.kind === 'noData' && metric.maxSampleAge)
     return { ...reading, detail: `${reading.detail} (maxSampleAge is ${metric.maxSampleAge})` };
   if (reading.kind !== 'value') return reading;
-  const value = fromProvider(reading.value);
-  return reading.points
-    ? { kind: 'value', value, points: reading.points.map(fromProvider) }
-    : { kind: 'value', value };
+  const points = reading.points?.map(fromProvider);
+  return { ...reading, value: fromProvider(reading.value), ...(points ? { points } : {}) };
 }
 
 /** One value, or the points between two checks; those before may be from before the last change of traffic (S4). */

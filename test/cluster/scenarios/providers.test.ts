@@ -103,7 +103,7 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('metrics are compared with the primary: what is slower fails, and what is not is promoted', async () => {
+  test('metrics are compared with the primary, and a Job decides too: what is slower fails, and what is not is promoted', async () => {
     const seconds = (part: string) =>
       `sum(rate(http_request_duration_seconds_${part}{${pods}}[{{ interval }}]))`;
     const pods = 'kubernetes_namespace="{{ namespace }}", kubernetes_pod_name=~"{{ pods }}"';
@@ -116,21 +116,41 @@ describe.concurrent('every provider and strategy', () => {
         query: `${seconds('sum')} / ${seconds('count')}`,
       },
     };
+    // A pod that ends as it is told, with a Job's restart policy.
+    const { spec } = deployment({ name: 'smoke', image: 'app:smoke', env: { CRASH_AFTER_MS: '500' } });
+    const pod = (spec as { template: { spec: object } }).template;
+    const jobTemplate = {
+      spec: { backoffLimit: 0, template: { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } },
+    };
+    const smoke = {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'smoke' },
+      spec: { schedule: '@yearly', suspend: true, jobTemplate },
+    };
+    const outcome = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'smoke' },
+      spec: { provider: { type: 'job' }, query: 'cronjob/smoke?CRASH_EXIT_CODE={{ variables.code }}' },
+    };
+    const job = { templateRef: { name: 'smoke' }, thresholdRange: { min: 1 } };
     // Five times as slow: what two sound releases differ by on a busy machine is less.
     const latency = { templateRef: { name: 'latency' }, interval: '3s', maxRelativeIncrease: 400 };
-    const compare = { method: 'mannWhitney' as const, confidence: 99.9, step: '1s', minPoints: 7 };
+    const compare = { method: 'mannWhitney' as const, confidence: 99, step: '1s', minPoints: 6 };
     const shop = await running('by-comparison', {
       analysis: {
-        interval: '9s',
+        interval: '7s',
         threshold: 1,
         stepWeights: [50],
         metrics: [
           { ...latency, name: 'at once', compareWith: 'primary', onNoData: 'wait' },
           { ...latency, name: 'over time', compare, maxSampleAge: '10s' },
+          { ...job, name: 'smoke', templateVariables: { code: '0' } },
         ],
       },
       postPromotion: { metrics: [] },
-      files: { template },
+      files: { template, smoke, outcome },
     });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
@@ -143,7 +163,9 @@ describe.concurrent('every provider and strategy', () => {
     expect(failed.checks).toMatchObject([
       { name: 'at once', verdict: 'fail', detail: expect.stringMatching(/^the primary has /) },
       { name: 'over time', verdict: 'fail', detail: expect.stringContaining('Mann-Whitney p 0.0') },
+      { name: 'smoke', verdict: 'pass', value: 1, detail: expect.stringContaining('completed') },
     ]);
+    expect(await bed.listObjects('Job', shop.namespace)).toEqual([]);
     expect(ended.lastPromotedCommit).toBe(sound);
     await shop.close();
   });
