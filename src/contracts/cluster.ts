@@ -133,6 +133,12 @@ export interface MetricQuestion {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
+  /** Also the points between two checks, for a metric that compares them. */
+  readonly asPoints?: boolean;
+  /** Digest of the release that is asked about. */
+  readonly release?: string;
+  /** Whom Jobs of checks are created as, and Holdfast itself without an account; undefined: no Source holds the Canary, and there are none. */
+  readonly writer?: { readonly account: string | undefined } | undefined;
 }
 
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */
