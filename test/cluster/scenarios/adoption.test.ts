@@ -55,7 +55,7 @@ const tried = ['progressing', 'waiting-promotion'] as const;
 const gated: readonly Name[] = ['waiting', ...tried];
 let hooks: HookServer;
 let program: Program;
-/** What `holdfast adopt --dry-run` said of each before the program started. */
+/** What `holdfast migrate plan` said of each before the program started. */
 let foretold: ReadonlyMap<string, string>;
 
 /** Everything stands and has its traffic before Holdfast starts: one program for all, as in a cluster. */
@@ -66,7 +66,7 @@ beforeAll(async () => {
   );
   const namespaces = [...left.values()].map(({ namespace }) => namespace);
   const place = ['--watch-namespaces', namespaces.join(','), '--holdfast-namespace', namespaces[0] ?? ''];
-  const { canaries } = await runJson<Foretold>(bed, 'adopt', '--dry-run', ...place);
+  const { canaries } = await runJson<Foretold>(bed, 'migrate', 'plan', ...place);
   foretold = new Map(canaries.map(({ canary, outcome }) => [canary.split('/')[0] ?? '', outcome]));
   program = createProgram(bed, namespaces, undefined);
   program.start();
@@ -193,7 +193,7 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
     await nothingBroke(seen, [primaryPods]);
   });
 
-  test('as adopt --dry-run had said of each', () => {
+  test('as migrate plan had said of each', () => {
     const rests = ['initialized', 'succeeded', 'failed'];
     const wanted = names.map((name) => [`adopt-${name}`, rests.includes(name) ? 'takenOver' : 'carriedOn']);
     expect(Object.fromEntries(foretold)).toEqual(Object.fromEntries(wanted));
