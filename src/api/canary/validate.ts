@@ -3,6 +3,7 @@ import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import type { Canary } from './canary.ts';
+import { checkComparison } from './comparison.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
@@ -56,6 +57,9 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
+  canary.spec.analysis.metrics?.forEach((metric, index) => {
+    checkComparison(metric, { at: `spec.analysis.metrics[${index}].compare`, spec: canary.spec }, found);
+  });
   return found;
 }
 

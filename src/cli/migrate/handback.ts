@@ -10,14 +10,14 @@ import { withProgramFlags } from '../flags.ts';
 import {
   adoptionQuery,
   answered,
-  type ClusterFlags,
+  type CanaryFlags,
   type MoveFlags,
   move,
   moveOptions,
-  withClusterFlags,
+  withCanaryFlags,
 } from './migrate.ts';
 
-interface HandBackFlags extends ClusterFlags, MoveFlags {
+interface HandBackFlags extends CanaryFlags, MoveFlags {
   readonly to: 'flagger' | 'flux' | 'argocd';
   readonly dryRun?: boolean;
 }
@@ -50,16 +50,14 @@ export const handbackCommand: CliCommand = {
         '--offline',
         'do not contact a cluster, so that no step is verified (with --to flux or argocd)',
       );
-    withProgramFlags(withClusterFlags(command)).action(
+    withProgramFlags(withCanaryFlags(command)).action(
       async (path: string | undefined, flags: HandBackFlags) => {
         const { to: tool } = flags;
         let work: Promise<CommandResult>;
         if (tool === 'flagger') {
           if (path !== undefined || flags.offline)
             throw new InputError('PATH and --offline need --to flux or --to argocd');
-          work = withConnection({ kubeconfig: flags.kubeconfig, version }, (on) =>
-            handBackToFlagger(on, flags),
-          );
+          work = withConnection(flags, context, (on) => handBackToFlagger(on, flags));
         } else {
           if (flags.dryRun) throw new InputError(`--dry-run needs --to flagger; --to ${tool} never writes`);
           if (path === undefined)

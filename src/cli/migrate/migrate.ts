@@ -20,6 +20,8 @@ import { type CliCommand, emit, outboundPolicy, withConnection } from '../comman
 import { type ControllerFlags, controllerFlags, withControllerFlags } from '../controller-flags.ts';
 import {
   asUserOption,
+  type ClusterFlags,
+  contextOption,
   holdfastNamespaceOption,
   kubeconfigOption,
   outputOption,
@@ -29,7 +31,7 @@ import {
   withProgramFlags,
 } from '../flags.ts';
 
-interface PlanFlags extends ClusterFlags {
+interface PlanFlags extends CanaryFlags {
   readonly as?: string;
 }
 
@@ -45,7 +47,7 @@ export const migrateCommand: CliCommand = {
       .command('migrate')
       .summary('migrate from Flagger, Flux or Argo CD')
       .description('Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.');
-    withClusterFlags(
+    withCanaryFlags(
       migrate
         .command('plan')
         .summary('what Holdfast would do with the Canaries that Flagger left')
@@ -55,12 +57,7 @@ export const migrateCommand: CliCommand = {
     )
       .addOption(asUserOption())
       .action(async (flags: PlanFlags) =>
-        emit(
-          await answered(
-            withConnection({ kubeconfig: flags.kubeconfig, version }, (on) => planAdoption(on, flags)),
-          ),
-          context,
-        ),
+        emit(await answered(withConnection(flags, context, (on) => planAdoption(on, flags))), context),
       );
     withMoveFlags(
       migrate
@@ -83,23 +80,24 @@ export const migrateCommand: CliCommand = {
 };
 
 /** What looking at Canaries as the controller does is told. */
-export interface ClusterFlags extends Partial<ControllerFlags> {
-  readonly kubeconfig?: string;
+export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
   readonly holdfastNamespace: string;
   readonly output: 'text' | DataFormat;
 }
 
 /** Adds them. */
-export function withClusterFlags(command: Command): Command {
+export function withCanaryFlags(command: Command): Command {
   return withControllerFlags(
-    command.addOption(kubeconfigOption()).addOption(holdfastNamespaceOption('--holdfast-namespace')),
+    command
+      .addOption(kubeconfigOption())
+      .addOption(contextOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace')),
   ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
 /** What planning the steps of a tree is told. */
-export interface MoveFlags extends ProgramFlags {
+export interface MoveFlags extends ProgramFlags, ClusterFlags {
   readonly offline?: boolean;
-  readonly kubeconfig?: string;
   readonly output: 'text' | DataFormat;
 }
 
@@ -108,7 +106,8 @@ function withMoveFlags(command: Command): Command {
   return withProgramFlags(
     command
       .option('--offline', 'do not contact a cluster, so that no step is verified')
-      .addOption(kubeconfigOption()),
+      .addOption(kubeconfigOption())
+      .addOption(contextOption()),
   ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
@@ -122,7 +121,7 @@ export function answered(work: Promise<CommandResult>): Promise<CommandResult> {
 /** Which Canaries are asked about, and as which controller; and what to say about that. Throws InputError, ApiError. */
 export async function adoptionQuery(
   connection: Connection,
-  given: ClusterFlags,
+  given: CanaryFlags,
 ): Promise<{ readonly query: AdoptionQuery; readonly stderr: string }> {
   const { flags, note } = await controllerFlags(connection, given.holdfastNamespace, given);
   const { tracksConfig, forbidsOtherNamespaces } = releaseLimitsIn(flags);
@@ -163,7 +162,7 @@ interface MoveOptions {
   readonly isBack: boolean;
   /** No cluster is asked. */
   readonly isOffline: boolean;
-  readonly kubeconfig: string | undefined;
+  readonly cluster: ClusterFlags;
   readonly version: string;
   readonly programs: ProgramPaths;
   readonly format: 'text' | DataFormat;
@@ -178,7 +177,7 @@ export function moveOptions({
   return {
     ...asked,
     isOffline: flags.offline === true,
-    kubeconfig: flags.kubeconfig,
+    cluster: flags,
     programs: programsIn(flags, process.env),
     format: flags.output,
     screen: screenOf(process.stdout, process.env),
@@ -187,11 +186,11 @@ export function moveOptions({
 
 /** Says what to commit and to run next. Writes neither to the tree nor to the cluster. Throws InputError and ApiError. */
 export async function move(options: MoveOptions): Promise<CommandResult> {
-  const { tool, path, isBack, isOffline, kubeconfig, version, format, screen } = options;
+  const { tool, path, isBack, isOffline, cluster: where, format, screen } = options;
   const query = { tool, path, isBack };
   const moves = isOffline
     ? await planMoves({ ...query, cluster: undefined })
-    : await withConnection({ kubeconfig, version }, (connection) =>
+    : await withConnection(where, options, (connection) =>
         withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
       );
   const note = isOffline

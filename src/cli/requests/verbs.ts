@@ -1,12 +1,12 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RequestAnswer } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { storedReleases } from '../history.ts';
-import { canaryStatus } from '../status-rows.ts';
 import {
   annotate,
   exitCodes,
@@ -60,9 +60,7 @@ function verbCommand(spec: VerbCommand): CliCommand {
         .option(spec.flag, spec.flagMeaning)
         .option('--wait', 'wait until the release is good, failed or held');
       withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+        const result = await withConnection(flags, context, ({ access, client }) =>
           request(client, systemClock, spec, {
             namespace: flags.namespace ?? access.namespace,
             name: nameIn(subject, 'Canary'),

@@ -11,6 +11,7 @@ import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAn
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, [
   'by-header',
+  'by-comparison',
   'by-blue-green',
   'by-selector',
   'by-service-rollingupdate',
@@ -99,6 +100,73 @@ describe.concurrent('every provider and strategy', () => {
     expect(inside.byVersion.v2).toBeGreaterThan(0);
     expect(outside.byVersionAndRole['v2/canary'] ?? 0).toBe(0);
     expect(all.flatMap((seen) => seen.failures)).toEqual([]);
+    await shop.close();
+  });
+
+  test('metrics are compared with the primary, and a Job decides too: what is slower fails, and what is not is promoted', async () => {
+    const seconds = (part: string) =>
+      `sum(rate(http_request_duration_seconds_${part}{${pods}}[{{ interval }}]))`;
+    const pods = 'kubernetes_namespace="{{ namespace }}", kubernetes_pod_name=~"{{ pods }}"';
+    const template = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'latency' },
+      spec: {
+        provider: { type: 'prometheus', address: bed.prometheusUrl },
+        query: `${seconds('sum')} / ${seconds('count')}`,
+      },
+    };
+    // A pod that ends as it is told, with a Job's restart policy.
+    const { spec } = deployment({ name: 'smoke', image: 'app:smoke', env: { CRASH_AFTER_MS: '500' } });
+    const pod = (spec as { template: { spec: object } }).template;
+    const jobTemplate = {
+      spec: { backoffLimit: 0, template: { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } },
+    };
+    const smoke = {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'smoke' },
+      spec: { schedule: '@yearly', suspend: true, jobTemplate },
+    };
+    const outcome = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'smoke' },
+      spec: { provider: { type: 'job' }, query: 'cronjob/smoke?CRASH_EXIT_CODE={{ variables.code }}' },
+    };
+    const job = { templateRef: { name: 'smoke' }, thresholdRange: { min: 1 } };
+    // Five times as slow: what two sound releases differ by on a busy machine is less.
+    const latency = { templateRef: { name: 'latency' }, interval: '3s', maxRelativeIncrease: 400 };
+    const compare = { method: 'mannWhitney' as const, confidence: 99, step: '1s', minPoints: 6 };
+    const shop = await running('by-comparison', {
+      analysis: {
+        interval: '7s',
+        threshold: 1,
+        stepWeights: [50],
+        metrics: [
+          { ...latency, name: 'at once', compareWith: 'primary', onNoData: 'wait' },
+          { ...latency, name: 'over time', compare, maxSampleAge: '10s' },
+          { ...job, name: 'smoke', templateVariables: { code: '0' } },
+        ],
+      },
+      postPromotion: { metrics: [] },
+      files: { template, smoke, outcome },
+    });
+    await untilAnswered(shop.namespace, () => shop.startLoad());
+    const load = shop.startLoad();
+    const slow = await shop.release('v2', { DELAY_MS: '100', PRIMARY_DELAY_MS: '0' });
+    const failed = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
+    const sound = await shop.release('v3');
+    const ended = await shop.until('v3 succeeded', ({ phase, run }) => phase === 'Succeeded' && !run);
+    expect((await load.stop()).failures).toEqual([]);
+    expect(failed.rejected?.map(({ commit }) => commit)).toEqual([slow]);
+    expect(failed.checks).toMatchObject([
+      { name: 'at once', verdict: 'fail', detail: expect.stringMatching(/^the primary has /) },
+      { name: 'over time', verdict: 'fail', detail: expect.stringContaining('Mann-Whitney p 0.0') },
+      { name: 'smoke', verdict: 'pass', value: 1, detail: expect.stringContaining('completed') },
+    ]);
+    expect(await bed.listObjects('Job', shop.namespace)).toEqual([]);
+    expect(ended.lastPromotedCommit).toBe(sound);
     await shop.close();
   });
 
