@@ -1,7 +1,6 @@
 /** The table of commands: another command is another file and another line here. */
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { adoptCommand } from './adopt.ts';
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
@@ -10,6 +9,9 @@ import { drillCommand } from './drill.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
 import { installCommand } from './install/install.ts';
+import { adoptCommand } from './migrate/adopt.ts';
+import { handbackCommand } from './migrate/handback.ts';
+import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
 import { pauseCommand, resumeCommand } from './requests/pause.ts';
@@ -40,6 +42,8 @@ export const commands: readonly CliCommand[] = [
   rollbackCommand,
   gateCommand,
   drillCommand,
+  migrateCommand,
+  handbackCommand,
   adoptCommand,
   checkCommand,
   validateCommand,
