@@ -21,6 +21,7 @@ import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
+import { versionCommand } from './version.ts';
 import { watchCommand } from './watch.ts';
 
 /** Every command, in the order of the help text. */
@@ -49,6 +50,7 @@ export const commands: readonly CliCommand[] = [
   validateCommand,
   planCommand,
   installCommand,
+  versionCommand,
 ];
 
 /**
@@ -64,7 +66,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     .description(
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version of this program')
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   const context = {
