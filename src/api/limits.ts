@@ -114,6 +114,10 @@ export const limits = {
   httpResponseBytes: 1024 * 1024,
   /** Milliseconds one outbound request may take in all, unless its caller says otherwise. */
   httpTotalMs: 30_000,
+  /** Points of one side that a metric may be compared by. */
+  comparedPoints: 500,
+  /** Seconds that the Job of a check may run. */
+  checkJobSeconds: 3_600,
   /** Milliseconds one metric query may take; Flagger's bound. */
   metricQueryMs: 5_000,
   /** Milliseconds for which a metric server that asks for it (Retry-After) is left alone, at most. */

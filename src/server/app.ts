@@ -1,5 +1,6 @@
 /** The composition root: the only place that knows every adapter. */
 import type { Logger } from 'pino';
+import { versionAnnotation } from '../api/annotations.ts';
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { Source } from '../api/source/source.ts';
@@ -78,6 +79,7 @@ export async function startApp(
         client,
         caches,
         ...candidate,
+        annotations: { [versionAnnotation]: options.version },
         ...leaseTime(network),
         times: options.leaseTimes,
         logger: log,
