@@ -21,6 +21,8 @@ import { clusterFindings } from './check/check.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   asUserOption,
+  type ClusterFlags,
+  contextOption,
   holdfastNamespaceOption,
   includeLabelPrefixOption,
   kubeconfigOption,
@@ -37,13 +39,12 @@ import {
   withReleaseFlags,
 } from './flags.ts';
 
-interface AdoptFlags extends ReleaseFlags, ProgramFlags {
+interface AdoptFlags extends ReleaseFlags, ProgramFlags, ClusterFlags {
   readonly from: 'flagger' | 'flux' | 'argocd';
   readonly to?: 'flagger';
   readonly dryRun?: boolean;
   readonly back?: boolean;
   readonly offline?: boolean;
-  readonly kubeconfig?: string;
   readonly holdfastNamespace: string;
   readonly watchNamespaces: string[];
   readonly as?: string;
@@ -87,6 +88,7 @@ export const adoptCommand: CliCommand = {
       .addOption(new Option('--to <tool>', 'hand the Canaries back to this tool').choices(['flagger']))
       .option('--dry-run', 'only print what would be done')
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .addOption(watchNamespacesOption())
       .addOption(asUserOption())
@@ -97,7 +99,7 @@ export const adoptCommand: CliCommand = {
       .addOption(outputOption('text', ['text', 'json', 'yaml']));
     withProgramFlags(withReleaseFlags(command)).action(
       async (path: string | undefined, flags: AdoptFlags) => {
-        const { kubeconfig, to, dryRun = false } = flags;
+        const { to, dryRun = false } = flags;
         refuseMixed(flags, path);
         if (flags.from === 'flagger' && !to && !dryRun)
           throw new InputError(
@@ -106,7 +108,7 @@ export const adoptCommand: CliCommand = {
         const options = optionsOf(flags);
         const work =
           flags.from === 'flagger'
-            ? withConnection({ kubeconfig, version: context.version }, (connection) =>
+            ? withConnection(flags, context, (connection) =>
                 to
                   ? handBackToFlagger(connection, { ...options, isDryRun: dryRun })
                   : planAdoption(connection, options),
@@ -140,10 +142,21 @@ function moveOptions(
   path: string,
   version: string,
 ): MoveOptions {
-  const { kubeconfig, back = false, offline = false, output: format } = flags;
+  const { kubeconfig, context, back = false, offline = false, output: format } = flags;
   const screen = screenOf(process.stdout, process.env);
   const programs = programsIn(flags, process.env);
-  return { tool, path, isBack: back, isOffline: offline, kubeconfig, version, programs, format, screen };
+  return {
+    tool,
+    path,
+    isBack: back,
+    isOffline: offline,
+    kubeconfig,
+    context,
+    version,
+    programs,
+    format,
+    screen,
+  };
 }
 
 function optionsOf(flags: AdoptFlags): AdoptOptions {
@@ -216,6 +229,7 @@ interface MoveOptions {
   /** No cluster is asked. */
   readonly isOffline: boolean;
   readonly kubeconfig: string | undefined;
+  readonly context?: string | undefined;
   readonly version: string;
   readonly programs: ProgramPaths;
   readonly format: 'text' | DataFormat;
@@ -224,11 +238,11 @@ interface MoveOptions {
 
 /** Says what to commit and to run next. Writes neither to the tree nor to the cluster. Throws InputError and ApiError. */
 export async function move(options: MoveOptions): Promise<CommandResult> {
-  const { tool, path, isBack, isOffline, kubeconfig, version, format, screen } = options;
+  const { tool, path, isBack, isOffline, format, screen } = options;
   const query = { tool, path, isBack };
   const moves = isOffline
     ? await planMoves({ ...query, cluster: undefined })
-    : await withConnection({ kubeconfig, version }, (connection) =>
+    : await withConnection(options, options, (connection) =>
         withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
       );
   const note = isOffline

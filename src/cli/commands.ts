@@ -19,12 +19,14 @@ import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
+import { watchCommand } from './watch.ts';
 
 /** Every command, in the order of the help text. */
 export const commands: readonly CliCommand[] = [
   runCommand,
   demoCommand,
   statusCommand,
+  watchCommand,
   explainCommand,
   diffCommand,
   historyCommand,

@@ -59,9 +59,7 @@ export const historyCommand: CliCommand = {
         .description('list the releases of a Canary and those that a rollback can return to'),
       'Canary',
     ).action(async (subject: string, flags: ObjectFlags) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+      const result = await withConnection(flags, context, ({ access, client }) =>
         history(client, {
           namespace: flags.namespace ?? access.namespace,
           name: nameIn(subject, 'Canary'),

@@ -8,6 +8,7 @@ import { formatTable, type TableColumn } from '../terminal/table.ts';
 import {
   canaryStatus,
   commitLine,
+  commitSubject,
   conditionOf,
   phaseOf,
   shareOf,
@@ -89,7 +90,10 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
 }
 
 function heading(screen: Screen, title: string, state: string, tone: Tone): string {
-  const space = Math.max(2, screen.columns - title.length - state.length);
+  // A pipe has no right edge.
+  const space = Number.isFinite(screen.columns)
+    ? Math.max(2, screen.columns - title.length - state.length)
+    : 2;
   return `${paint(screen, 'strong', title)}${' '.repeat(space)}${paint(screen, tone, state)}`;
 }
 
@@ -99,12 +103,6 @@ function section(screen: Screen, title: string, lines: readonly string[]): strin
 
 function text(line: string | undefined): string[] {
   return line ? [indent + printable(line).trimEnd()] : [];
-}
-
-/** Known from who serves or from the past releases. */
-function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
-  const { serving = [], history = [] } = canaryStatus(object);
-  return [...serving, ...history].find((entry) => entry.commit === commit)?.subject;
 }
 
 function serving(object: KubernetesObject, screen: Screen): string[] {

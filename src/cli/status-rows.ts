@@ -1,5 +1,7 @@
+import { planOf } from '../api/canary/plan.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { sharesWorkload } from '../api/defaults.ts';
+import { parseCanary } from '../api/kinds/parse.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
@@ -13,6 +15,8 @@ interface CanaryRow {
   readonly phase: string;
   /** The canary's share as read from the route, or of the pods. */
   readonly weight: string;
+  /** `2/5` while a release goes through its steps or iterations, else `-`. */
+  readonly step: string;
   /** Subject of the commit that answers most requests. */
   readonly serving: string;
   /** Newest commit that was started or rejected, shortened. */
@@ -59,6 +63,12 @@ export function commitLine(commit: string | undefined, subject: string | undefin
   return [shortCommit(commit), subject].filter(Boolean).join(' ');
 }
 
+/** A commit's subject, if who serves, the past releases or the reports name it. */
+export function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
+  const { serving = [], history = [], incidents = [] } = canaryStatus(object);
+  return [...serving, ...history, ...incidents].find((entry) => entry.commit === commit)?.subject;
+}
+
 /** The row of a Canary. */
 export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const status = canaryStatus(object);
@@ -71,6 +81,7 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     name,
     phase: phaseOf(object),
     weight: status.canaryWeight === undefined ? '-' : `${status.canaryWeight}${shareOf(status)}`,
+    step: stepOf(object),
     serving: serving ? (serving.subject ?? shortCommit(serving.commit)) || '-' : '-',
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
@@ -78,6 +89,21 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
     tone: toneOf(object),
   };
+}
+
+/** Counted in the steps of the spec that is in the object; an invalid one has none. */
+function stepOf(object: KubernetesObject): string {
+  const { run, canaryWeight = 0, iterations = 0, phase, provider } = canaryStatus(object);
+  if (!run || !['Progressing', 'Waiting', 'WaitingPromotion'].includes(phase ?? '')) return '-';
+  const parsed = parseCanary(object);
+  if (!parsed.ok) return '-';
+  const { strategy } = planOf(parsed.value, { minIntervalMs: 0, defaultProvider: provider ?? 'kubernetes' });
+  if (strategy.kind !== 'canary') return `${iterations}/${strategy.iterations}`;
+  const { steps, stepWeight, maxWeight } = strategy;
+  if (steps) return `${steps.filter((weight) => weight <= canaryWeight).length}/${steps.length}`;
+  return stepWeight > 0
+    ? `${Math.ceil(canaryWeight / stepWeight)}/${Math.ceil(maxWeight / stepWeight)}`
+    : '-';
 }
 
 /** What a share is of, where it is not of the traffic: rolled out in place, of the pods. */
@@ -137,7 +163,10 @@ const phase: TableColumn<CanaryRow> = { title: 'PHASE', value: (row) => row.phas
 const canaryColumns: ReadonlyArray<TableColumn<CanaryRow>> = [
   { title: 'CANARY', value: (row) => row.name, least: 12 },
   phase,
-  { title: 'WEIGHT', value: (row) => row.weight },
+  {
+    title: 'WEIGHT',
+    value: ({ weight, step }) => (step === '-' ? weight : `${weight} (step ${step})`),
+  },
   { title: 'SERVING', value: (row) => row.serving, least: 12 },
   { title: 'HEAD', value: (row) => row.head },
   { title: 'REASON', value: (row) => row.reason, least: 10 },

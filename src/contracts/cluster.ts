@@ -65,6 +65,16 @@ export interface Cluster {
     group: string,
     kind: string,
   ): Promise<{ readonly apiVersion: string; readonly namespaced: boolean } | undefined>;
+  /** What charts ask about the cluster that they are rendered for. */
+  capabilities(): Promise<ServerCapabilities>;
+}
+
+/** What the API server is, and what it serves. */
+export interface ServerCapabilities {
+  /** As `v1.36.2`, without what a vendor adds: charts compare it with ranges. */
+  readonly kubeVersion: string;
+  /** `apps/v1` and `apps/v1/Deployment`, sorted. */
+  readonly apiVersions: readonly string[];
 }
 
 /** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */

@@ -44,6 +44,8 @@ const sourceRate = { perSecond: 200, burst: 400 };
 /** Which cluster, and how much may be asked of it. */
 interface ConnectionOptions {
   readonly kubeconfig: string | undefined;
+  /** A context of the kubeconfig; default its current one. */
+  readonly context?: string | undefined;
   readonly version: string;
   /** Default 100 requests a second, 250 at once. */
   readonly apiRate?: RateBounds;
@@ -53,12 +55,16 @@ interface ConnectionOptions {
 
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
 export async function connect(
-  { kubeconfig, version, apiRate, ...limits }: ConnectionOptions,
+  { kubeconfig, context, version, apiRate, ...limits }: ConnectionOptions,
   clock: Clock,
   logger: Log,
 ): Promise<Connection> {
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
-  const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
+  const access = await loadClusterAccess({
+    allowExec,
+    ...(kubeconfig ? { kubeconfig } : {}),
+    ...(context ? { context } : {}),
+  });
   const userAgent = `holdfast/${version}`;
   const transport = createTransport({ access, userAgent, clock, ...(apiRate ? { rate: apiRate } : {}) });
   const sourceTransport = createTransport({

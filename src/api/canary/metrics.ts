@@ -86,6 +86,9 @@ function comparisonWarning({ compareWith, compare, name }: CanaryMetric, path: s
 }
 
 function boundsWarning(metric: CanaryMetric, path: string): Problem | undefined {
+  const { min = 0, max = 0 } = metric.thresholdRange ?? {};
+  if (isBuiltIn(metric) && (min < 0 || max < 0))
+    return { path: `${path}.thresholdRange`, message: 'has a bound below 0, which this metric never is' };
   if (hasBound(metric)) return undefined;
   const alwaysPasses = metric.name === 'request-success-rate' || metric.thresholdRange !== undefined;
   if (alwaysPasses)

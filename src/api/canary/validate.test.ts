@@ -209,9 +209,6 @@ describe('fields not acted on', () => {
       service: { port: 80, delegation: false },
     });
     expect(unsupportedFields(quiet)).toEqual([]);
-    expect(unsupportedFields(source({ prune: false, renderer: 'plain', write: { revert: 'none' } }))).toEqual(
-      [],
-    );
   });
 
   test('include those that the routing provider does nothing with, where they are set', () => {

@@ -34,9 +34,7 @@ export const gateCommand: CliCommand = {
     withObjectFlags(command, 'Canary')
       .option('--rollback', 'the gate of /rollback/check; while it is open, the release is rolled back')
       .action(async (action: Action, subject: string, flags: ObjectFlags & { rollback?: boolean }) => {
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+        const result = await withConnection(flags, context, ({ access, client }) =>
           switchGate(client, {
             namespace: flags.namespace ?? access.namespace,
             name: nameIn(subject, 'Canary'),

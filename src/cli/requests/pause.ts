@@ -33,9 +33,7 @@ function command(name: string, description: string, paused: boolean): CliCommand
     register(program, context) {
       withObjectFlags(program.command(name).description(description), 'Canary').action(
         async (subject: string, flags: ObjectFlags) => {
-          const { kubeconfig } = flags;
-          const { version } = context;
-          const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+          const result = await withConnection(flags, context, ({ access, client }) =>
             setPause(client, {
               namespace: flags.namespace ?? access.namespace,
               name: nameIn(subject, 'Canary'),

@@ -8,8 +8,14 @@ import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { DataFormat } from '../../terminal/output.ts';
-import { kubeconfigOption, namespaceOption, outputOption } from '../flags.ts';
-import { parseObjectArgument } from '../status.ts';
+import {
+  type ClusterFlags,
+  contextOption,
+  kubeconfigOption,
+  namespaceOption,
+  outputOption,
+  parseObjectArgument,
+} from '../flags.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -73,8 +79,7 @@ export async function pollUntil<T>(
 }
 
 /** Flags of every command about one object. */
-export interface ObjectFlags {
-  readonly kubeconfig?: string;
+export interface ObjectFlags extends ClusterFlags {
   readonly namespace?: string;
   readonly output: 'text' | DataFormat;
 }
@@ -87,13 +92,18 @@ export interface WaitFlags extends ObjectFlags {
 }
 
 /** Adds `<kind/name>`, the kubeconfig, the namespace and the format. */
-export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
+export function withObjectFlags(
+  command: Command,
+  kind: 'Canary' | 'Source',
+  formats: readonly string[] = ['text', 'json', 'yaml'],
+): Command {
   const word = kind.toLowerCase();
   return command
     .argument(`<${word}>`, `NAME or ${word}/NAME`)
     .addOption(kubeconfigOption())
+    .addOption(contextOption())
     .addOption(namespaceOption())
-    .addOption(outputOption('text', ['text', 'json', 'yaml']));
+    .addOption(outputOption('text', formats));
 }
 
 /** Adds the time limit of waiting, in seconds. */

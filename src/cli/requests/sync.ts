@@ -32,9 +32,7 @@ export const syncCommand: CliCommand = {
       'Source',
     );
     withTimeout(command, 60).action(async (subject: string, flags: WaitFlags) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+      const result = await withConnection(flags, context, ({ access, client }) =>
         sync(client, systemClock, {
           namespace: flags.namespace ?? access.namespace,
           name: nameIn(subject, 'Source'),

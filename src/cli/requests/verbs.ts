@@ -60,9 +60,7 @@ function verbCommand(spec: VerbCommand): CliCommand {
         .option(spec.flag, spec.flagMeaning)
         .option('--wait', 'wait until the release is good, failed or held');
       withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+        const result = await withConnection(flags, context, ({ access, client }) =>
           request(client, systemClock, spec, {
             namespace: flags.namespace ?? access.namespace,
             name: nameIn(subject, 'Canary'),

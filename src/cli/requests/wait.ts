@@ -1,8 +1,9 @@
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe } from '../../api/kubernetes.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { type CommandResult, formatData, printable } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryStatus } from '../status-rows.ts';
+import { canaryRow, canaryStatus, shortCommit } from '../status-rows.ts';
 import {
   exitCodes,
   nameIn,
@@ -23,6 +24,8 @@ interface WaitOptions {
   readonly commit: string | undefined;
   readonly timeoutMs: number;
   readonly format: WaitFlags['output'];
+  /** Takes what is waited for, a line each time that it changes. */
+  readonly progress?: (line: string) => void;
 }
 
 /** `holdfast wait`: for scripts that go on only when the release is good. */
@@ -38,15 +41,14 @@ export const waitCommand: CliCommand = {
       'Canary',
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
     withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
+      const result = await withConnection(flags, context, ({ access, client }) =>
         waitFor(client, systemClock, {
           namespace: flags.namespace ?? access.namespace,
           name: nameIn(subject, 'Canary'),
           commit: flags.commit,
           timeoutMs: flags.timeout * 1000,
           format: flags.output,
+          progress: (line) => process.stderr.write(line),
         }),
       );
       emit(result, context);
@@ -62,15 +64,20 @@ export async function waitFor(
 ): Promise<CommandResult> {
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
+  let awaited = '';
   const rest = await pollUntil(clock, options.timeoutMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
     const outcome = isMeant ? outcomeOf(status) : undefined;
-    return outcome && { canary, status, outcome };
+    if (outcome) return { canary, status, outcome };
+    const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
+    if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
+    awaited = now;
+    return undefined;
   });
   if (!rest) {
-    const stderr = `${options.namespace}/${options.name}: still in progress after ${options.timeoutMs / 1000} s\n`;
+    const stderr = `Canary ${options.namespace}/${options.name}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}\n`;
     return { stdout: '', stderr, exitCode: exitCodes.TimedOut };
   }
   const { canary, status, outcome } = rest;
@@ -81,4 +88,19 @@ export async function waitFor(
     return { stdout: formatData(data, options.format), stderr: '', exitCode };
   }
   return { stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}\n`, stderr: '', exitCode };
+}
+
+/** Phase, step and message. Times are left out: they change with every look. */
+function whatGoesOn(canary: KubernetesObject): string {
+  const { phase, weight, step, message } = canaryRow(canary, 0);
+  if (phase === '-') return 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+  const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;
+  const { next } = canaryStatus(canary);
+  return printable(`${phase}, ${at}: ${message}${next ? `; next: ${next.action}` : ''}`);
+}
+
+/** The release of that commit has not begun. */
+function whatPrecedes({ lastAppliedCommit, phase }: CanaryStatus, commit = ''): string {
+  const at = shortCommit(lastAppliedCommit) || 'no commit';
+  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). A commit that changes nothing of the release starts none`;
 }

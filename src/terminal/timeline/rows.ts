@@ -1,51 +1,53 @@
-import type { CheckResult } from '../../src/api/canary/status.ts';
-import { paint, printable, type Screen, type Tone, wrap } from '../../src/terminal/output.ts';
-import type { ServingName } from './events.ts';
+import type { CheckResult } from '../../api/canary/status.ts';
+import { shorten } from '../../api/text.ts';
+import { paint, printable, type Screen, type Tone, wrap } from '../output.ts';
+import type { ServingName } from './news.ts';
 
 /** How rows look. */
 export interface TextStyle {
   readonly screen: Screen;
   readonly glyphs: Glyphs;
+  /** Width of the column of times. */
+  readonly timeColumns: number;
 }
 
 /** The widest a line gets, also on wide terminals: long lines are hard to read. */
 const widest = 80;
 
-const timeWidth = 7;
 const labelWidth = 12;
 const barCells = 20;
 
 /** One event: a gutter, the time, a label and text; further lines stand under the text. `lines` are not wrapped again. */
 export function row(
   look: TextStyle,
-  entry: { elapsedMs: number; label: string; tone: Tone; lines: readonly string[] },
+  entry: { time: string; label: string; tone: Tone; lines: readonly string[] },
 ): string[] {
-  const { screen, glyphs } = look;
+  const { screen, glyphs, timeColumns } = look;
   const gutter = paint(screen, 'quiet', glyphs.line);
-  const time = paint(screen, 'quiet', seconds(entry.elapsedMs).padStart(timeWidth));
+  const time = paint(screen, 'quiet', entry.time.padStart(timeColumns));
   const label = paint(screen, entry.tone, entry.label.padEnd(labelWidth));
   const [first = '', ...rest] = entry.lines;
-  const indent = ' '.repeat(timeWidth + 2 + labelWidth + 2);
+  const indent = ' '.repeat(timeColumns + 2 + labelWidth + 2);
   return [`${gutter}${time}  ${label}  ${first}`, ...rest.map((line) => `${gutter}${indent}${line}`)];
 }
 
 /** Text wrapped to what is left of the line beside time and label. */
-export function besideLabel({ screen }: TextStyle, text: string): string[] {
-  return wrap(text, textWidth(screen), '');
+export function besideLabel(look: TextStyle, text: string): string[] {
+  return wrap(text, textWidth(look), '');
 }
 
-/** The headline of a commit: its release, subject and short SHA, and what it is about. */
+/** The headline of a release: its title and short SHA, and a remark below. */
 export function headline(
   look: TextStyle,
-  { name, subject, commit, intent }: { name: string; subject: string; commit: string; intent: string },
+  { title: text, commit, remark }: { title: string; commit: string; remark?: string },
 ): string[] {
   const { screen, glyphs } = look;
-  const title = printable(name === 'revert' ? subject : `${name}  ${subject}`);
+  const title = printable(text);
   const sha = commit.slice(0, 7);
   const gap = Math.max(2, lineWidth(screen) - 3 - title.length - sha.length);
   return [
     `${paint(screen, 'strong', `${glyphs.commit}  ${title}`)}${' '.repeat(gap)}${paint(screen, 'quiet', sha)}`,
-    `${paint(screen, 'quiet', glyphs.line)}  ${paint(screen, 'quiet', intent)}`,
+    ...(remark ? [`${paint(screen, 'quiet', glyphs.line)}  ${paint(screen, 'quiet', remark)}`] : []),
   ];
 }
 
@@ -67,7 +69,7 @@ export function trafficLine(
 
 /** Checks with value and bound, as many on a line as fit. */
 export function checkLines(look: TextStyle, results: readonly CheckResult[]): string[] {
-  const width = textWidth(look.screen);
+  const width = textWidth(look);
   const lines: Array<{ text: string; length: number }> = [];
   for (const result of results) {
     const plain = checkText(look.glyphs, result);
@@ -107,8 +109,24 @@ export function lineWidth(screen: Screen): number {
   return Math.min(screen.columns, widest);
 }
 
-function textWidth(screen: Screen): number {
-  return lineWidth(screen) - 1 - timeWidth - 2 - labelWidth - 2;
+function textWidth({ screen, timeColumns }: TextStyle): number {
+  return lineWidth(screen) - 1 - timeColumns - 2 - labelWidth - 2;
+}
+
+/** Spinner, time and what is going on, with `right` at the end of the line. `elapsedMs` turns the spinner. */
+export function liveLine(
+  look: TextStyle,
+  line: { elapsedMs: number; time: string; now: string; right?: string; rightTone?: Tone },
+): string {
+  const { screen, glyphs, timeColumns } = look;
+  const { elapsedMs, time, now, right = '', rightTone = 'none' } = line;
+  const spinner = glyphs.spinner[Math.floor(elapsedMs / 100) % glyphs.spinner.length] ?? '';
+  // One column stays free: a full line would wrap on some terminals.
+  const width = Math.min(lineWidth(screen), screen.columns) - 1;
+  const left = `${spinner}${time.padStart(timeColumns)}  `;
+  const room = Math.max(0, width - left.length - right.length - 2);
+  const middle = shorten(printable(now), room).padEnd(room);
+  return `${paint(screen, 'quiet', left)}${middle}  ${paint(screen, rightTone, right)}`;
 }
 
 /** Signs of the timeline. */

@@ -3,7 +3,8 @@ import { canaryDocument } from '../../test/documents/builders.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import { formatAge, formatSpan } from '../terminal/output.ts';
-import { parseObjectArgument, type StatusOptions, type StatusReader, status } from './status.ts';
+import { parseObjectArgument } from './flags.ts';
+import { type StatusOptions, type StatusReader, status } from './status-report.ts';
 
 const nowMs = Date.parse('2026-03-01T03:00:00Z');
 const good = 'a'.repeat(40);
