@@ -1,7 +1,6 @@
 /** The table of commands: another command is another file and another line here. */
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { adoptCommand } from './adopt.ts';
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
@@ -10,6 +9,9 @@ import { drillCommand } from './drill.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
 import { installCommand } from './install/install.ts';
+import { adoptCommand } from './migrate/adopt.ts';
+import { handbackCommand } from './migrate/handback.ts';
+import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
 import { pauseCommand, resumeCommand } from './requests/pause.ts';
@@ -19,6 +21,7 @@ import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
+import { versionCommand } from './version.ts';
 import { watchCommand } from './watch.ts';
 
 /** Every command, in the order of the help text. */
@@ -40,11 +43,14 @@ export const commands: readonly CliCommand[] = [
   rollbackCommand,
   gateCommand,
   drillCommand,
+  migrateCommand,
+  handbackCommand,
   adoptCommand,
   checkCommand,
   validateCommand,
   planCommand,
   installCommand,
+  versionCommand,
 ];
 
 /**
@@ -60,7 +66,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     .description(
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version of this program')
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   const context = {

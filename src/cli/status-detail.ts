@@ -1,21 +1,12 @@
 import type { CheckResult } from '../api/canary/status.ts';
+import { canaryStatus, conditionOf, phaseOf, shareOf, shortCommit, toneOf } from '../api/canary/summary.ts';
 import { revertCommand, runbookOf } from '../api/incident.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import { nothing, rolloutReasons } from '../api/reasons.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import {
-  canaryStatus,
-  commitLine,
-  commitSubject,
-  conditionOf,
-  phaseOf,
-  shareOf,
-  shortCommit,
-  sourceRow,
-  toneOf,
-} from './status-rows.ts';
+import { commitLine, commitSubject, sourceRow } from './status-rows.ts';
 
 const barWidth = 20;
 const indent = '  ';

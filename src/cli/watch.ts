@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
 import { type Clock, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
@@ -18,7 +19,7 @@ import {
 } from '../terminal/timeline/rows.ts';
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
 import { nameIn, type ObjectFlags, readOne, withObjectFlags } from './requests/request.ts';
-import { canaryStatus, commitSubject, shortCommit } from './status-rows.ts';
+import { commitSubject } from './status-rows.ts';
 
 /** A release began, or the watch did while this one was the newest. */
 interface ReleaseSeen {

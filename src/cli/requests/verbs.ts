@@ -1,12 +1,12 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RequestAnswer } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { storedReleases } from '../history.ts';
-import { canaryStatus } from '../status-rows.ts';
 import {
   annotate,
   exitCodes,
