@@ -52,7 +52,7 @@ const left = new Map<string, Adopted>();
 const gated: readonly Name[] = ['waiting', 'progressing'];
 let hooks: HookServer;
 let program: Program;
-/** What `holdfast adopt --dry-run` said of each before the program started. */
+/** What `holdfast migrate plan` said of each before the program started. */
 let foretold: ReadonlyMap<string, string>;
 
 /** Everything stands and has its traffic before Holdfast starts: one program for all, as in a cluster. */
@@ -63,7 +63,7 @@ beforeAll(async () => {
   );
   const namespaces = [...left.values()].map(({ namespace }) => namespace);
   const place = ['--watch-namespaces', namespaces.join(','), '--holdfast-namespace', namespaces[0] ?? ''];
-  const { canaries } = await runJson<Foretold>(bed, 'adopt', '--dry-run', ...place);
+  const { canaries } = await runJson<Foretold>(bed, 'migrate', 'plan', ...place);
   foretold = new Map(canaries.map(({ canary, outcome }) => [canary.split('/')[0] ?? '', outcome]));
   program = createProgram(bed, namespaces, undefined);
   program.start();
@@ -184,7 +184,7 @@ describe.concurrent('a cluster where Flagger ran is taken over without a restart
     await nothingBroke(seen, [primaryPods]);
   });
 
-  test('as adopt --dry-run had said of each', () => {
+  test('as migrate plan had said of each', () => {
     const rests = ['succeeded', 'failed'];
     const wanted = names.map((name) => [`adopt-${name}`, rests.includes(name) ? 'takenOver' : 'carriedOn']);
     expect(Object.fromEntries(foretold)).toEqual(Object.fromEntries(wanted));
