@@ -14,6 +14,8 @@ export interface Programs {
   readonly sshd: string;
   /** Folder into which the packages of Chromium were unpacked. */
   readonly chromium: string;
+  /** Folder into which the packages of Graphite were unpacked. */
+  readonly graphite: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */
