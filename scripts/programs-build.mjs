@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
-// sshd) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+// sshd and Chromium) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -29,7 +29,11 @@ export async function buildPrograms() {
   for (const name of Object.keys(modules)) Object.assign(paths, await buildModule(name));
   const ssh = join(cacheRoot(), 'debian-sshd');
   await folderOnce(ssh, 'fetching sshd', (folder) => unpackDebian(folder, SSHD_PACKAGES));
-  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd') };
+  const chromium = join(cacheRoot(), 'debian-chromium');
+  await folderOnce(chromium, 'fetching chromium', (folder) =>
+    unpackDebian(folder, ['chromium-headless-shell'], { withMissing: true }),
+  );
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium };
 }
 
 /** Builds or finds the programs of one Go module; absolute paths by name. Throws BedUnavailable, too. */

@@ -27,7 +27,7 @@ interface AdoptionRow extends Verdict {
   readonly waitsFor?: string;
 }
 
-/** What `holdfast adopt --dry-run` says. */
+/** What `holdfast migrate plan` says. */
 interface AdoptionPlan {
   readonly canaries: readonly AdoptionRow[];
   /** What of the cluster is not as Holdfast needs it. */
