@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   BedUnavailable,
+  buildKubectl,
   cacheRoot,
   digestOf,
   folderOnce,
@@ -39,7 +40,7 @@ export async function buildPrograms() {
   }
   const ssh = join(cacheRoot(), 'debian-sshd');
   await folderOnce(ssh, 'fetching sshd', (folder) => unpackDebian(folder, SSHD_PACKAGES));
-  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd') };
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), kubectl: await buildKubectl() };
 }
 
 /** sshd, a library that it is linked with, and the one by which it sees the users that a test gives it instead of the machine's. */

@@ -12,6 +12,7 @@ export interface Programs {
   readonly sops: string;
   readonly 'age-keygen': string;
   readonly sshd: string;
+  readonly kubectl: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */
