@@ -153,9 +153,7 @@ const rows: readonly Row[] = [
     'apps/canary.yaml',
     'provider: contour',
     'provider: istoi',
-    [
-      'apps/canary.yaml:5: spec.provider: "istoi" is not one of apisix, appmesh, appmesh:v1beta2, contour, gatewayapi:v1, gatewayapi:v1beta1, gloo, istio, knative, kubernetes, kuma, linkerd, nginx, osm, skipper, smi:v1alpha1, smi:v1alpha2, smi:v1alpha3, traefik, native; did you mean istio?',
-    ],
+    ['apps/canary.yaml:5: spec.provider: "istoi" is not one of …; did you mean istio?'],
   ],
   [
     'apps/canary.yaml',
@@ -167,9 +165,7 @@ const rows: readonly Row[] = [
     'apps/canary.yaml',
     'kind: Deployment, name: web',
     'kind: Deploymnet, name: web',
-    [
-      'apps/canary.yaml:6: spec.targetRef.kind: "Deploymnet" is not one of DaemonSet, Deployment, Service, StatefulSet; did you mean Deployment?',
-    ],
+    ['apps/canary.yaml:6: spec.targetRef.kind: "Deploymnet" is not one of …; did you mean Deployment?'],
   ],
   [
     'apps/canary.yaml',
@@ -370,9 +366,7 @@ const rows: readonly Row[] = [
     'apps/canary.yaml',
     'type: rollout',
     'type: rolout',
-    [
-      'apps/canary.yaml:27: spec.analysis.webhooks[0].type: "rolout" is not one of confirm-rollout, pre-rollout, rollout, confirm-promotion, post-rollout, event, rollback, confirm-traffic-increase; did you mean rollout?',
-    ],
+    ['apps/canary.yaml:27: spec.analysis.webhooks[0].type: "rolout" is not one of …; did you mean rollout?'],
   ],
   [
     'apps/canary.yaml',
@@ -390,9 +384,7 @@ const rows: readonly Row[] = [
     'apps/canary.yaml',
     'severity: error',
     'severity: eror',
-    [
-      'apps/canary.yaml:32: spec.analysis.alerts[0].severity: "eror" is not one of info, warn, error; did you mean error?',
-    ],
+    ['apps/canary.yaml:32: spec.analysis.alerts[0].severity: "eror" is not one of …; did you mean error?'],
   ],
   [
     'apps/canary.yaml',
@@ -438,9 +430,7 @@ const rows: readonly Row[] = [
     'apps/template.yaml',
     'type: prometheus',
     'type: promethues',
-    [
-      'apps/template.yaml:5: spec.provider.type: "promethues" is not one of prometheus, influxdb, datadog, externalmetrics, stackdriver, cloudwatch, newrelic, graphite, dynatrace, keptn, splunk, loki, web; did you mean prometheus?',
-    ],
+    ['apps/template.yaml:5: spec.provider.type: "promethues" is not one of …; did you mean prometheus?'],
   ],
   [
     'apps/template.yaml',
@@ -461,9 +451,7 @@ const rows: readonly Row[] = [
     'apps/alert.yaml',
     'type: slack',
     'type: slak',
-    [
-      'apps/alert.yaml:4: spec.type: "slak" is not one of slack, msteams, discord, rocket, gchat, alertmanager, webhook; did you mean slack?',
-    ],
+    ['apps/alert.yaml:4: spec.type: "slak" is not one of …; did you mean slack?'],
   ],
   [
     'apps/alert.yaml',
@@ -708,5 +696,8 @@ it.each(rows)('%s with %j as %j', async (file, found, replaced, expected) => {
   const text = sound[file] ?? '';
   expect(text.split(found)).toHaveLength(2);
   const lines = await linesOf({ ...sound, [file]: text.replace(found, replaced) });
-  expect(lines.slice(0, -1)).toEqual(expected);
+  const shortened = lines.map((line) =>
+    line.replace(/is not one of .*; did you mean/, 'is not one of …; did you mean'),
+  );
+  expect(shortened.slice(0, -1)).toEqual(expected);
 });

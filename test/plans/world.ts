@@ -45,7 +45,7 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
   await writeFile(kubeconfig, sandbox.kubeconfig);
   const git = front.view(history);
   const processes: HoldfastProcess[] = [];
-  const closing: Array<Promise<void>> = [];
+  const killed: HoldfastProcess[] = [];
   let count = 0;
   sandbox.fault(ofProcesses);
   sandbox.perturbWatches(({ userAgent }) => {
@@ -63,6 +63,8 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
   }
 
   let starting = 0;
+  /** Nobody is started any more, and those that end are closed and not killed. */
+  let isClosing = false;
   const dead = new Set<string>();
   async function start(more: { wallOffsetMs?: number; dataDirectory?: string } = {}) {
     count += 1;
@@ -80,16 +82,18 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
 
   /** As the kubelet does with a container that ended. */
   function restart(ended: HoldfastProcess, wallOffsetMs = 0): void {
-    if (ended.isDead() || !processes.includes(ended)) return;
+    if (isClosing || ended.isDead() || !processes.includes(ended)) return;
     kill(ended);
-    clock.after(1_000, () => void start({ wallOffsetMs, dataDirectory: ended.dataDirectory }));
+    clock.after(1_000, () => {
+      if (!isClosing) void start({ wallOffsetMs, dataDirectory: ended.dataDirectory });
+    });
   }
 
   function kill(process: HoldfastProcess): void {
     processes.splice(processes.indexOf(process), 1);
     dead.add(process.userAgent);
     process.kill();
-    closing.push(process.close());
+    killed.push(process);
   }
 
   async function send(method: string, path: string, body?: unknown, contentType = 'application/json') {
@@ -121,8 +125,9 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
     },
     wait: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
     async close() {
+      isClosing = true;
       let isOver = false;
-      const all = Promise.all([...processes.map((each) => each.close()), ...closing]).then(() => {
+      const all = Promise.all([...processes, ...killed].map((each) => each.close())).then(() => {
         isOver = true;
       });
       while (!isOver) {

@@ -13,6 +13,8 @@ export interface Programs {
   readonly 'age-keygen': string;
   readonly sshd: string;
   readonly kubectl: string;
+  /** Folder into which the packages of Chromium were unpacked. */
+  readonly chromium: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

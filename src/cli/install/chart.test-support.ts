@@ -113,6 +113,10 @@ function installValues(): Record<string, Schema> {
       maximum: 9,
       description: 'Number of pods, one of which is the leader; more than one adds a PodDisruptionBudget',
     },
+    dashboard: {
+      type: 'boolean',
+      description: 'Serve the dashboard, to those who may read Canaries',
+    },
     egress: list(
       'Allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system; empty: to all',
       `^(${cidr}|${namespaceName}):${port}$`,

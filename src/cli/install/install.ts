@@ -38,6 +38,7 @@ interface InstallFlags {
   readonly crossNamespaceRefs: boolean;
   readonly ingressClass?: string;
   readonly replicas: number;
+  readonly dashboard: boolean;
   readonly egress: Destination[];
   readonly flag?: ProgramFlags;
   readonly output: DataFormat;
@@ -82,6 +83,7 @@ export const installCommand: CliCommand = {
         replicas,
         1,
       )
+      .option('--dashboard', 'serve the dashboard, to those who may read Canaries', false)
       .option(
         '--egress <destinations>',
         'allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system (comma-separated)',
@@ -121,6 +123,8 @@ interface InstallOptions {
   readonly ingressClass?: string;
   /** Default: 1. */
   readonly replicas?: number;
+  /** Whether the dashboard is served; default: it is not. */
+  readonly dashboard?: boolean;
   /** Where it may connect to; empty or absent: everywhere. */
   readonly egress?: readonly Destination[];
   /** More flags of `holdfast run`. */
@@ -142,13 +146,14 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
   const shared = { name, namespace, labels, selector };
   const { defaultServiceAccount, crossNamespaceRefs = false, replicas: copies = 1, egress = [] } = options;
-  const { ingressClass, flags = {} } = options;
+  const { ingressClass, flags = {}, dashboard = false } = options;
   const rights = {
     watchNamespaces: sorted(options.watchNamespaces),
     trustedSourceNamespaces: sorted(options.trustedSourceNamespaces),
     providers: sorted(options.providers),
     impersonation: options.impersonation === true,
     defaultServiceAccount,
+    dashboard,
   };
   const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags };
   return [
@@ -158,7 +163,7 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     ...verbPolicy(shared),
     ...sourcePolicy({ ...shared, ...rights }),
     ...bindingPolicy({ ...shared, ...rights }),
-    networkPolicy(shared, egress),
+    networkPolicy(shared, egress, dashboard),
     service(pod),
     deployment(pod),
     ...(copies > 1 ? [disruptionBudget(shared)] : []),

@@ -7,6 +7,7 @@ export type ProgramFlags = Readonly<Record<string, string | true>>;
 const takenFlags = new Set([
   'listen',
   'probe-listen',
+  'dashboard-listen',
   'data-dir',
   'source',
   'kubeconfig',

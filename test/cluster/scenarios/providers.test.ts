@@ -1,24 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { knativeCrds } from '../../knative/crds.ts';
-import { playKnative } from '../../knative/player.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { deployment, service } from '../bed/manifests.ts';
 import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [
-  'by-header',
-  'by-comparison',
-  'by-blue-green',
-  'by-selector',
-  'by-service-rollingupdate',
-  'by-service-recreate',
-  'by-contour',
-  'by-revision',
-]);
+const shops = shareHoldfast(bed, ['by-header', 'by-comparison', 'by-selector', 'by-service', 'by-contour']);
 
 let hooks: HookServer;
 
@@ -170,29 +158,6 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('gatewayapi:v1: blue/green moves all traffic once, after its iterations', async () => {
-    const analysis = {
-      interval: '2s',
-      threshold: 2,
-      iterations: 2,
-      metrics: [{ ...rate, onNoData: 'pass' as const }],
-    };
-    const shop = await running('by-blue-green', { analysis });
-    await untilAnswered(shop.namespace, () => shop.startLoad());
-    const load = shop.startLoad();
-    const weights = new Set<number>();
-    await shop.release('v2');
-    await shop.until('v2 succeeded', (status) => {
-      weights.add(status.canaryWeight ?? 0);
-      return status.phase === 'Succeeded' && !status.run;
-    });
-    const seen = await load.stop();
-    expect([...weights].sort()).toEqual([0, 100]);
-    expect(seen.failures).toEqual([]);
-    expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
-    await shop.close();
-  });
-
   test('gatewayapi:v1: a Service as target divides requests between pods that nobody rolls out', async () => {
     const selecting = (app: string) => {
       const { spec, ...rest } = service('podinfo', app);
@@ -227,82 +192,30 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('knative: revisions of a Service get their shares, and one that is never ready gets none', async () => {
-    const namespace = 'by-revision';
-    await bed.define(knativeCrds);
-    const image = (name: string) => ({
-      apiVersion: 'serving.knative.dev/v1',
-      kind: 'Service',
-      metadata: { name: 'podinfo' },
-      spec: { template: { spec: { containers: [{ image: name }] } } },
-    });
-    const ask = (method: string, path: string, body?: unknown, type = 'application/json') =>
-      bed.api.request<unknown>(method, path, body, { 'content-type': type });
-    const player = playKnative(ask, namespace, {
-      fails: ({ spec }) => JSON.stringify(spec).includes('broken'),
-    });
-    const shop = await running(namespace, {
-      provider: 'knative',
-      spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } },
-      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
-      postPromotion: { metrics: [] },
-      files: { service: image('app:v1') },
-    });
-    const weights = new Set<number>();
-    const commit = await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:v2')) }, 'v2');
-    await shop.until('v2 succeeded', (status) => {
-      weights.add(status.canaryWeight ?? 0);
-      return status.lastPromotedCommit === commit && !status.run;
-    });
-    await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:broken')) }, 'v3');
-    const ended = await shop.until('v3 failed', (status) => status.phase === 'Failed' && !status.run);
-    const live = (await ask(
-      'GET',
-      `/apis/serving.knative.dev/v1/namespaces/${namespace}/services/podinfo`,
-    )) as KubernetesObject;
-    await player.stop();
-    expect([...weights]).toEqual(expect.arrayContaining([0, 30, 60]));
-    expect(live.metadata.annotations).toMatchObject({ 'flagger.app/primary-revision': 'podinfo-00002' });
-    expect(live.spec).toMatchObject({
-      traffic: [
-        { latestRevision: true, percent: 0 },
-        { revisionName: 'podinfo-00002', percent: 100 },
-      ],
-    });
-    expect(ended.lastPromotedCommit).toBe(commit);
+  test('kubernetes: no mesh, the apex Service follows what is ready', async () => {
+    const analysis = { interval: '2s', threshold: 2, iterations: 2 };
+    const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
+    const shop = await running('by-service', options);
+    const empty: string[] = [];
+    const watching = setInterval(
+      () => void readyBehindApex(shop.namespace).then((count) => count === 0 && empty.push('none')),
+      200,
+    );
+    const commit = await shop.release('v2');
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
+    const held = await shop.until(
+      'v3 held',
+      (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+    );
+    const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
+    clearInterval(watching);
+    expect(held.serving?.[0]?.workload).toBe('podinfo');
+    expect(ended.serving?.[0]?.workload).toBe('podinfo-primary');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    expect(empty).toEqual([]);
     await shop.close();
   });
-
-  test.each(['RollingUpdate', 'Recreate'])(
-    'kubernetes: no mesh, the apex Service follows what is ready (%s)',
-    async (type) => {
-      const analysis = { interval: '2s', threshold: 2, iterations: 2 };
-      const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
-      const shop = await running(`by-service-${type.toLowerCase()}`, {
-        ...options,
-        strategy: { type },
-      });
-      const empty: string[] = [];
-      const watching = setInterval(
-        () => void readyBehindApex(shop.namespace).then((count) => count === 0 && empty.push('none')),
-        200,
-      );
-      const commit = await shop.release('v2');
-      await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-      await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
-      const held = await shop.until(
-        'v3 held',
-        (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
-      );
-      const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
-      clearInterval(watching);
-      expect(held.serving?.[0]?.workload).toBe('podinfo');
-      expect(ended.serving?.[0]?.workload).toBe('podinfo-primary');
-      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-      expect(empty).toEqual([]);
-      await shop.close();
-    },
-  );
 });
 
 /** Ready addresses behind the apex Service, as its EndpointSlices say. */
