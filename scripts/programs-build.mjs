@@ -6,6 +6,7 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   BedUnavailable,
+  buildKubectl,
   cacheRoot,
   digestOf,
   folderOnce,
@@ -37,7 +38,7 @@ export async function buildPrograms() {
   await folderOnce(graphite, 'fetching graphite', (folder) =>
     unpackDebian(folder, ['graphite-web'], { withMissing: true }),
   );
-  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium, graphite };
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium, graphite, kubectl: await buildKubectl() };
 }
 
 /** Builds or finds the programs of one Go module; absolute paths by name. Throws BedUnavailable, too. */
