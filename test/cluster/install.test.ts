@@ -184,6 +184,18 @@ describe('what install prints, on a real API server', () => {
     await annotate('editor', 'team=cart');
   });
 
+  test('its account may write what people ask for on the dashboard once it is installed with it', async () => {
+    const asAccount = ['-n', elsewhere, `--as=${account}`];
+    const pause = () =>
+      bed.kubectl([...asAccount, 'annotate', '--overwrite', 'canary/guarded', 'holdfast.dev/pause=true']);
+    await expect(pause()).rejects.toThrow('requires the RBAC verb pause');
+    const role = installObjects({ ...options, dashboard: true }).filter(
+      ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'holdfast',
+    );
+    await bed.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], JSON.stringify(role[0]));
+    await waitFor(() => pause().then(() => true), { timeoutMs: 60_000, what: 'the right to pause' });
+  });
+
   test('the restricted pod security standard lets the pod in', async () => {
     const warnings = await bed.kubectl([
       'label',
@@ -244,8 +256,10 @@ describe('what install prints, on a real API server', () => {
       egress,
       trustedSourceNamespaces: ['delivery'],
       crossNamespaceRefs: true,
+      dashboard: true,
     };
-    const kinds = /^(PodDisruptionBudget|NetworkPolicy|Deployment|ClusterRole|ValidatingAdmissionPolicy)$/;
+    const kinds =
+      /^(PodDisruptionBudget|NetworkPolicy|Service|Deployment|ClusterRole|ValidatingAdmissionPolicy)$/;
     const wanted = installObjects(more).filter(({ kind }) => kinds.test(kind));
     for (const object of wanted)
       await bed.kubectl(
