@@ -52,8 +52,8 @@ function wrongWith(line: string): string | undefined {
   if (others.has(name)) return undefined;
   const found = program.commands.find((one) => one.name() === name);
   if (!found) return `no command ${name}: ${line}`;
-  const [word = ''] = rest.trim().split(/\s/);
-  const command = found.commands.find((one) => one.name() === word) ?? found;
+  const part = /^\s+([a-z][a-z-]*)/.exec(rest)?.[1];
+  const command = found.commands.find((one) => one.name() === part) ?? found;
   const known = new Set([...command.options.flatMap(({ long, short }) => [long, short]), '--help', '-h']);
   const unknown = [...rest.matchAll(/(?:^|\s)(-[A-Za-z]|--[a-z][a-z-]*)(?=[\s=,.)]|$)/g)]
     .map(([, flag]) => flag)

@@ -66,6 +66,11 @@ const cases: ReadonlyArray<readonly [string, Partial<InstallOptions>, Values]> =
   ],
   ['the dashboard', { dashboard: true }, { dashboard: true }],
   [
+    'the dashboard behind a login proxy',
+    { dashboardProxySecret: 'proxy' },
+    { dashboardProxySecret: 'proxy' },
+  ],
+  [
     'the dashboard in some namespaces',
     { dashboard: true, watchNamespaces: ['shop'] },
     { dashboard: true, watchNamespaces: ['shop'] },

@@ -15,6 +15,8 @@ export interface Programs {
   readonly kubectl: string;
   /** Folder into which the packages of Chromium were unpacked. */
   readonly chromium: string;
+  /** Folder into which the packages of Graphite were unpacked. */
+  readonly graphite: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

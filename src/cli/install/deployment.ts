@@ -15,6 +15,8 @@ interface DeploymentOptions {
   readonly ingressClass: string | undefined;
   readonly replicas: number;
   readonly dashboard: boolean;
+  /** Secret with the key `secret` of the login proxy in front of the dashboard. */
+  readonly dashboardProxySecret: string | undefined;
   readonly flags: ProgramFlags;
 }
 
@@ -22,6 +24,7 @@ const port = 8080;
 /** For probes alone: what others do at the other one must not end the pod. */
 const probePort = 8081;
 const dashboardPort = 8082;
+const proxyDirectory = '/etc/holdfast/dashboard-proxy';
 const dataDirectory = '/data';
 /** The user that the image runs as. */
 const userId = 65_532;
@@ -47,7 +50,7 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
 }
 
 function podSpec(options: DeploymentOptions): object {
-  const { name, image, selector, replicas, dashboard } = options;
+  const { name, image, selector, replicas, dashboard, dashboardProxySecret: proxySecret } = options;
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
@@ -71,6 +74,7 @@ function podSpec(options: DeploymentOptions): object {
           `--probe-listen=0.0.0.0:${probePort}`,
           `--data-dir=${dataDirectory}`,
           ...(dashboard ? [`--dashboard-listen=0.0.0.0:${dashboardPort}`] : []),
+          ...(proxySecret ? [`--dashboard-proxy-secret=${proxyDirectory}/secret`] : []),
           ...chosenFlags(options),
         ],
         // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
@@ -96,10 +100,16 @@ function podSpec(options: DeploymentOptions): object {
           readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         },
-        volumeMounts: [{ name: 'data', mountPath: dataDirectory }],
+        volumeMounts: [
+          { name: 'data', mountPath: dataDirectory },
+          ...(proxySecret ? [{ name: 'dashboard-proxy', mountPath: proxyDirectory, readOnly: true }] : []),
+        ],
       },
     ],
-    volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Gi' } }],
+    volumes: [
+      { name: 'data', emptyDir: { sizeLimit: '1Gi' } },
+      ...(proxySecret ? [{ name: 'dashboard-proxy', secret: { secretName: proxySecret } }] : []),
+    ],
   };
 }
 

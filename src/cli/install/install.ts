@@ -39,6 +39,7 @@ interface InstallFlags {
   readonly ingressClass?: string;
   readonly replicas: number;
   readonly dashboard: boolean;
+  readonly dashboardProxySecret?: string;
   readonly egress: Destination[];
   readonly flag?: ProgramFlags;
   readonly output: DataFormat;
@@ -85,6 +86,11 @@ export const installCommand: CliCommand = {
       )
       .option('--dashboard', 'serve the dashboard, to those who may read Canaries', false)
       .option(
+        '--dashboard-proxy-secret <name>',
+        "Secret in Holdfast's namespace with the key secret, which a login proxy in front of the dashboard sends; implies --dashboard",
+        secretName,
+      )
+      .option(
         '--egress <destinations>',
         'allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system (comma-separated)',
         destinations,
@@ -125,6 +131,8 @@ interface InstallOptions {
   readonly replicas?: number;
   /** Whether the dashboard is served; default: it is not. */
   readonly dashboard?: boolean;
+  /** Secret of the login proxy in front of it; implies `dashboard`. */
+  readonly dashboardProxySecret?: string;
   /** Where it may connect to; empty or absent: everywhere. */
   readonly egress?: readonly Destination[];
   /** More flags of `holdfast run`. */
@@ -146,7 +154,8 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
   const shared = { name, namespace, labels, selector };
   const { defaultServiceAccount, crossNamespaceRefs = false, replicas: copies = 1, egress = [] } = options;
-  const { ingressClass, flags = {}, dashboard = false } = options;
+  const { ingressClass, flags = {}, dashboardProxySecret } = options;
+  const dashboard = options.dashboard === true || dashboardProxySecret !== undefined;
   const rights = {
     watchNamespaces: sorted(options.watchNamespaces),
     trustedSourceNamespaces: sorted(options.trustedSourceNamespaces),
@@ -155,7 +164,10 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     defaultServiceAccount,
     dashboard,
   };
-  const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags };
+  const pod = {
+    ...{ ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags },
+    dashboardProxySecret,
+  };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),
@@ -206,6 +218,11 @@ function providerList(text: string): string[] {
   const unknown = names.find((one) => !workloadProviders().includes(one));
   if (unknown === undefined) return names;
   throw new InvalidArgumentError(`must be of ${workloadProviders().join(', ')}.`);
+}
+
+function secretName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name of a Secret.');
 }
 
 function replicas(text: string): number {

@@ -8,6 +8,7 @@ const takenFlags = new Set([
   'listen',
   'probe-listen',
   'dashboard-listen',
+  'dashboard-proxy-secret',
   'data-dir',
   'source',
   'kubeconfig',

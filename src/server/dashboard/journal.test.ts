@@ -29,7 +29,7 @@ test('weights, failed checks and new values of checks become a timeline that goe
   nowMs = 60_000;
   const timeline = journal.timelineOf(canary({ phase: 'Progressing', ...last }));
   expect(timeline).toEqual({
-    since: '1970-01-01T00:00:01Z',
+    since: '1970-01-01T00:00:01.000Z',
     timesSeconds: [2, 3, 4, 6, 60],
     weightsPercent: [0, 20, 40, 40, 40],
     failedChecks: [0, 0, 0, 1, 1],
