@@ -5,6 +5,7 @@ import type { AddressPolicy } from '../http/address-guard.ts';
 import { type Connection, connect } from '../server/connection.ts';
 import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
+import { exitCodes } from './exit-codes.ts';
 import type { ClusterFlags } from './flags.ts';
 
 /** One command of the program: a file of its own, one line in commands.ts. */
@@ -40,9 +41,6 @@ export async function withConnection<T>(
   }
 }
 
-/** Exit code of a command that was interrupted, as shells have it. */
-export const interruptedCode = 130;
-
 /** Until then a second signal is the same one, sent to a process group and forwarded by a parent. */
 const sameSignalMs = 1_000;
 
@@ -51,7 +49,8 @@ export function abortOnSignals(): { readonly signal: AbortSignal; readonly relea
   const stopping = new AbortController();
   let firstMs: number | undefined;
   const onSignal = () => {
-    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs) process.exit(interruptedCode);
+    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs)
+      process.exit(exitCodes.interrupted);
     firstMs ??= performance.now();
     stopping.abort(new Error('interrupted'));
   };
@@ -75,7 +74,7 @@ export async function untilInterrupted(
     setExitCode(await work(signal));
   } catch (error) {
     if (error !== signal.reason) throw error;
-    setExitCode(interruptedCode);
+    setExitCode(exitCodes.interrupted);
   } finally {
     release();
   }

@@ -6,6 +6,7 @@ import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
+import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
 import { installCommand } from './install/install.ts';
@@ -14,11 +15,12 @@ import { handbackCommand } from './migrate/handback.ts';
 import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
-import { pauseCommand, resumeCommand } from './requests/pause.ts';
+import { pauseCommand, resumeCommand, suspendCommand } from './requests/pause.ts';
 import { syncCommand } from './requests/sync.ts';
-import { abortCommand, promoteCommand, retryCommand, rollbackCommand } from './requests/verbs.ts';
+import { verbCommands } from './requests/verb-table.ts';
 import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
+import { runbookCommand } from './runbook.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
 import { versionCommand } from './version.ts';
@@ -31,16 +33,15 @@ export const commands: readonly CliCommand[] = [
   statusCommand,
   watchCommand,
   explainCommand,
+  runbookCommand,
   diffCommand,
   historyCommand,
   waitCommand,
   syncCommand,
-  promoteCommand,
+  ...verbCommands,
   pauseCommand,
   resumeCommand,
-  abortCommand,
-  retryCommand,
-  rollbackCommand,
+  suspendCommand,
   gateCommand,
   drillCommand,
   migrateCommand,
@@ -52,12 +53,6 @@ export const commands: readonly CliCommand[] = [
   installCommand,
   versionCommand,
 ];
-
-/**
- * Exit code where there is no result: the input is wrong, or the API server cannot be asked. 1 is left to the result itself: a release that
- * failed, a record that the cluster would refuse.
- */
-const badInput = 2;
 
 /** Reads the command line and runs one command; the result is the exit code. Messages go to the streams of the process. */
 export async function runProgram(argv: readonly string[], version: string): Promise<number> {
@@ -86,10 +81,9 @@ export async function runProgram(argv: readonly string[], version: string): Prom
 }
 
 function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : badInput;
-  const { name, kind, message } = error as { name?: string; kind?: string; message?: string };
-  process.stderr.write(`error: ${message ?? String(error)}\n`);
-  return name === 'InputError' || name === 'ApiError' || kind === 'configuration' ? badInput : 1;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.good : exitCodes.noAnswer;
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  return exitCodes.noAnswer;
 }
 
 /** The version of this program, from package.json. */

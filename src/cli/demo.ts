@@ -2,7 +2,8 @@ import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
 import { InputError } from '../api/problems.ts';
-import { abortOnSignals, type CliCommand, interruptedCode } from './command.ts';
+import { abortOnSignals, type CliCommand } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
 import { httpUrl } from './flags.ts';
 
 interface DemoFlags {
@@ -73,7 +74,7 @@ async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<
     if (error !== signal.reason) throw error;
     show.close();
     process.stderr.write('interrupted; everything is cleaned up\n');
-    return interruptedCode;
+    return exitCodes.interrupted;
   } finally {
     show.close();
     release();

@@ -18,7 +18,7 @@ import {
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
-  nameIn,
+  forTargets,
   type ObjectFlags,
   type RequestClient,
   readOne,
@@ -58,15 +58,16 @@ export const historyCommand: CliCommand = {
         .command('history')
         .description('list the releases of a Canary and those that a rollback can return to'),
       'Canary',
-    ).action(async (subject: string, flags: ObjectFlags) => {
-      const result = await withConnection(flags, context, ({ access, client }) =>
-        history(client, {
-          namespace: flags.namespace ?? access.namespace,
-          name: nameIn(subject, 'Canary'),
-          format: flags.output,
-          screen: screenOf(process.stdout, process.env),
-          nowMs: Date.now(),
-        }),
+    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, 'Canary', { subject, flags }, (target) =>
+          history(connection.client, {
+            ...target,
+            format: flags.output,
+            screen: screenOf(process.stdout, process.env),
+            nowMs: Date.now(),
+          }),
+        ),
       );
       emit(result, context);
     });

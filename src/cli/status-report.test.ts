@@ -228,7 +228,7 @@ describe('status', () => {
     });
     const missing = await status(reader(), { ...options, name: 'web' });
     expect(missing).toMatchObject({
-      exitCode: 1,
+      exitCode: 2,
       stderr: expect.stringContaining('Canary shop/web not found'),
     });
   });

@@ -32,7 +32,7 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const object = await reader.get(reference);
   if (!object) {
     const stderr = `error: ${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all\n`;
-    return { stdout: '', stderr, exitCode: 1 };
+    return { stdout: '', stderr, exitCode: 2 };
   }
   const { format, screen, nowMs } = options;
   if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));

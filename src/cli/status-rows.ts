@@ -1,4 +1,5 @@
 import { planOf } from '../api/canary/plan.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
 import {
   canaryStatus,
   conditionOf,
@@ -32,6 +33,8 @@ interface CanaryRow {
   readonly reason: string;
   readonly next: string;
   readonly message: string;
+  /** Why the last release failed, unless the message says it; else empty. */
+  readonly why: string;
   readonly tone: StatusTone;
 }
 
@@ -65,6 +68,8 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
+  const message = status.message ?? (ready?.status === 'False' ? ready.message : '');
+  const why = whyFailed(status) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
     namespace,
@@ -76,7 +81,8 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
     next: status.next ? `${status.next.action}${when}` : '',
-    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    message,
+    why: message.includes(why) ? '' : why,
     tone: toneOf(object),
   };
 }
@@ -94,6 +100,16 @@ function stepOf(object: KubernetesObject): string {
   return stepWeight > 0
     ? `${Math.ceil(canaryWeight / stepWeight)}/${Math.ceil(maxWeight / stepWeight)}`
     : '-';
+}
+
+/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
+export function whyFailed(status: CanaryStatus): string | undefined {
+  if (status.phase !== 'Failed') return undefined;
+  const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
+  const commit = rejected.at(-1)?.commit ?? lastAppliedCommit;
+  const report = incidents.find((entry) => entry.commit === commit && entry.finding);
+  const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
+  return report?.finding ?? past?.message;
 }
 
 /** The row of a Source. */
@@ -162,6 +178,7 @@ export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): 
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
   return withRemarks(sorted, columns, options, (row) => [
     row.message,
+    ...(row.why ? [`Why: ${row.why}`] : []),
     ...(row.next ? [`Next: ${row.next}`] : []),
   ]);
 }

@@ -18,7 +18,8 @@ import {
   type TextStyle,
 } from '../terminal/timeline/rows.ts';
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
-import { nameIn, type ObjectFlags, readOne, withObjectFlags } from './requests/request.ts';
+import { outputOption } from './flags.ts';
+import { nameIn, type ObjectFlags, readOne, withPlace } from './requests/request.ts';
 import { commitSubject } from './status-rows.ts';
 
 /** A release began, or the watch did while this one was the newest. */
@@ -60,8 +61,9 @@ export const watchCommand: CliCommand = {
       .description(
         'show steps, weights, checks and states of a Canary as they change, until you press Ctrl-C',
       );
-    withObjectFlags(command, 'Canary', ['text', 'json']).action(
-      async (subject: string, flags: ObjectFlags) => {
+    withPlace(command.argument('<canary>', 'NAME or canary/NAME'))
+      .addOption(outputOption('text', ['text', 'json']))
+      .action(async (subject: string, flags: ObjectFlags) => {
         const output = flags.output === 'json' ? jsonOutput(process.stdout) : textOutput(process.stdout);
         try {
           await untilInterrupted(context, (signal) =>
@@ -75,8 +77,7 @@ export const watchCommand: CliCommand = {
         } finally {
           output.close();
         }
-      },
-    );
+      });
   },
 };
 

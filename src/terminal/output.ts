@@ -4,7 +4,7 @@ import { writeYaml } from '../render/yaml/values.ts';
 export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
-  /** 0: well; 1: something does not work; 2: the input is wrong, or the API server cannot be asked; where a release is waited for, 3: it is held; 4: the time was up. */
+  /** As in src/cli/exit-codes.ts. */
   readonly exitCode: 0 | 1 | 2 | 3 | 4;
 }
 

@@ -4,10 +4,10 @@ import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { type CommandResult, formatData, printable } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryRow } from '../status-rows.ts';
+import { canaryRow, whyFailed } from '../status-rows.ts';
 import {
-  exitCodes,
-  nameIn,
+  forTargets,
+  outcomeCodes,
   outcomeOf,
   pollUntil,
   type RequestClient,
@@ -37,23 +37,26 @@ export const waitCommand: CliCommand = {
         .command('wait')
         .summary('wait until the rollout of a Canary ends')
         .description(
-          'wait until the rollout of a Canary ends; exit code 0 good, 1 failed, 2 error, 3 held, 4 timed out',
+          'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed, 2 error, 3 held, 4 timed out',
         ),
       'Canary',
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
-    withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
-      const result = await withConnection(flags, context, ({ access, client }) =>
-        waitFor(client, systemClock, {
-          namespace: flags.namespace ?? access.namespace,
-          name: nameIn(subject, 'Canary'),
-          commit: flags.commit,
-          timeoutMs: flags.timeout * 1000,
-          format: flags.output,
-          progress: (line) => process.stderr.write(line),
-        }),
-      );
-      emit(result, context);
-    });
+    withTimeout(command, 600).action(
+      async (subject: string | undefined, flags: WaitFlags & { commit?: string }) => {
+        const result = await withConnection(flags, context, (connection) =>
+          forTargets(connection, 'Canary', { subject, flags }, (target) =>
+            waitFor(connection.client, systemClock, {
+              ...target,
+              commit: flags.commit,
+              timeoutMs: flags.timeout * 1000,
+              format: flags.output,
+              progress: (line) => process.stderr.write(line),
+            }),
+          ),
+        );
+        emit(result, context);
+      },
+    );
   },
 };
 
@@ -70,7 +73,10 @@ export async function waitFor(
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
-    const outcome = isMeant ? outcomeOf(status) : undefined;
+    const rest = isMeant ? outcomeOf(status) : undefined;
+    // Of the commit that was named, a rollback is no success.
+    const isGone = rest === 'RolledBack' && isRejected(status, options.commit);
+    const outcome = isGone ? ('Failed' as const) : rest;
     if (outcome) return { canary, status, outcome };
     const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
     if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
@@ -79,16 +85,25 @@ export async function waitFor(
   });
   if (!rest) {
     const stderr = `Canary ${options.namespace}/${options.name}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}\n`;
-    return { stdout: '', stderr, exitCode: exitCodes.TimedOut };
+    return { stdout: '', stderr, exitCode: outcomeCodes.TimedOut };
   }
   const { canary, status, outcome } = rest;
   const { message, lastAppliedCommit, lastPromotedCommit } = status;
-  const exitCode = exitCodes[outcome];
+  const exitCode = outcomeCodes[outcome];
+  const why = outcome === 'Failed' ? whyFailed(status) : undefined;
   if (options.format !== 'text') {
-    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message };
+    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message, why };
     return { stdout: formatData(data, options.format), stderr: '', exitCode };
   }
-  return { stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}\n`, stderr: '', exitCode };
+  return {
+    stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}${why && !message?.includes(why) ? `; why: ${why}` : ''}\n`,
+    stderr: '',
+    exitCode,
+  };
+}
+
+function isRejected({ rejected = [] }: CanaryStatus, commit: string | undefined): boolean {
+  return commit !== undefined && rejected.some((entry) => entry.commit.startsWith(commit));
 }
 
 /** Phase, step and message. Times are left out: they change with every look. */
