@@ -5,8 +5,8 @@ import { serveCustomResources } from './api-server/custom-resources.ts';
 import { createKindRegistry } from './api-server/kinds.ts';
 import { createLister } from './api-server/list.ts';
 import { type ApiWorld, createObject } from './api-server/object-writer.ts';
+import type { AccessRule, TokenRule } from './api-server/reviews.ts';
 import {
-  type AccessRule,
   createApiServer,
   createRequestLog,
   type FaultRule,
@@ -70,6 +70,8 @@ export interface Sandbox {
   perturbWatches(rule: WatchRule): () => void;
   /** From now on this rule decides what impersonated users may write; before, everybody may do everything. */
   authorize(rule: AccessRule): void;
+  /** From now on this rule says who sent a token; before, every token is its user's name. */
+  authenticate(rule: TokenRule): void;
   /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
   holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
@@ -101,6 +103,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   let faults: readonly FaultRule[] = [];
   let watchRules: readonly WatchRule[] = [];
   let mayAccess: AccessRule = () => true;
+  let whoSent: TokenRule = (token) => token;
   const server = createApiServer({
     world,
     lister,
@@ -115,6 +118,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       return undefined;
     },
     mayAccess: (access) => mayAccess(access),
+    whoSent: (token) => whoSent(token),
     settle: () => loop.drain(),
     extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
@@ -148,6 +152,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     authorize(rule) {
       mayAccess = rule;
+    },
+    authenticate(rule) {
+      whoSent = rule;
     },
     holdEndpoints: () => loop.hold('endpointslices'),
     expireHistory() {

@@ -262,9 +262,15 @@ async function fetchPrometheus(target) {
   });
 }
 
-/** Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. */
-export function unpackDebian(folder, packages) {
-  const download = () => run('apt-get', ['download', '-q', ...packages], { cwd: folder });
+/**
+ * Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. `withMissing`: also what they need
+ * and this machine does not have.
+ */
+export function unpackDebian(folder, packages, { withMissing = false } = {}) {
+  const download = () => {
+    const needed = withMissing ? missingPackages(packages) : packages;
+    run('apt-get', ['download', '-q', ...needed], { cwd: folder });
+  };
   try {
     download();
   } catch (error) {
@@ -276,6 +282,12 @@ export function unpackDebian(folder, packages) {
     run('dpkg-deb', ['-x', join(folder, name), folder]);
     fs.rmSync(join(folder, name));
   }
+}
+
+/** What apt-get would install: the packages themselves, and what they need. */
+function missingPackages(packages) {
+  const planned = run('apt-get', ['install', '-s', '--reinstall', '--no-install-recommends', ...packages]);
+  return planned.split('\n').flatMap((line) => /^Inst (\S+)/.exec(line)?.[1] ?? []);
 }
 
 function installed(name) {

@@ -65,7 +65,9 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   ],
   'authorization.k8s.io/v1': [
     { kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews', cluster: true },
+    { kind: 'SubjectAccessReview', plural: 'subjectaccessreviews', cluster: true },
   ],
+  'authentication.k8s.io/v1': [{ kind: 'TokenReview', plural: 'tokenreviews', cluster: true }],
   'rbac.authorization.k8s.io/v1': [
     { kind: 'Role', plural: 'roles' },
     { kind: 'RoleBinding', plural: 'rolebindings' },

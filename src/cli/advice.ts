@@ -1,7 +1,7 @@
+import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
 import { revertCommand, runbookOf } from '../api/incident.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { nothing, rolloutReasons } from '../api/reasons.ts';
-import { canaryStatus, conditionOf } from './status-rows.ts';
 
 /** What a person can do about a Canary now. */
 interface Advice {

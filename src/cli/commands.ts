@@ -1,7 +1,6 @@
 /** The table of commands: another command is another file and another line here. */
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { adoptCommand } from './adopt.ts';
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
@@ -11,6 +10,9 @@ import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
 import { installCommand } from './install/install.ts';
+import { adoptCommand } from './migrate/adopt.ts';
+import { handbackCommand } from './migrate/handback.ts';
+import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
 import { pauseCommand, resumeCommand, suspendCommand } from './requests/pause.ts';
@@ -21,6 +23,7 @@ import { runCommand } from './run.ts';
 import { runbookCommand } from './runbook.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
+import { versionCommand } from './version.ts';
 import { watchCommand } from './watch.ts';
 
 /** Every command, in the order of the help text. */
@@ -41,11 +44,14 @@ export const commands: readonly CliCommand[] = [
   suspendCommand,
   gateCommand,
   drillCommand,
+  migrateCommand,
+  handbackCommand,
   adoptCommand,
   checkCommand,
   validateCommand,
   planCommand,
   installCommand,
+  versionCommand,
 ];
 
 /** Reads the command line and runs one command; the result is the exit code. Messages go to the streams of the process. */
@@ -55,7 +61,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     .description(
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version of this program')
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   const context = {

@@ -218,8 +218,8 @@ export function withLimitFlags(command: Command): Command {
   return withReleaseFlags(limited);
 }
 
-/** Those of them that say what a release is and which Canaries are accepted: also for commands that look as the controller does. */
-export function withReleaseFlags(command: Command): Command {
+/** Those of them that say what a release is and which Canaries are accepted. */
+function withReleaseFlags(command: Command): Command {
   return command
     .option(
       '--enable-config-tracking <boolean>',

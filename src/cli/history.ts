@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -23,7 +24,6 @@ import {
   readOne,
   withObjectFlags,
 } from './requests/request.ts';
-import { canaryStatus, shortCommit } from './status-rows.ts';
 
 /** One release that Holdfast remembers. */
 export interface PastRelease {

@@ -1,10 +1,10 @@
+import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
 import { InputError } from '../api/problems.ts';
 import { printable } from '../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import type { ClusterFlags } from './flags.ts';
 import { nameIn, readOne, withPlace } from './requests/request.ts';
 import runbooks from './runbooks.json' with { type: 'json' };
-import { canaryStatus, conditionOf } from './status-rows.ts';
 
 /** docs/runbooks by reason, so that a runbook can be read wherever the program is. */
 const pages: Readonly<Record<string, string>> = runbooks;

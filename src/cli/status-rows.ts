@@ -1,8 +1,17 @@
 import { planOf } from '../api/canary/plan.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
-import { sharesWorkload } from '../api/defaults.ts';
+import {
+  canaryStatus,
+  conditionOf,
+  phaseOf,
+  type StatusTone,
+  shareOf,
+  shortCommit,
+  toneOf,
+  urgency,
+  whyFailed,
+} from '../api/canary/summary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
-import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
@@ -26,7 +35,7 @@ interface CanaryRow {
   readonly message: string;
   /** Why the last release failed, unless the message says it; else empty. */
   readonly why: string;
-  readonly tone: Tone;
+  readonly tone: StatusTone;
 }
 
 /** A Source in one line. */
@@ -40,24 +49,6 @@ interface SourceRow {
   readonly canaries: string;
   readonly message: string;
   readonly tone: Tone;
-}
-
-/** The status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
-export function canaryStatus(object: KubernetesObject): CanaryStatus {
-  return (object.status ?? {}) as CanaryStatus;
-}
-
-/** A condition by type. */
-export function conditionOf(
-  status: { readonly conditions?: readonly Condition[] | undefined },
-  type: string,
-): Condition | undefined {
-  return status.conditions?.find((condition) => condition.type === type);
-}
-
-/** The first seven digits of a commit. */
-export function shortCommit(commit: string | undefined): string {
-  return (commit ?? '').slice(0, 7);
 }
 
 /** A commit's short id and its subject. */
@@ -110,41 +101,6 @@ function stepOf(object: KubernetesObject): string {
     ? `${Math.ceil(canaryWeight / stepWeight)}/${Math.ceil(maxWeight / stepWeight)}`
     : '-';
 }
-
-/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
-export function whyFailed(status: CanaryStatus): string | undefined {
-  if (status.phase !== 'Failed') return undefined;
-  const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
-  const commit = rejected.at(-1)?.commit ?? lastAppliedCommit;
-  const report = incidents.find((entry) => entry.commit === commit && entry.finding);
-  const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
-  return report?.finding ?? past?.message;
-}
-
-/** What a share is of, where it is not of the traffic: rolled out in place, of the pods. */
-export function shareOf({ provider }: CanaryStatus): string {
-  return sharesWorkload(provider) ? ' % of pods' : '';
-}
-
-/** `Promoting (Held)`; `-` before Holdfast has looked at it. */
-export function phaseOf(object: KubernetesObject): string {
-  const { phase, postPromotion } = canaryStatus(object);
-  if (!phase) return '-';
-  return postPromotion ? `${phase} (${postPromotion.state})` : phase;
-}
-
-/** bad: a person should look; busy: something is under way; good: the newest release serves. */
-export function toneOf(object: KubernetesObject): Tone {
-  const status = canaryStatus(object);
-  const isTrue = (type: string) => conditionOf(status, type)?.status === 'True';
-  const state = status.postPromotion?.state;
-  if (status.phase === 'Failed' || state === 'Held' || state === 'Reverting' || isTrue('Stalled'))
-    return 'bad';
-  if (isTrue('Ready')) return 'good';
-  return status.phase ? 'busy' : 'none';
-}
-
-const urgency: readonly Tone[] = ['bad', 'busy', 'none', 'good'];
 
 /** The row of a Source. */
 export function sourceRow(object: KubernetesObject): SourceRow {

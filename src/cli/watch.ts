@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
 import { type Clock, systemClock } from '../api/clock.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
@@ -19,7 +20,7 @@ import {
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
 import { outputOption } from './flags.ts';
 import { nameIn, type ObjectFlags, readOne, withPlace } from './requests/request.ts';
-import { canaryStatus, commitSubject, shortCommit } from './status-rows.ts';
+import { commitSubject } from './status-rows.ts';
 
 /** A release began, or the watch did while this one was the newest. */
 interface ReleaseSeen {

@@ -10,6 +10,8 @@ export interface World {
   nowMs: number;
   /** Since when this process is the leader, on the clock of `nowMs`; undefined if it is not, as in a command that only reads. */
   leadingSinceMs?: number | undefined;
+  /** Since when this process sees the Canary being deleted, on the clock of `nowMs`: `deletionTimestamp` is of another clock (S30). */
+  deletingSinceMs?: number | undefined;
   canary: Canary;
   /** As last acknowledged by the API server; an empty object before the first write. */
   status: CanaryStatus;

@@ -52,7 +52,13 @@ function wrongWith(line: string): string | undefined {
   if (others.has(name)) return undefined;
   const command = program.commands.find((one) => one.name() === name);
   if (!command) return `no command ${name}: ${line}`;
-  const known = new Set([...command.options.flatMap(({ long, short }) => [long, short]), '--help', '-h']);
+  const [first] = rest.trim().split(/\s/);
+  const inner = command.commands.find((one) => one.name() === first);
+  const known = new Set([
+    ...(inner ?? command).options.flatMap(({ long, short }) => [long, short]),
+    '--help',
+    '-h',
+  ]);
   const unknown = [...rest.matchAll(/(?:^|\s)(-[A-Za-z]|--[a-z][a-z-]*)(?=[\s=,.)]|$)/g)]
     .map(([, flag]) => flag)
     .find((flag) => !known.has(flag));

@@ -15,7 +15,7 @@ export interface HoldfastProcess {
   readonly isDead: () => boolean;
   /** Undefined while it runs; resolves when it goes on. */
   readonly stopped: () => Promise<void> | undefined;
-  /** Nothing of it happens any more: no timer, no request. */
+  /** Nothing of it happens any more before `close`: no timer, no request. */
   kill(): void;
   /** SIGSTOP: timers wait, and what is sent to it and by it, too. */
   stop(): void;
@@ -68,7 +68,7 @@ export async function startProcess(options: ProcessOptions): Promise<HoldfastPro
     go: machine.go,
     ended,
     close() {
-      machine.go();
+      machine.end();
       closed ??= app.drain().catch(() => undefined);
       return closed;
     },
@@ -91,20 +91,22 @@ interface Machine {
   kill(): void;
   stopped(): Promise<void> | undefined;
   isDead(): boolean;
+  /** Timers run again, so that what a dead or stopped process left behind can be cleared away. */
+  end(): void;
 }
 
-/** The clocks of a process. Timers that fall due while it is stopped run when it goes on; those of a dead one never do. */
+/** The clocks of a process. Timers that fall due while it is stopped run when it goes on; those of a dead one not before the end. */
 function machineOf(clock: VirtualClock, wallOffsetMs: number): Machine {
   let dead = false;
+  let isOver = false;
   let gone: Promise<void> | undefined;
   let wake: () => void = () => undefined;
   const late = new Set<() => void>();
 
   function after(delayMs: number, callback: () => void): () => void {
     const run = () => {
-      if (dead) return;
-      if (gone) late.add(run);
-      else callback();
+      if (isOver || (!dead && !gone)) callback();
+      else late.add(run);
     };
     const cancel = clock.after(delayMs, run);
     return () => {
@@ -130,6 +132,10 @@ function machineOf(clock: VirtualClock, wallOffsetMs: number): Machine {
     },
     kill() {
       dead = true;
+      this.go();
+    },
+    end() {
+      isOver = true;
       this.go();
     },
     stopped: () => gone,

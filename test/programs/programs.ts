@@ -12,6 +12,8 @@ export interface Programs {
   readonly sops: string;
   readonly 'age-keygen': string;
   readonly sshd: string;
+  /** Folder into which the packages of Chromium were unpacked. */
+  readonly chromium: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

@@ -144,6 +144,8 @@ export class Model {
   clockOffsetMs = 0;
   /** On that clock; undefined: it has led for ever. */
   leadingSinceMs: number | undefined;
+  /** Since when whoever leads sees the Canary being deleted, on its clock. */
+  deletingSinceMs: number | undefined;
   /** Somebody changed the primary's template. */
   drift: ForeignChange | undefined;
   peers: PeersView = { verifying: 0, failingNow: 0, failedTimes: [] };
@@ -200,6 +202,7 @@ export class Model {
   /** Somebody deletes the Canary; with `revertOnDeletion` it waits for its finalizer. */
   delete(): void {
     this.canary.metadata.deletionTimestamp = new Date(this.nowMs).toISOString();
+    this.deletingSinceMs = this.clockMs;
     if (this.canary.spec.revertOnDeletion !== true) this.goWithOwner();
   }
 
@@ -231,6 +234,7 @@ export class Model {
   /** The Canary is created again, with an empty status; what nobody owned is still there. */
   createAgain(): void {
     delete this.canary.metadata.deletionTimestamp;
+    this.deletingSinceMs = undefined;
     this.gone = false;
     this.ownerless = { routes: false, primary: false };
     this.status = {};
@@ -304,6 +308,7 @@ export class Model {
   leadAnew(clockOffsetMs = 0): void {
     this.clockOffsetMs = clockOffsetMs;
     this.leadingSinceMs = this.clockMs;
+    if (this.deletingSinceMs !== undefined) this.deletingSinceMs = this.clockMs;
     this.answer = undefined;
   }
 
@@ -335,6 +340,7 @@ export class Model {
     const others = {
       ...(leadingSinceMs === undefined ? {} : { leadingSinceMs }),
       ...(rejectionsProblem === undefined ? {} : { rejectionsProblem }),
+      deletingSinceMs: this.deletingSinceMs,
       head: this.head,
       records: this.records.map((record) => this.recordAsRead(record)),
       rejected: rejectionsProblem === undefined ? [...this.rejected] : [],

@@ -194,6 +194,13 @@ const watchedRights: readonly Right[] = [
     verbs: ['get', 'create', 'delete'],
     why: 'the same, for an Analysis',
   },
+  { group: 'batch', resource: 'cronjobs', verbs: ['get'], why: 'MetricTemplates of type job' },
+  {
+    group: 'batch',
+    resource: 'jobs',
+    verbs: ['get'],
+    why: 'the same; Jobs are created and deleted as the service account of a Source',
+  },
   {
     group: 'kustomize.toolkit.fluxcd.io',
     resource: 'kustomizations',

@@ -1,10 +1,11 @@
+import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { commitLine, conditionOf } from '../status-rows.ts';
+import { commitLine } from '../status-rows.ts';
 import {
   annotate,
   forTargets,

@@ -1,7 +1,7 @@
+import { canaryStatus } from '../../api/canary/summary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { storedReleases } from '../history.ts';
-import { canaryStatus } from '../status-rows.ts';
 import { abortEffect, rollbackEffect } from './effect.ts';
 import { type VerbCommand, verbCommand } from './verbs.ts';
 

@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
+import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
@@ -31,6 +32,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   const failures = new Map<string, Failure>();
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
+  const deletions = createDeletions(parts.clock);
   /** Those for which the watches did not deliver a change in `staleWaitMs`. */
   const waiting = new Set<string>();
 
@@ -60,8 +62,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
-    failures.delete(key);
-    waiting.delete(key);
+    for (const known of [failures, waiting, deletions]) known.delete(key);
     if (!object) finalized.delete(key);
     parts.checks.forget(key);
     parts.outbox.forget(key);
@@ -85,7 +86,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
     const read = canaryInForce(parts, object);
     if ('failure' in read) {
-      if (awaitsFinalizer(object)) return retryDeletion(object, read.failure);
+      if (awaitsFinalizer(object)) return retryDeletion(key, object, read.failure);
       await report(parts, object as Canary, read.failure);
       return { again: false, afterMs: undefined };
     }
@@ -94,7 +95,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     } catch (error) {
       if (isStale(error)) return refresh(object);
       const failure = failureOf(error);
-      if (awaitsFinalizer(object)) return retryDeletion(read.canary, failure);
+      if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
       failures.set(key, failure);
       await report(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
       throw error;
@@ -108,22 +109,40 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     return { again: true, stale: true };
   }
 
-  async function retryDeletion(object: KubernetesObject, failure: Failure): Promise<Round> {
-    const afterMs = await afterFailedDeletion(parts, object, failure);
+  async function retryDeletion(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {
+    const deletion = { canary: object, sinceMs: deletions.sinceMs(key, object) };
+    const afterMs = await afterFailedDeletion(parts, deletion, failure);
     return afterMs === undefined ? noteFinalized(object) : { again: false, afterMs };
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
-    const end = await runRound(parts, inForce, failures.get(key));
+    const deletingSinceMs = deletions.sinceMs(key, inForce.canary);
+    const end = await runRound(parts, inForce, { failure: failures.get(key), deletingSinceMs });
     const { canary, failure } = end;
     if (failure) failures.set(key, failure);
     else failures.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
-    if (failure && awaitsFinalizer(canary) && !end.wrote) return retryDeletion(canary, failure);
+    if (failure && awaitsFinalizer(canary) && !end.wrote) return retryDeletion(key, canary, failure);
     return end.again ? { again: true, failure } : { again: false, afterMs: end.afterMs, failure };
   }
 
   return pass;
+}
+
+/** Since when Canaries are seen being deleted. The API server's stamp is of another clock, which may be off by a day (S30). */
+function createDeletions(clock: Clock) {
+  const known = new Map<string, { readonly uid: string | undefined; readonly sinceMs: number }>();
+  return {
+    /** On the clock of this process; undefined: it is not being deleted. */
+    sinceMs(key: string, { metadata: { uid, deletionTimestamp } }: KubernetesObject): number | undefined {
+      if (deletionTimestamp === undefined) return undefined;
+      const before = known.get(key);
+      if (before && before.uid === uid) return before.sinceMs;
+      known.set(key, { uid, sinceMs: clock.nowMs() });
+      return clock.nowMs();
+    },
+    delete: (key: string) => known.delete(key),
+  };
 }
 
 /** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */
@@ -139,7 +158,7 @@ const againMs = 5_000;
  */
 async function afterFailedDeletion(
   parts: CanaryParts,
-  canary: KubernetesObject,
+  { canary, sinceMs = parts.clock.nowMs() }: { canary: KubernetesObject; sinceMs: number | undefined },
   failure: Failure,
 ): Promise<number | undefined> {
   // From the raw object: it may be the spec that is broken.
@@ -149,8 +168,7 @@ async function afterFailedDeletion(
     return undefined;
   }
   const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
-  const endMs = Date.parse(canary.metadata.deletionTimestamp ?? '') + deadlineSeconds * 1000 + graceMs;
-  const leftMs = endMs - parts.clock.nowMs();
+  const leftMs = sinceMs + deadlineSeconds * 1000 + graceMs - parts.clock.nowMs();
   if (leftMs > 0) return Math.min(leftMs, againMs);
   await disownAll(parts, canary);
   await restoreScalers(parts, canary);

@@ -70,23 +70,25 @@ interface Intent {
 }
 
 /**
- * Observe, decide, write the intent, act, write the status. `before`: the failure of the last round. Throws a conflict or StaleView where the
- * cluster changed since it was observed, and errors of observing and of writing the status.
+ * Observe, decide, write the intent, act, write the status. `before`: the failure of the last round, and since when the Canary is being
+ * deleted. Throws a conflict or StaleView where the cluster changed since it was observed, and errors of observing and of writing the status.
  */
 export async function runRound(
   parts: CanaryParts,
   inForce: CanaryInForce,
-  before: Failure | undefined,
+  before: { readonly failure: Failure | undefined; readonly deletingSinceMs: number | undefined },
 ): Promise<RoundEnd> {
   const { canary } = inForce;
   const observed = await observe(parts, canary);
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
   if (await adjustFinalizer(parts, canary)) return { canary, again: true };
   parts.outbox.send(canary);
-  const { observation } = observed;
-  const { nowMs, rejectionsProblem } = observation.world;
-  const decision = parts.step(observation.world);
-  const freshMs = mayBeStaleFor(observation.world, decision);
+  const { deletingSinceMs } = before;
+  const world = { ...observed.observation.world, deletingSinceMs };
+  const observation = { ...observed.observation, world };
+  const { nowMs, rejectionsProblem } = world;
+  const decision = parts.step(world);
+  const freshMs = mayBeStaleFor(world, decision);
   if (freshMs !== undefined && (await seeAnew(parts.clock, observation.view, freshMs)))
     return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
@@ -104,7 +106,7 @@ export async function runRound(
     nowMs,
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
-  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
+  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before.failure);
 }
 
 /** How old a view may be, where watches alone do not do. */
@@ -161,8 +163,11 @@ function startBackgroundChecks({ parts, observation, decision, status }: RoundSt
     status,
     parts.heads.of(namespacedName(observation.canary)).at,
   );
-  if (decision.check)
-    parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
+  if (!decision.check) return;
+  const spec = parts.heads.specOf(namespacedName(observation.canary));
+  const writer = 'account' in spec ? { account: spec.account } : undefined;
+  const subject = checkSubject({ ...observation, writer }, decision.check);
+  parts.checks.request(observation.canary, decision.check, subject);
 }
 
 /** Before an action that cannot be undone, the status with its intent is written. A refusal blocks only such actions; a conflict is thrown. */

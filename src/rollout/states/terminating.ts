@@ -1,5 +1,4 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
-import { sinceMs } from '../../api/time.ts';
 import { canaryPods, canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import type { Action } from '../action.ts';
@@ -35,8 +34,8 @@ interface DeletionEffects extends Effects {
 export function terminating(context: Context): DeletionEffects {
   const { world, plan } = context;
   const { status } = world;
-  const leftMs =
-    plan.progressDeadlineMs + GRACE_MS - sinceMs(world.nowMs, world.canary.metadata.deletionTimestamp);
+  const { nowMs, deletingSinceMs = nowMs } = world;
+  const leftMs = plan.progressDeadlineMs + GRACE_MS - (nowMs - deletingSinceMs);
   if (world.sharesWorkload) return terminateInPlace(context, leftMs);
   // During a switch of providers the traffic is moving to the target anyway.
   if (world.canary.spec.revertOnDeletion !== true && world.movesTo === undefined) {

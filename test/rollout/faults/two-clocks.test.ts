@@ -59,3 +59,30 @@ describe('the leader of before was an hour behind', () => {
     expectLive(model, 'b');
   });
 });
+
+describe('a leader whose clock is a day off takes over while a Canary is being deleted', () => {
+  it.each([24 * HOUR_MS, -24 * HOUR_MS])('and the deletion has its whole time (%i ms)', (offsetMs) => {
+    const model = live({ revertOnDeletion: true });
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.delete();
+    pass(model, 5_000);
+    model.leadAnew(offsetMs);
+    pass(model, 30_000);
+    expect([model.gone, model.status.phase]).toEqual([false, 'Terminating']);
+    model.behaviours.set('a', GOOD);
+    pass(model, 60_000, () => model.gone);
+    expect([model.ownerless, model.route?.canaryWeight]).toEqual([{ routes: true, primary: false }, 100]);
+    expect(model.outages).toEqual([]);
+  });
+
+  it.each([24 * HOUR_MS, -24 * HOUR_MS])('and it ends at its deadline all the same (%i ms)', (offsetMs) => {
+    const model = live({ revertOnDeletion: true });
+    model.behaviours.set('a', { ...GOOD, canaryReady: false });
+    model.delete();
+    pass(model, 5_000);
+    model.leadAnew(offsetMs);
+    pass(model, 120_000, () => model.gone);
+    expect(model.ownerless).toEqual({ routes: true, primary: true });
+    expect(model.outages).toEqual([]);
+  });
+});

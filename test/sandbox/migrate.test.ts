@@ -14,18 +14,14 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-const own = ['--holdfast-namespace', 'default'];
+/** As the controller of these tests, which runs in no Deployment, is started. */
+const asController = ['--min-analysis-interval', '100ms', '--selector-labels', 'app'];
+const toFlagger = ['handback', '--to', 'flagger'];
+const plan = ['migrate', 'plan'];
 
-function adopt(...words: string[]): Promise<{ code: number; text: string }> {
-  const place = [
-    '--kubeconfig',
-    bed.kubeconfigPath,
-    '--min-analysis-interval',
-    '100ms',
-    '--selector-labels',
-    'app',
-  ];
-  return run('adopt', ...place, ...own, ...words);
+function holdfast(command: readonly string[], ...words: string[]): ReturnType<typeof run> {
+  const place = ['--kubeconfig', bed.kubeconfigPath, '--holdfast-namespace', 'default'];
+  return run(...command, ...place, ...asController, ...words);
 }
 
 interface Row {
@@ -43,8 +39,8 @@ interface Row {
 }
 
 async function foretold(): Promise<{ code: number; rows: readonly Row[] }> {
-  const { code, text } = await adopt('--dry-run', '-o', 'json');
-  return { code, rows: (JSON.parse(text) as { canaries: Row[] }).canaries };
+  const { code, stdout } = await holdfast(plan, '-o', 'json');
+  return { code, rows: (JSON.parse(stdout) as { canaries: Row[] }).canaries };
 }
 
 /** The same scene in a namespace of its own. */
@@ -114,7 +110,7 @@ const stories: ReadonlyArray<readonly [string, Parameters<typeof scene>[0], stri
   ],
 ];
 
-describe('adopt --dry-run', () => {
+describe('migrate plan', () => {
   test('tells of each phase what the controller then does, and writes nothing', async () => {
     for (const [namespace, left] of stories) await leaveIn(namespace, scene(left));
     const foreign = scene({ status: { phase: 'Succeeded' } });
@@ -150,7 +146,7 @@ describe('adopt --dry-run', () => {
   test('of what is taken over: exit code 0, in words, also while Flagger runs', async () => {
     await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
     await startFlagger();
-    const { code, text } = await adopt('--dry-run');
+    const { code, text } = await holdfast(plan);
     expect(flat(text)).toContain(
       'flagger-system/flagger is running: Holdfast waits until that ends, and then: ',
     );
@@ -172,7 +168,7 @@ describe('adopt --dry-run', () => {
     const crd = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions/sources.holdfast.dev';
     await bed.send('DELETE', crd);
     await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
-    const { code, text } = await adopt('--dry-run');
+    const { code, text } = await holdfast(plan);
     expect(flat(text)).toContain('shop/web: taken over');
     expect(flat(text)).toContain(
       'Source: failed the cluster has no sources.holdfast.dev; apply the output of',
@@ -180,33 +176,90 @@ describe('adopt --dry-run', () => {
     expect(code).toBe(1);
   });
 
-  test('is asked for by name: without it nothing is done', async () => {
-    const { code, text } = await adopt();
+  test('takes the flags of the controller from its Deployment, and a given one before that', async () => {
+    await leaveIn('elsewhere', scene({ status: { phase: 'Succeeded' } }));
+    const unnamed = scene({ status: { phase: 'Succeeded' } });
+    const { provider: _, ...spec } = unnamed.canary.spec as { provider?: string };
+    await leaveBehind(bed.send, { ...unnamed, canary: { ...unnamed.canary, spec } });
+    const asked = ['--kubeconfig', bed.kubeconfigPath, '-o', 'json'];
+    const canaries = async (...words: string[]) => {
+      const { stdout, text } = await run(...plan, ...asked, ...words);
+      const rows = (JSON.parse(stdout) as { canaries: Row[] }).canaries;
+      return { text, said: rows.map(({ canary, why }) => `${canary}: ${why}`) };
+    };
+
+    const without = await canaries();
+    expect(without.text).toContain('there is no Deployment holdfast-system/holdfast: the default is taken');
+    expect(without.said).toHaveLength(2);
+
+    await installed([
+      'run',
+      '--listen=0.0.0.0:80',
+      '--mesh-provider',
+      'nginx',
+      '--watch-namespaces=$(WHERE)',
+    ]);
+    const { text, said } = await canaries();
+    expect(text).not.toContain('note:');
+    expect(said).toEqual([expect.stringMatching(/^shop\/web: spec\.ingressRef: .*nginx/)]);
+    const { said: other } = await canaries('--watch-namespaces', 'elsewhere');
+    expect(other).toEqual([expect.stringMatching(/^elsewhere\/web: /)]);
+  });
+
+  test('of a controller whose arguments it would refuse itself: says so', async () => {
+    await installed(['run', '--mesh-provider=ngnix']);
+    const { code, text } = await run(...plan, '--kubeconfig', bed.kubeconfigPath);
     expect(code).toBe(2);
-    expect(text).toContain('--dry-run shows what it would do');
+    expect(flat(text)).toMatch(/Deployment holdfast-system\/holdfast: holdfast run would refuse .*ngnix/);
   });
 });
 
-describe('adopt --to flagger', () => {
+describe('adopt, as it was called before', () => {
+  test.each([
+    [['--dry-run', '-o', 'json'], ['migrate plan'], /"outcome": "takenOver"/],
+    [['--to', 'flagger', '--dry-run'], ['handback --to flagger --dry-run'], /Flagger's already/],
+  ] as const)('%j still works, and names what it is now', async (words, [now], said) => {
+    await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
+    const { code, stdout, text } = await holdfast(['adopt'], ...words);
+    expect(stdout).toMatch(said);
+    expect(text).toContain(`holdfast adopt is now: holdfast ${now}`);
+    expect(text.match(/is now/g)).toHaveLength(1);
+    expect(code).toBe(0);
+  });
+
+  test.each([
+    [[], 'holdfast migrate plan shows what it would do'],
+    [['--back'], '--back needs --from'],
+    [['--from', 'flux', '--dry-run'], '--from flux never writes'],
+    [['--from', 'flux'], "missing required argument 'path'"],
+    [['--from', 'argocd', '--back'], '--to argocd needs PATH'],
+  ])('%j is refused', async (words, message) => {
+    const { code, text } = await run('adopt', ...words);
+    expect(code).toBe(2);
+    expect(flat(text)).toContain(message);
+  });
+});
+
+describe('handback --to flagger', () => {
   test('leaves a Canary at rest as Flagger begins, and costs nothing when Holdfast goes on instead', async () => {
     await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
     const app = await bed.start();
     await untilReady();
-    expect(await adopt('--to', 'flagger')).toMatchObject({
+    expect(await holdfast(toFlagger)).toMatchObject({
       code: 2,
       text: expect.stringContaining('Holdfast is running'),
     });
     await app.drain();
     const before = await podNames();
 
-    expect(await adopt('--to', 'flagger', '--dry-run')).toMatchObject({ code: 0 });
+    expect(await holdfast(toFlagger, '--dry-run')).toMatchObject({ code: 0 });
     expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
-    const { code, text } = await adopt('--to', 'flagger');
+    const { code, text } = await holdfast(toFlagger);
     expect(text).toContain('shop/web: handed back');
     expect(code).toBe(0);
     expect(statusOf(await bed.canary())).toMatchObject({ phase: 'Initializing', canaryWeight: 0 });
     expect(statusOf(await bed.canary()).lastAppliedSpec).toBeUndefined();
-    expect(await adopt('--to', 'flagger')).toMatchObject({ code: 0 });
+    expect(await holdfast(toFlagger)).toMatchObject({ code: 0 });
 
     await bed.start();
     await eventually(
@@ -222,7 +275,7 @@ describe('adopt --to flagger', () => {
     const app = await bed.start();
     await untilReady();
     await app.drain();
-    expect(await adopt('--to', 'flagger')).toMatchObject({ code: 0 });
+    expect(await holdfast(toFlagger)).toMatchObject({ code: 0 });
     const before = await podNames();
     await otherTool(bed).apply(JSON.stringify(version(2)));
     await eventually('its ReplicaSet', async () => {
@@ -249,7 +302,7 @@ describe('adopt --to flagger', () => {
     await untilReady();
     await app.drain();
     await otherTool(bed).apply(JSON.stringify(version(2)));
-    const { code, text } = await adopt('--to', 'flagger');
+    const { code, text } = await holdfast(toFlagger);
     expect(code).toBe(1);
     expect(flat(text)).toMatch(/refused .* Flagger would treat as promoted/);
     expect(statusOf(await bed.canary()).phase).toBe('Succeeded');
@@ -258,18 +311,38 @@ describe('adopt --to flagger', () => {
   test('leaves what Holdfast never took over as it is, and refuses while Flagger runs', async () => {
     await leaveBehind(bed.send, scene({ status: { phase: 'Succeeded' } }));
     const before = statusOf(await bed.canary());
-    expect(await adopt('--to', 'flagger')).toMatchObject({
+    expect(await holdfast(toFlagger)).toMatchObject({
       code: 0,
       text: expect.stringContaining("Flagger's already"),
     });
     await startFlagger();
-    expect(await adopt('--to', 'flagger')).toMatchObject({
+    expect(await holdfast(toFlagger)).toMatchObject({
       code: 2,
       text: expect.stringContaining('scale Flagger to zero'),
     });
     expect(statusOf(await bed.canary())).toEqual(before);
   });
 });
+
+/** Holdfast's Deployment, scaled to zero. */
+async function installed(args: readonly string[]): Promise<void> {
+  const env = [{ name: 'WHERE', value: 'shop' }];
+  const labels = { app: 'holdfast' };
+  const template = {
+    metadata: { labels },
+    spec: { containers: [{ name: 'holdfast', image: 'h:1', args, env }] },
+  };
+  const spec = { replicas: 0, selector: { matchLabels: labels }, template };
+  const namespace = 'holdfast-system';
+  await bed.send('POST', '/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: namespace },
+  });
+  const metadata = { name: 'holdfast', namespace };
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments`;
+  await bed.send('POST', path, { apiVersion: 'apps/v1', kind: 'Deployment', metadata, spec });
+}
 
 /** The status as Flagger's client writes it: with the fields that it knows, and no others. */
 async function asFlagger(status: Record<string, unknown>): Promise<void> {

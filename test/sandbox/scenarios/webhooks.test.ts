@@ -1,19 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { type BedClient, useBed } from '../bed/client.ts';
-import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
+import { imageOf } from '../holdfast-bed.ts';
+import { conditionOf, replicasOf, type ShopOptions, useShops } from './shop.ts';
 
-const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [
-  'gates',
-  'rollback-waiting',
-  'rollback-rolling-update',
-  'rollback-recreate',
-  'rollback-daemon-set',
-  'says-no',
-  'is-down',
-]);
+const shops = useShops();
 let hooks: HookServer;
 
 beforeAll(async () => {
@@ -75,11 +66,10 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
       'v2 succeeded and told',
       ({ phase, history }) => phase === 'Succeeded' && history?.[0]?.postRollout === 'Passed',
     );
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
     expect(hooks.seen(`${name}/pre-rollout`)).toHaveLength(1);
     expect(hooks.seen(`${name}/post-rollout`)).toHaveLength(1);
-    await shop.close();
   });
 
   test('9: a rollback webhook takes a release back while it waits at a gate', async () => {
@@ -94,10 +84,9 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     await shop.until('waiting', ({ phase }) => phase === 'Waiting');
     hooks.answer(`${name}/rollback`, 200);
     const ended = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['RolledBackByWebhook']);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    await shop.close();
   });
 
   test.each<[name: string, options: ShopOptions]>([
@@ -120,10 +109,9 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
       expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
       hooks.answer(`${name}/rollback`, 200);
       const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
-      expect((await load.stop()).failures).toEqual([]);
-      expect(condition(ended, 'Reverted')).toBe('True');
+      expect(load.stop().failures).toEqual([]);
+      expect(conditionOf(ended, 'Reverted')).toBe('True');
       expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-      await shop.close();
     },
   );
 
@@ -139,11 +127,10 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     await shop.until('reverting', ({ postPromotion }) => postPromotion?.state === 'Reverting');
     hooks.answer(`${name}/smoke`, 200);
     const ended = await shop.until('v2 reverted', ({ phase, run }) => phase === 'Failed' && !run);
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['ChecksFailed']);
     expect(new Set(hooks.seen(`${name}/smoke`).map(({ digest }) => digest)).size).toBe(2);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    await shop.close();
   });
 
   test('a webhook that is down after promotion holds the release and never reverts it', async () => {
@@ -163,7 +150,6 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     expect(held.rejected ?? []).toEqual([]);
     hooks.answer(`${name}/smoke`, 200);
     await shop.until('v2 succeeded', ({ phase, run }) => phase === 'Succeeded' && !run);
-    expect((await load.stop()).failures).toEqual([]);
-    await shop.close();
+    expect(load.stop().failures).toEqual([]);
   });
 });

@@ -1,11 +1,8 @@
 /** What Flagger 1.44 was seen to do with routes and shares (scenarios 5, 6, 11 and 13 of the thirteen that issue 4 names), and the safe end. */
 import { describe, expect, test } from 'vitest';
-import { type BedClient, useBed } from '../bed/client.ts';
-import { untilStandsStill } from './answers.ts';
-import { condition, imageOf, type Shop, shareHoldfast } from './shop.ts';
+import { type Shop, useShops } from './shop.ts';
 
-const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['foreign-label', 'all-back', 'mirror-and-steps', 'scaled-away']);
+const shops = useShops();
 
 describe.concurrent('traffic of a release', () => {
   test('5: a label that somebody puts on the route does not move the weights back', async () => {
@@ -13,14 +10,19 @@ describe.concurrent('traffic of a release', () => {
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('40 %', (status) => status.canaryWeight === 40);
-    await bed.kubectl(['-n', 'foreign-label', 'label', 'httproute', 'podinfo', 'team=shop']);
+    await patchRoute(
+      'foreign-label',
+      { metadata: { labels: { team: 'shop' } } },
+      'application/merge-patch+json',
+    );
     const weights = await weightsUntilPromoted(shop);
     await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(weights).toEqual([40, 70]);
-    const route = await bed.readObject('HTTPRoute', 'foreign-label', 'podinfo');
+    const route = await shops
+      .bed()
+      .get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'podinfo', 'foreign-label');
     expect(route?.metadata.labels).toMatchObject({ team: 'shop' });
-    await shop.close();
   });
 
   test('6: a route that stands at 100/0 before stepWeightPromotion is through does not stop the promotion', async () => {
@@ -45,22 +47,13 @@ describe.concurrent('traffic of a release', () => {
       { op: 'replace', path: primary, value: 100 },
       { op: 'replace', path: canary, value: 0 },
     ];
-    await bed.kubectl([
-      '-n',
-      'all-back',
-      'patch',
-      'httproute',
-      'podinfo',
-      '--type=json',
-      `--patch=${JSON.stringify(patch)}`,
-    ]);
+    await patchRoute('all-back', patch, 'application/json-patch+json');
     const ended = await shop.until(
       'v2 succeeded',
       (status) => status.lastPromotedCommit === commit && !status.run,
     );
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(ended.canaryWeight).toBe(0);
-    await shop.close();
   });
 
   test('11: mirror beside steps, which routes cannot do, is said so and does not stand in the way', async () => {
@@ -74,37 +67,18 @@ describe.concurrent('traffic of a release', () => {
       'v2 succeeded',
       (status) => status.lastPromotedCommit === commit && !status.run,
     );
-    expect((await load.stop()).failures).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
     expect(weights).toEqual(expect.arrayContaining([40, 80]));
     const told = ended.conditions?.find(({ type }) => type === 'FieldsNotActedOn');
     expect(told?.message).toContain('spec.analysis.mirror');
-    await shop.close();
-  });
-
-  test('13: a canary that somebody scales to nothing gets no larger share, and comes back', async () => {
-    const shop = await shops.openRunning('scaled-away');
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('10 %', (status) => status.canaryWeight === 10);
-    const before = load.current();
-    await bed.kubectl(['-n', 'scaled-away', 'scale', 'deployment', 'podinfo', '--replicas=0']);
-    await shop.until('no share for what is gone', ({ canaryWeight = 0 }) => canaryWeight === 0);
-    const moved = await untilStandsStill(load, 'no request fails', ({ failed }) => failed);
-    const ended = await shop.until(
-      'v2 ended',
-      (status) => status.lastAppliedCommit === commit && status.run === undefined && !!status.phase,
-    );
-    const { failed, failures } = await load.stop();
-    expect(ended.phase).toBe('Succeeded');
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-    // Nothing can answer for the share of a canary that is gone, until the route has moved: 10 % for some moments, and never again.
-    expect(failures.filter(({ version }) => version !== undefined)).toEqual([]);
-    expect(moved.failed - before.failed).toBeLessThan(3 + (moved.requests - before.requests) * 0.25);
-    expect(failed).toBe(moved.failed);
-    expect(condition(ended, 'Promoted')).toBe('True');
-    await shop.close();
   });
 });
+
+/** As somebody with kubectl. */
+function patchRoute(namespace: string, patch: unknown, contentType: string): Promise<unknown> {
+  const path = `/apis/gateway.networking.k8s.io/v1/namespaces/${namespace}/httproutes/podinfo`;
+  return shops.bed().send('PATCH', path, patch, contentType);
+}
 
 /** The canary's weights in the order they came, from now until the primary is written. */
 async function weightsUntilPromoted(shop: Shop): Promise<number[]> {

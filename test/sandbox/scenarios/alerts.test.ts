@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Incident } from '../../../src/api/incident.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { type BedClient, useBed } from '../bed/client.ts';
-import { imageOf, openRunningShop, type Shop } from './shop.ts';
+import { imageOf } from '../holdfast-bed.ts';
+import { type Shop, useShops } from './shop.ts';
 
-const bed: BedClient = useBed();
+const shops = useShops();
 let receiver: HookServer;
 
 beforeAll(async () => {
@@ -42,7 +42,7 @@ async function untilTold(shop: Shop, news: string): Promise<void> {
 }
 
 test('10: every end of a release is told once to whom its severity concerns; an alert without a severity gets all', async () => {
-  const shop = await openRunningShop(bed, 'alerts', {
+  const shop = await shops.openRunning('alerts', {
     analysis: {
       interval: '1s',
       threshold: 2,
@@ -64,7 +64,7 @@ test('10: every end of a release is told once to whom its severity concerns; an 
   await untilTold(shop, 'Failed Rejected');
   const worse = await shop.release('v4', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
   await untilTold(shop, 'Reverted PrimaryNotReady');
-  expect((await load.stop()).failures).toEqual([]);
+  expect(load.stop().failures).toEqual([]);
   expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
 
   const all = [
@@ -89,5 +89,4 @@ test('10: every end of a release is told once to whom its severity concerns; an 
   }
   const errors = receiver.seen<Incident>('errors').map(({ commit }) => commit);
   expect(errors).toEqual([bad, worse, worse]);
-  await shop.close();
 });
