@@ -100,8 +100,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const lister = createLister(store);
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
   const watches = new Set<Watch>();
-  let faults: readonly FaultRule[] = [];
-  let watchRules: readonly WatchRule[] = [];
+  const faults = createRules<FaultRule>();
+  const watchRules = createRules<WatchRule>();
   let mayAccess: AccessRule = () => true;
   let whoSent: TokenRule = (token) => token;
   const server = createApiServer({
@@ -109,9 +109,9 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     lister,
     log: requests,
     watches,
-    faults: () => faults,
+    faults: faults.all,
     watchRule: (line) => {
-      for (const rule of watchRules) {
+      for (const rule of watchRules.all()) {
         const wanted = rule(line);
         if (wanted !== undefined) return wanted;
       }
@@ -138,18 +138,8 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     traffic: traffic.view,
     sampleTraffic: traffic.sample,
     holdRoutes: gateway.hold,
-    fault(rule) {
-      faults = [...faults, rule];
-      return () => {
-        faults = faults.filter((each) => each !== rule);
-      };
-    },
-    perturbWatches(rule) {
-      watchRules = [...watchRules, rule];
-      return () => {
-        watchRules = watchRules.filter((each) => each !== rule);
-      };
-    },
+    fault: faults.add,
+    perturbWatches: watchRules.add,
     authorize(rule) {
       mayAccess = rule;
     },
@@ -172,6 +162,20 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       for (const watch of [...watches]) watch.stop();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Rules in the order in which they were added; adding one gives the way to take it away. */
+function createRules<Rule>(): { all: () => readonly Rule[]; add: (rule: Rule) => () => void } {
+  let rules: readonly Rule[] = [];
+  return {
+    all: () => rules,
+    add(rule) {
+      rules = [...rules, rule];
+      return () => {
+        rules = rules.filter((each) => each !== rule);
+      };
     },
   };
 }

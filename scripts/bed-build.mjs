@@ -150,6 +150,17 @@ async function buildControlPlane(target) {
   });
 }
 
+/** Builds or finds kubectl, with the control plane that it belongs to. */
+export async function buildKubectl() {
+  const folder = controlPlaneFolder();
+  await buildControlPlane(folder);
+  return assetPath('kubectl') ?? join(folder, 'kubectl');
+}
+
+function controlPlaneFolder() {
+  return join(cacheRoot(), `bin-${digestOf(['go.mod', 'go.sum'].map((name) => join(toolsFolder, name)))}`);
+}
+
 async function buildContour(target) {
   await folderOnce(target, 'building contour', async (folder) => {
     requireGo();
@@ -303,12 +314,11 @@ function installed(name) {
 export async function buildBed() {
   const root = cacheRoot();
   fs.mkdirSync(root, { recursive: true });
-  const modules = ['go.mod', 'go.sum'].map((name) => join(toolsFolder, name));
   const contourModules = ['go.mod', 'go.sum'].map((name) => join(contourFolder, name));
   const appFiles = fs.readdirSync(join(toolsFolder, 'app')).sort();
   const folders = {
     app: join(root, `app-${digestOf(appFiles.map((name) => join(toolsFolder, 'app', name)))}`),
-    bin: join(root, `bin-${digestOf(modules)}`),
+    bin: controlPlaneFolder(),
     contour: join(root, `contour-${digestOf(contourModules)}`),
     envoy: join(root, ENVOY_PACKAGE.replace('==', '-')),
     prometheus: join(root, 'prometheus'),

@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
-// sshd and Chromium) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+// sshd, Chromium and Graphite) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   BedUnavailable,
+  buildKubectl,
   cacheRoot,
   digestOf,
   folderOnce,
@@ -33,7 +34,11 @@ export async function buildPrograms() {
   await folderOnce(chromium, 'fetching chromium', (folder) =>
     unpackDebian(folder, ['chromium-headless-shell'], { withMissing: true }),
   );
-  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium };
+  const graphite = join(cacheRoot(), 'debian-graphite');
+  await folderOnce(graphite, 'fetching graphite', (folder) =>
+    unpackDebian(folder, ['graphite-web'], { withMissing: true }),
+  );
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium, graphite, kubectl: await buildKubectl() };
 }
 
 /** Builds or finds the programs of one Go module; absolute paths by name. Throws BedUnavailable, too. */

@@ -103,7 +103,7 @@ function Commits({
         <Commit commit={head} subject={head && subjects[head]} />{' '}
         {runStartTime && (
           <>
-            rolled out since <When time={runStartTime} />
+            begun <When time={runStartTime} />
           </>
         )}
       </dd>

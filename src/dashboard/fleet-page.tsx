@@ -162,8 +162,8 @@ function RowList({ rows }: { rows: readonly CanaryRow[] }) {
         class="rows"
         aria-label="Canaries"
         style={{
-          paddingTop: first * range.height,
-          paddingBottom: Math.max(0, rows.length - last) * range.height,
+          paddingTop: `${first * range.height}px`,
+          paddingBottom: `${Math.max(0, rows.length - last) * range.height}px`,
         }}
         onKeyDown={moveFocus}
       >

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import uPlot from 'uplot';
-import { theme } from './theme.ts';
+import { colourOf, systemChanges, theme } from './theme.ts';
 import { numberText } from './time.ts';
 import type { IncidentView, Timeline } from './views.ts';
 
@@ -44,7 +44,7 @@ function Plot(props: PlotProps) {
   const { title, timesSeconds, values } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
-  const shownTheme = theme.value;
+  const shownTheme = `${theme.value} ${systemChanges.value}`;
   const known = values.filter((value) => value !== null);
   const last = known.at(-1);
   const text = last === undefined ? 'no value yet' : `now ${numberText(last)}, ${known.length} values`;
@@ -76,10 +76,9 @@ function dataOf(times: readonly number[], values: readonly (number | null)[]): u
 }
 
 function optionsFor({ marks, range, bounds = [], isStepped }: PlotProps, width: number): uPlot.Options {
-  const colour = (name: string) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axis = {
-    stroke: colour('--quiet'),
-    grid: { stroke: colour('--line') },
+    stroke: colourOf('--quiet'),
+    grid: { stroke: colourOf('--line') },
     ticks: { show: false },
     font: '11px system-ui',
   };
@@ -89,7 +88,7 @@ function optionsFor({ marks, range, bounds = [], isStepped }: PlotProps, width: 
     height: heightPx,
     legend: { show: false },
     cursor: { y: false },
-    scales: range ? { y: { range } } : {},
+    scales: { y: { range: range ?? around } },
     axes: [
       { ...axis, space: 70, values: '{HH}:{mm}:{ss}' },
       { ...axis, size: 44 },
@@ -97,24 +96,35 @@ function optionsFor({ marks, range, bounds = [], isStepped }: PlotProps, width: 
     series: [
       {},
       {
-        stroke: colour('--accent'),
+        stroke: colourOf('--accent'),
         width: 2,
         spanGaps: true,
-        ...(isStepped ? { fill: `${colour('--accent')}22` } : {}),
+        ...(isStepped
+          ? {
+              fill: colourOf('--accent').replace('rgb(', 'rgba(').replace(')', ', 0.15)'),
+              points: { show: false },
+            }
+          : {}),
         ...(paths ? { paths } : {}),
       },
     ],
-    hooks: { draw: [(plot) => drawLines(plot, { marks, bounds, colour })] },
+    hooks: { draw: [(plot) => drawLines(plot, { marks, bounds })] },
   };
+}
+
+/** Room above and below, also for values that are all the same. */
+function around(_plot: uPlot, min: number | null, max: number | null): [number, number] {
+  const [low, high] = [min ?? 0, max ?? 1];
+  const room = (high - low) / 10 || Math.abs(high) / 100 || 1;
+  return [low - room, high + room];
 }
 
 interface Lines {
   readonly marks: PlotProps['marks'];
   readonly bounds: readonly (number | undefined)[];
-  readonly colour: (name: string) => string;
 }
 
-function drawLines(plot: uPlot, { marks, bounds, colour }: Lines): void {
+function drawLines(plot: uPlot, { marks, bounds }: Lines): void {
   const { ctx, bbox } = plot;
   const line = (from: [number, number], to: [number, number], stroke: string) => {
     ctx.strokeStyle = stroke;
@@ -128,13 +138,13 @@ function drawLines(plot: uPlot, { marks, bounds, colour }: Lines): void {
   for (const { atSeconds, severity } of marks) {
     const x = plot.valToPos(atSeconds, 'x', true);
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
-    line([x, bbox.top], [x, bbox.top + bbox.height], colour(severity === 'error' ? '--bad' : '--quiet'));
+    line([x, bbox.top], [x, bbox.top + bbox.height], colourOf(severity === 'error' ? '--bad' : '--quiet'));
   }
   for (const bound of bounds) {
     if (bound === undefined) continue;
     const y = plot.valToPos(bound, 'y', true);
     if (y >= bbox.top && y <= bbox.top + bbox.height)
-      line([bbox.left, y], [bbox.left + bbox.width, y], colour('--bad'));
+      line([bbox.left, y], [bbox.left + bbox.width, y], colourOf('--bad'));
   }
   ctx.restore();
 }

@@ -23,7 +23,7 @@ export function Requests({
     choose(undefined);
     say(`${command}: asked…`);
     const problem = await request({ kind, namespace, name, command, revision });
-    say(problem ?? `${command}: taken; Holdfast answers below.`);
+    say(problem ?? `${command}: taken.`);
   }
 
   return (

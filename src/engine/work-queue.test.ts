@@ -10,7 +10,7 @@ interface Bed {
   finish(key: string, result?: PassResult | Error): Promise<void>;
 }
 
-function bed(concurrency = 2): Bed {
+function bed(concurrency = 2, perNamespace?: number): Bed {
   const clock = createVirtualClock();
   const started: string[] = [];
   const errors: number[] = [];
@@ -18,6 +18,7 @@ function bed(concurrency = 2): Bed {
   const queue = createWorkQueue({
     clock,
     concurrency,
+    ...(perNamespace === undefined ? {} : { perNamespace }),
     random: () => 1,
     backoff: { firstMs: 100, maximumMs: 1_000 },
     onError: (_key, _error, retryAfterMs) => errors.push(retryAfterMs),
@@ -131,4 +132,17 @@ test('a pass that could not do everything comes back with back-off, or earlier w
   queue.add('a');
   await finish('a', { againAfterMs: undefined, failure });
   expect(errors).toEqual([100, 20, 100]);
+});
+
+test('those of one namespace that hang hold up no other', async () => {
+  const { queue, started, finish } = bed(4, 1);
+  for (const key of ['a/1', 'a/2', 'a/3', 'b/1', 'c/1', 'c/2']) queue.add(key);
+  await settle();
+  expect(started).toEqual(['a/1', 'b/1', 'c/1']);
+  await finish('c/1');
+  queue.add('b/2');
+  await finish('b/1');
+  expect(started).toEqual(['a/1', 'b/1', 'c/1', 'c/2', 'b/2']);
+  await finish('a/1');
+  expect(started.at(-1)).toBe('a/2');
 });

@@ -12,6 +12,8 @@ interface WorkQueueOptions {
   readonly clock: Clock;
   /** Keys worked on at the same time; one key is never worked on twice at once. */
   readonly concurrency: number;
+  /** Of these at most so many for keys of one namespace (`namespace/name`), so that those that hang hold up only their own. Default: all. */
+  readonly perNamespace?: number;
   /** One pass. A rejection counts as an error: the key comes back with back-off. */
   readonly pass: (key: string) => Promise<PassResult>;
   readonly onError: (key: string, error: unknown, retryAfterMs: number) => void;
@@ -36,6 +38,7 @@ export interface WorkQueue {
 
 /** Creates an empty queue on the clock. */
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
+  const { perNamespace = options.concurrency } = options;
   const waiting = new Set<string>();
   const running = new Map<string, Promise<void>>();
   const wantedAgain = new Set<string>();
@@ -52,8 +55,14 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   function startMore(): void {
+    const ofNamespace = new Map<string, number>();
+    for (const key of running.keys())
+      ofNamespace.set(namespaceOf(key), (ofNamespace.get(namespaceOf(key)) ?? 0) + 1);
     for (const key of waiting) {
       if (stopped || running.size >= options.concurrency) return;
+      const inUse = ofNamespace.get(namespaceOf(key)) ?? 0;
+      if (inUse >= perNamespace) continue;
+      ofNamespace.set(namespaceOf(key), inUse + 1);
       waiting.delete(key);
       running.set(key, run(key));
     }
@@ -112,6 +121,8 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
     depth: () => waiting.size,
   };
 }
+
+const namespaceOf = (key: string) => key.slice(0, Math.max(0, key.indexOf('/')));
 
 /** At most one point in time per key; the earliest one asked for counts. */
 interface Appointments {

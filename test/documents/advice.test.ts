@@ -50,15 +50,11 @@ function commandLines(path: string): string[] {
 function wrongWith(line: string): string | undefined {
   const [, name = '', rest = ''] = /holdfast ([a-z][a-z-]*)(.*)/.exec(line) ?? [];
   if (others.has(name)) return undefined;
-  const command = program.commands.find((one) => one.name() === name);
-  if (!command) return `no command ${name}: ${line}`;
-  const [first] = rest.trim().split(/\s/);
-  const inner = command.commands.find((one) => one.name() === first);
-  const known = new Set([
-    ...(inner ?? command).options.flatMap(({ long, short }) => [long, short]),
-    '--help',
-    '-h',
-  ]);
+  const found = program.commands.find((one) => one.name() === name);
+  if (!found) return `no command ${name}: ${line}`;
+  const part = /^\s+([a-z][a-z-]*)/.exec(rest)?.[1];
+  const command = found.commands.find((one) => one.name() === part) ?? found;
+  const known = new Set([...command.options.flatMap(({ long, short }) => [long, short]), '--help', '-h']);
   const unknown = [...rest.matchAll(/(?:^|\s)(-[A-Za-z]|--[a-z][a-z-]*)(?=[\s=,.)]|$)/g)]
     .map(([, flag]) => flag)
     .find((flag) => !known.has(flag));

@@ -12,6 +12,7 @@ const own = [
   /^Canary\.spec\.analysis\.nodeOrder\b/,
   /^Canary\.spec\.analysis\.webhooks\[\]\.deadline$/,
   /^Canary\.spec\.provider=native$/,
+  /^Canary\.spec\.routeRef\.kind=(HTTPRoute|HTTPProxy|VirtualService)$/,
   /^Canary\.spec\.targetRef\.kind=StatefulSet$/,
   /^MetricTemplate\.spec\.provider\.(type=(loki|web|job)|jsonPointer)$/,
   /^AlertProvider\.spec\.type=(alertmanager|webhook)$/,

@@ -142,7 +142,8 @@ test('a page of a Canary shows the release under way, its pods and what it chang
   const alice = await open(app, 'alice', 'view=canary&namespace=shop&name=web');
   const page = await eventually('the whole page', async () => {
     const view = alice.last<CanaryView>('canary');
-    return view?.requests.some(({ command }) => command === 'abort') && 'value' in view.pods && view;
+    const workloads = view && 'value' in view.pods ? view.pods.value.map(({ workload }) => workload) : [];
+    return workloads.includes('web') && view?.requests.some(({ command }) => command === 'abort') && view;
   });
   expect(page.target).toBe('Deployment web');
   expect(page.changes).toEqual({

@@ -121,10 +121,10 @@ const needs: ReadonlyArray<{
   {
     providers: ['gatewayapi:v1', 'gatewayapi:v1beta1'],
     path: 'spec.service.gatewayRefs',
-    has: ({ service }) => Boolean(service?.gatewayRefs?.length),
+    has: ({ service, routeRef }) => Boolean(service?.gatewayRefs?.length) || routeRef?.kind === 'HTTPRoute',
   },
   { providers: ['nginx', 'skipper'], path: 'spec.ingressRef', has: ({ ingressRef }) => Boolean(ingressRef) },
-  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => Boolean(routeRef) },
+  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => routeRef?.kind === 'ApisixRoute' },
   {
     providers: ['appmesh'],
     path: 'spec.service.meshName',

@@ -46,7 +46,9 @@ export interface GitWriter {
   stop(): Promise<void>;
 }
 
-const concurrency = 4;
+/** Places in all, and of one namespace: a Git server that hangs holds up those of its own namespace alone. */
+const concurrency = 32;
+const perNamespace = 2;
 const firstRetryMs = 2_000;
 const maximumRetryMs = 60_000;
 /** Does nothing before `start`. */
@@ -56,6 +58,7 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   const queue = createWorkQueue({
     clock,
     concurrency,
+    perNamespace,
     pass,
     random: options.random,
     backoff: { firstMs: firstRetryMs, maximumMs: maximumRetryMs },

@@ -164,3 +164,17 @@ it('nothing is built where the same lines changed since, or head moved on', asyn
   expect((await buildRevert(git, 'shop/web', { ...wanted, digest, goodDigest })).kind).toBe('impossible');
   expect((await buildRevert(git, 'shop/web', { ...wanted, digest: 'v1:x', goodDigest })).kind).toBe('moved');
 });
+
+it('a release that uses config outside Git is taken back too: Git does not know that part of its digest', async () => {
+  const files = filesOf({ ...start, web: { image: 2, note: 1 } }, places);
+  const git = gitOver({ [goodId]: filesOf(start, places), [badId]: files, [headId]: files });
+  const inGit = async (commit: string) => git.digestIn(await git.render(commit), 'shop/web') ?? '';
+  const [digest, goodDigest] = await Promise.all([inGit(headId), inGit(goodId)]);
+  const secret = '+690c75953b229049';
+  const built = await buildRevert(git, 'shop/web', {
+    ...wanted,
+    digest: `${digest}${secret}`,
+    goodDigest: `${goodDigest}${secret}`,
+  });
+  expect(built.kind).toBe('exact');
+});

@@ -41,7 +41,9 @@ export async function buildRevert(
   const head = git.head();
   if (head === undefined) return { kind: 'moved' };
   const before = await git.render(head);
-  if (git.digestIn(before, canaryKey) !== wanted.digest) return { kind: 'moved' };
+  const atHead = git.digestIn(before, canaryKey);
+  // Git does not know the part of config outside Git.
+  if (atHead === undefined || gitPart(atHead) !== gitPart(wanted.digest)) return { kind: 'moved' };
   const exact = await buildExact(git, canaryKey, wanted, { head, before });
   if (typeof exact !== 'string') return exact;
   return buildWhole(git, canaryKey, wanted, { head, before, why: exact });

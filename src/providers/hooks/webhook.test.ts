@@ -170,6 +170,16 @@ describe('what an answer means', () => {
     expect(detail.length).toBeLessThanOrEqual(200);
   });
 
+  test('a refusal that quotes the request shows nothing of the query of the address', async () => {
+    const server = await serve((request, response) => {
+      const { url = '' } = request;
+      response.writeHead(403).end(`no route ${url}, ${decodeURIComponent(url)}`);
+    });
+    const { detail } = await call(`${server.url}/gate?token=s3cret%2Fvalue&key=another+one`);
+    expect(detail).toMatch(/^answered 403: no route \/gate…/);
+    expect(detail).not.toMatch(/s3cret|another/);
+  });
+
   test('an error names neither the query of the address nor user info', async () => {
     const server = await serve((_request, response) => void response.socket?.destroy());
     const { detail } = await call(`${server.url}/?token=s3cret`);

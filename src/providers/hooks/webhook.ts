@@ -58,7 +58,7 @@ async function attemptOnce(call: HookCall, { http }: HookTools, signal: AbortSig
         maxBytes: limits.httpResponseBytes,
       },
     });
-    return readHookAnswer(status, body);
+    return readHookAnswer(status, body, new URL(webhook.url));
   } catch (error) {
     return failedAttempt(error);
   }
@@ -81,13 +81,13 @@ const LAST_GOOD_STATUS = 202;
 const NOT_REACHED = new Set([408, 429, 502, 503, 504]);
 
 /** Reads an HTTP answer. Only 200 to 202 approves; a 4xx or 5xx of the hook itself refuses; anything else is no verdict. */
-function readHookAnswer(status: number, body: Uint8Array): Attempt {
+function readHookAnswer(status: number, body: Uint8Array, address: URL): Attempt {
   if (status >= 200 && status <= LAST_GOOD_STATUS) {
     return { verdict: 'approved', status, detail: `answered ${status}`, isWorthRetrying: false };
   }
   const isWorthRetrying = status === 429 || (status >= 500 && status !== 501);
   const isClear = status >= 400 && !NOT_REACHED.has(status);
-  const quoted = isClear ? quote(body) : '';
+  const quoted = isClear ? quote(body, address) : '';
   return {
     verdict: isClear ? 'refused' : 'unreachable',
     status,
@@ -107,11 +107,16 @@ function failedAttempt(error: unknown): Attempt {
   };
 }
 
-/** The first line of an answer, without control characters. */
-function quote(body: Uint8Array): string {
+/** The first line of an answer, without control characters, and without what the address has in its query: tokens are put there (S31). */
+function quote(body: Uint8Array, { search, searchParams }: URL): string {
   const text = new TextDecoder().decode(body.subarray(0, QUOTED_BYTES));
   const [line = ''] = text.trim().split(/[\r\n]/);
-  return line.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
+  const values = search.split(/[?&]/).map((pair) => pair.slice(pair.indexOf('=') + 1));
+  const hidden = [search, ...values, ...searchParams.values()].filter((value) => value.length > 3);
+  // The longest first: a shorter one may be part of it.
+  hidden.sort((a, b) => b.length - a.length);
+  const shown = hidden.reduce((rest, value) => rest.replaceAll(value, '…'), line);
+  return shown.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
 }
 
 /**

@@ -73,17 +73,25 @@ test('a gate that the watch still shows open is not, when the API server says cl
   expect(await gates.isOpen(shop, 'gate')).toBe(false);
 });
 
-test('a Canary that is not there costs no request: its gates are closed, and no token is reviewed', async () => {
+test('asking for the gate of a Canary that is not there costs no request: it is closed', async () => {
   const { gates, reads, asked } = keeper({ stored: canary('open') });
   expect(await gates.isOpen(shop, 'gate')).toBe(false);
-  expect(await gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
   expect([reads(), asked]).toEqual([0, []]);
+});
+
+test('only those who may switch a gate learn that its Canary is not there', async () => {
+  const token = { authenticated: true, audiences: ['holdfast.dev'], user };
+  const nobody = keeper({ token: { authenticated: false, audiences: ['holdfast.dev'], user } });
+  expect(await nobody.gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
+  expect(await keeper({ token }).gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'forbidden' });
+  const admin = keeper({ token, allowed: true });
+  expect(await admin.gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'allowed' });
+  expect(await admin.gates.set(shop, 'gate', { open: true, user: 'alice' })).toBe(false);
 });
 
 test('while the Canaries are not known, nobody says whether a gate is open', async () => {
   const { gates, reads } = keeper({ isSynced: false, stored: canary('open') });
   await expect(gates.isOpen(shop, 'gate')).rejects.toThrow('not known yet');
-  expect(await gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'unavailable' });
   expect(reads()).toBe(0);
 });
 
@@ -149,8 +157,4 @@ test('without the right to review, the answer names the other way', async () => 
     kind: 'unavailable',
     why: expect.stringContaining('holdfast gate'),
   });
-});
-
-test('a Canary that is not there cannot be switched', async () => {
-  expect(await keeper().gates.set(shop, 'gate', { open: true, user: 'alice' })).toBe(false);
 });

@@ -43,7 +43,7 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
     },
     async permission(token, canary, gate) {
       try {
-        if (!seen(canary)) return { kind: 'unknown' };
+        // Whether there is one is for those to know who may switch its gate.
         return await review(client, token, canary, gate);
       } catch (error) {
         log.warn({ err: error, canary }, 'could not review who wants to switch a gate');

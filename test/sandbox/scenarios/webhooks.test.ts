@@ -72,22 +72,28 @@ describe.concurrent('webhooks and gates under 50 requests a second', () => {
     expect(hooks.seen(`${name}/post-rollout`)).toHaveLength(1);
   });
 
-  test('9: a rollback webhook takes a release back while it waits at a gate', async () => {
-    const name = 'rollback-waiting';
-    hooks.answer(`${name}/confirm-rollout`, 403);
-    hooks.answer(`${name}/rollback`, 403);
-    const shop = await shops.openRunning(name, {
-      analysis: analysis(name, ['confirm-rollout', 'rollback']),
-    });
-    const load = shop.startLoad();
-    await shop.release('v2');
-    await shop.until('waiting', ({ phase }) => phase === 'Waiting');
-    hooks.answer(`${name}/rollback`, 200);
-    const ended = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
-    expect(load.stop().failures).toEqual([]);
-    expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['RolledBackByWebhook']);
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-  });
+  test.each([
+    ['Waiting', 'confirm-rollout'],
+    ['WaitingPromotion', 'confirm-promotion'],
+  ] as const)(
+    '9: a rollback webhook takes a release back while it waits at a gate (%s)',
+    async (phase, gate) => {
+      const name = `rollback-${gate}`;
+      hooks.answer(`${name}/${gate}`, 403);
+      hooks.answer(`${name}/rollback`, 403);
+      const shop = await shops.openRunning(name, {
+        analysis: analysis(name, [gate, 'rollback']),
+      });
+      const load = shop.startLoad();
+      await shop.release('v2');
+      await shop.until('waiting', (status) => status.phase === phase);
+      hooks.answer(`${name}/rollback`, 200);
+      const ended = await shop.until('v2 failed', (status) => status.phase === 'Failed' && !status.run);
+      expect(load.stop().failures).toEqual([]);
+      expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['RolledBackByWebhook']);
+      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    },
+  );
 
   test.each<[name: string, options: ShopOptions]>([
     ['rolling-update', {}],
