@@ -5,8 +5,8 @@ import { serveCustomResources } from './api-server/custom-resources.ts';
 import { createKindRegistry } from './api-server/kinds.ts';
 import { createLister } from './api-server/list.ts';
 import { type ApiWorld, createObject } from './api-server/object-writer.ts';
+import type { AccessRule, TokenRule } from './api-server/reviews.ts';
 import {
-  type AccessRule,
   createApiServer,
   createRequestLog,
   type FaultRule,
@@ -70,6 +70,8 @@ export interface Sandbox {
   perturbWatches(rule: WatchRule): () => void;
   /** From now on this rule decides what impersonated users may write; before, everybody may do everything. */
   authorize(rule: AccessRule): void;
+  /** From now on this rule says who sent a token; before, every token is its user's name. */
+  authenticate(rule: TokenRule): void;
   /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
   holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
@@ -100,23 +102,25 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   const lister = createLister(store);
   const requests = createRequestLog(REQUEST_LOG_LIMIT);
   const watches = new Set<Watch>();
-  let faults: readonly FaultRule[] = [];
-  let watchRules: readonly WatchRule[] = [];
+  const faults = createRules<FaultRule>();
+  const watchRules = createRules<WatchRule>();
   let mayAccess: AccessRule = () => true;
+  let whoSent: TokenRule = (token) => token;
   const server = createApiServer({
     world,
     lister,
     log: requests,
     watches,
-    faults: () => faults,
+    faults: faults.all,
     watchRule: (line) => {
-      for (const rule of watchRules) {
+      for (const rule of watchRules.all()) {
         const wanted = rule(line);
         if (wanted !== undefined) return wanted;
       }
       return undefined;
     },
     mayAccess: (access) => mayAccess(access),
+    whoSent: (token) => whoSent(token),
     settle: () => loop.drain(),
     extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
@@ -136,20 +140,13 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     traffic: traffic.view,
     sampleTraffic: traffic.sample,
     holdRoutes: gateway.hold,
-    fault(rule) {
-      faults = [...faults, rule];
-      return () => {
-        faults = faults.filter((each) => each !== rule);
-      };
-    },
-    perturbWatches(rule) {
-      watchRules = [...watchRules, rule];
-      return () => {
-        watchRules = watchRules.filter((each) => each !== rule);
-      };
-    },
+    fault: faults.add,
+    perturbWatches: watchRules.add,
     authorize(rule) {
       mayAccess = rule;
+    },
+    authenticate(rule) {
+      whoSent = rule;
     },
     holdEndpoints: () => loop.hold('endpointslices'),
     expireHistory() {
@@ -168,6 +165,20 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       for (const watch of [...watches]) watch.stop();
       server.closeAllConnections();
       await new Promise<void>((resolve) => server.close(() => resolve()));
+    },
+  };
+}
+
+/** Rules in the order in which they were added; adding one gives the way to take it away. */
+function createRules<Rule>(): { all: () => readonly Rule[]; add: (rule: Rule) => () => void } {
+  let rules: readonly Rule[] = [];
+  return {
+    all: () => rules,
+    add(rule) {
+      rules = [...rules, rule];
+      return () => {
+        rules = rules.filter((each) => each !== rule);
+      };
     },
   };
 }

@@ -150,6 +150,17 @@ async function buildControlPlane(target) {
   });
 }
 
+/** Builds or finds kubectl, with the control plane that it belongs to. */
+export async function buildKubectl() {
+  const folder = controlPlaneFolder();
+  await buildControlPlane(folder);
+  return assetPath('kubectl') ?? join(folder, 'kubectl');
+}
+
+function controlPlaneFolder() {
+  return join(cacheRoot(), `bin-${digestOf(['go.mod', 'go.sum'].map((name) => join(toolsFolder, name)))}`);
+}
+
 async function buildContour(target) {
   await folderOnce(target, 'building contour', async (folder) => {
     requireGo();
@@ -262,9 +273,15 @@ async function fetchPrometheus(target) {
   });
 }
 
-/** Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. */
-export function unpackDebian(folder, packages) {
-  const download = () => run('apt-get', ['download', '-q', ...packages], { cwd: folder });
+/**
+ * Unpacks packages of Debian into a folder: nothing is installed, no service is started and no root is needed. `withMissing`: also what they need
+ * and this machine does not have.
+ */
+export function unpackDebian(folder, packages, { withMissing = false } = {}) {
+  const download = () => {
+    const needed = withMissing ? missingPackages(packages) : packages;
+    run('apt-get', ['download', '-q', ...needed], { cwd: folder });
+  };
   try {
     download();
   } catch (error) {
@@ -276,6 +293,12 @@ export function unpackDebian(folder, packages) {
     run('dpkg-deb', ['-x', join(folder, name), folder]);
     fs.rmSync(join(folder, name));
   }
+}
+
+/** What apt-get would install: the packages themselves, and what they need. */
+function missingPackages(packages) {
+  const planned = run('apt-get', ['install', '-s', '--reinstall', '--no-install-recommends', ...packages]);
+  return planned.split('\n').flatMap((line) => /^Inst (\S+)/.exec(line)?.[1] ?? []);
 }
 
 function installed(name) {
@@ -291,12 +314,11 @@ function installed(name) {
 export async function buildBed() {
   const root = cacheRoot();
   fs.mkdirSync(root, { recursive: true });
-  const modules = ['go.mod', 'go.sum'].map((name) => join(toolsFolder, name));
   const contourModules = ['go.mod', 'go.sum'].map((name) => join(contourFolder, name));
   const appFiles = fs.readdirSync(join(toolsFolder, 'app')).sort();
   const folders = {
     app: join(root, `app-${digestOf(appFiles.map((name) => join(toolsFolder, 'app', name)))}`),
-    bin: join(root, `bin-${digestOf(modules)}`),
+    bin: controlPlaneFolder(),
     contour: join(root, `contour-${digestOf(contourModules)}`),
     envoy: join(root, ENVOY_PACKAGE.replace('==', '-')),
     prometheus: join(root, 'prometheus'),

@@ -4,8 +4,10 @@ import { readFile, rm, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { relative, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { billOfMaterials, bundledPackages, notices } from './bundled-packages.mjs';
+import { buildPage } from './dashboard-page.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
@@ -18,6 +20,7 @@ if (!undici.version.startsWith('7.')) {
   process.exit(1);
 }
 
+const page = await buildPage();
 const folder = resolve(process.argv[2] ?? `${root}dist`);
 await rm(folder, { recursive: true, force: true });
 const result = await build({
@@ -39,6 +42,7 @@ const result = await build({
   legalComments: 'external',
   sourcemap: true,
   sourcesContent: false,
+  define: { HOLDFAST_DASHBOARD_PAGE: JSON.stringify(page.html) },
   metafile: true,
   logLevel: 'warning',
 });
@@ -52,13 +56,19 @@ if (embedded.length > 0) {
 }
 const comments = await readFile(`${folder}/main.js.LEGAL.txt`, 'utf8');
 await rm(`${folder}/main.js.LEGAL.txt`);
-const packages = bundledPackages(result.metafile);
-await writeFile(`${folder}/THIRD_PARTY_NOTICES.txt`, notices(packages, comments));
+const packages = bundledPackages({
+  inputs: { ...result.metafile.inputs, ...page.metafile.inputs },
+  outputs: { ...result.metafile.outputs, ...page.metafile.outputs },
+});
+await writeFile(`${folder}/THIRD_PARTY_NOTICES.txt`, notices(packages, `${comments}\n${page.comments}`));
 await writeFile(
   `${folder}/sbom.cdx.json`,
   `${JSON.stringify(billOfMaterials(packages, packageJson), null, 2)}\n`,
 );
+const pageBytes = gzipSync(page.html, { level: 9 }).length;
 const [bytes] = Object.values(result.metafile.outputs)
   .filter((output) => output.entryPoint)
   .map((output) => output.bytes);
-console.log(`${relative(process.cwd(), folder)}/main.js: ${((bytes ?? 0) / 1024 / 1024).toFixed(1)} MiB`);
+console.log(
+  `${relative(process.cwd(), folder)}/main.js: ${((bytes ?? 0) / 1024 / 1024).toFixed(1)} MiB, the page of the dashboard in it ${(pageBytes / 1024).toFixed(0)} KiB compressed`,
+);

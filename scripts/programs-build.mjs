@@ -1,11 +1,12 @@
 #!/usr/bin/env node
 // Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
-// sshd) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+// sshd, Chromium and Graphite) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import {
   BedUnavailable,
+  buildKubectl,
   cacheRoot,
   digestOf,
   folderOnce,
@@ -25,21 +26,33 @@ const modules = {
 
 /** Builds or finds every program; absolute paths by name. Throws BedUnavailable when the machine lacks something. */
 export async function buildPrograms() {
-  mkdirSync(cacheRoot(), { recursive: true });
   const paths = {};
-  for (const [name, programs] of Object.entries(modules)) {
-    const module = join(root, name);
-    const files = ['go.mod', 'go.sum'].map((file) => join(module, file));
-    const target = join(cacheRoot(), `${programs[0]}-${digestOf(files)}`);
-    await folderOnce(target, `building ${programs.join(', ')}`, async (folder) => {
-      requireGo();
-      await goBuild(module, folder, toolsOf(files[0]));
-    });
-    for (const program of programs) paths[program] = join(target, program);
-  }
+  for (const name of Object.keys(modules)) Object.assign(paths, await buildModule(name));
   const ssh = join(cacheRoot(), 'debian-sshd');
   await folderOnce(ssh, 'fetching sshd', (folder) => unpackDebian(folder, SSHD_PACKAGES));
-  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd') };
+  const chromium = join(cacheRoot(), 'debian-chromium');
+  await folderOnce(chromium, 'fetching chromium', (folder) =>
+    unpackDebian(folder, ['chromium-headless-shell'], { withMissing: true }),
+  );
+  const graphite = join(cacheRoot(), 'debian-graphite');
+  await folderOnce(graphite, 'fetching graphite', (folder) =>
+    unpackDebian(folder, ['graphite-web'], { withMissing: true }),
+  );
+  return { ...paths, sshd: join(ssh, 'usr/sbin/sshd'), chromium, graphite, kubectl: await buildKubectl() };
+}
+
+/** Builds or finds the programs of one Go module; absolute paths by name. Throws BedUnavailable, too. */
+export async function buildModule(name) {
+  const programs = modules[name];
+  const module = join(root, name);
+  const files = ['go.mod', 'go.sum'].map((file) => join(module, file));
+  const target = join(cacheRoot(), `${programs[0]}-${digestOf(files)}`);
+  mkdirSync(cacheRoot(), { recursive: true });
+  await folderOnce(target, `building ${programs.join(', ')}`, async (folder) => {
+    requireGo();
+    await goBuild(module, folder, toolsOf(files[0]));
+  });
+  return Object.fromEntries(programs.map((program) => [program, join(target, program)]));
 }
 
 /** sshd, a library that it is linked with, and the one by which it sees the users that a test gives it instead of the machine's. */

@@ -77,6 +77,7 @@ function wanted(name) {
 if (wanted('check')) {
   step('format and lint', bin('biome'), ['ci', '--error-on-warnings', '.']);
   step('types', bin('tsc'), []);
+  step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
 if (wanted('unit')) suite('unit', bin('vitest'), []);
 if (wanted('programs')) {

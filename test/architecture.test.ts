@@ -25,7 +25,22 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   workload: ['api', 'health', 'release', 'rollout'],
   writeback: ['api'],
   engine: ['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
-  server: ['api', 'cluster', 'contracts', 'engine', 'git', 'http', 'providers', 'render', 'rollout'],
+  dashboard: ['api'],
+  server: [
+    ...[
+      'api',
+      'cluster',
+      'contracts',
+      'dashboard',
+      'engine',
+      'git',
+      'http',
+      'providers',
+      'render',
+      'rollout',
+    ],
+    'workload',
+  ],
   terminal: ['api', 'render'],
   review: [
     ...['api', 'contracts', 'health', 'render', 'release', 'rollout', 'workload', 'writeback'],
@@ -200,7 +215,7 @@ function allFiles(folder: string): SourceFile[] {
   const root = resolve(import.meta.dirname, '..');
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
     .map((name) => `${folder}/${name}`)
-    .filter((path) => /\.(ts|mjs)$/.test(path) && !path.includes('node_modules'))
+    .filter((path) => /\.(tsx?|mjs)$/.test(path) && !path.includes('node_modules'))
     .map((path) => sourceFile(path, readFileSync(join(root, path), 'utf8')));
 }
 

@@ -54,6 +54,12 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   'events.k8s.io/v1': [{ kind: 'Event', plural: 'events', short: ['ev'] }],
   'coordination.k8s.io/v1': [{ kind: 'Lease', plural: 'leases' }],
   'policy/v1': [{ kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets', short: ['pdb'], ...ROUTE }],
+  'networking.k8s.io/v1': [{ kind: 'NetworkPolicy', plural: 'networkpolicies', short: ['netpol'] }],
+  // Kept only: nothing is refused by them here.
+  'admissionregistration.k8s.io/v1': [
+    { kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', cluster: true },
+    { kind: 'ValidatingAdmissionPolicyBinding', plural: 'validatingadmissionpolicybindings', cluster: true },
+  ],
   'apiextensions.k8s.io/v1': [
     {
       kind: 'CustomResourceDefinition',
@@ -65,7 +71,9 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   ],
   'authorization.k8s.io/v1': [
     { kind: 'SelfSubjectAccessReview', plural: 'selfsubjectaccessreviews', cluster: true },
+    { kind: 'SubjectAccessReview', plural: 'subjectaccessreviews', cluster: true },
   ],
+  'authentication.k8s.io/v1': [{ kind: 'TokenReview', plural: 'tokenreviews', cluster: true }],
   'rbac.authorization.k8s.io/v1': [
     { kind: 'Role', plural: 'roles' },
     { kind: 'RoleBinding', plural: 'rolebindings' },

@@ -6,6 +6,7 @@ import type { Lister } from './list.ts';
 import type { ApiWorld } from './object-writer.ts';
 import { type ApiRequest, parseResourcePath, type ResourcePath } from './request.ts';
 import { runVerb } from './resource-verbs.ts';
+import { type AccessRule, reviewed, type TokenRule } from './reviews.ts';
 import { openWatch, type Watch } from './watch.ts';
 
 const MAX_BODY_BYTES = 3 * 1024 * 1024;
@@ -40,20 +41,6 @@ export type WatchRule = (
   line: WatchLine,
 ) => ReadonlyArray<Pick<WatchLine, 'type' | 'object'>> | { readonly until: Promise<unknown> } | undefined;
 
-/** What somebody wants to do, as an access review says it. */
-interface Access {
-  readonly user: string;
-  readonly verb: string;
-  readonly group: string;
-  readonly resource: string;
-  readonly namespace: string;
-  /** Empty: any object of the resource. */
-  readonly name: string;
-}
-
-/** Whether an impersonated user may do something; asked for writes and access reviews. */
-export type AccessRule = (access: Access) => boolean;
-
 /** What the HTTP side of the sandbox needs. */
 interface ApiServerParts {
   readonly world: ApiWorld;
@@ -66,6 +53,8 @@ interface ApiServerParts {
   watchRule: WatchRule;
   /** Whether a user may do something. */
   mayAccess: AccessRule;
+  /** Who sent a token. */
+  whoSent: TokenRule;
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
@@ -166,7 +155,8 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (beside) return sendJson(response, beside.code, beside.body);
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);
-  if (request.path === accessReviews) return sendJson(response, 201, reviewAccess(parts, request));
+  const review = reviewed(parts, request);
+  if (review) return sendJson(response, 201, review);
   const target = parseResourcePath(parts.world.kinds, request.path);
   refuseForbidden(parts, request, target);
   if (request.method === 'GET' && ['true', '1'].includes(request.query.get('watch') ?? '')) {
@@ -178,21 +168,6 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   } finally {
     parts.settle();
   }
-}
-
-const accessReviews = '/apis/authorization.k8s.io/v1/selfsubjectaccessreviews';
-
-function reviewAccess({ mayAccess }: ApiServerParts, { body, impersonated }: ApiRequest): JsonRecord {
-  const review = JSON.parse(body) as { spec: { resourceAttributes?: Partial<Access> } };
-  const {
-    verb = '',
-    group = '',
-    resource = '',
-    namespace = '',
-    name = '',
-  } = review.spec.resourceAttributes ?? {};
-  const allowed = mayAccess({ user: impersonated, verb, group, resource, namespace, name });
-  return { ...review, status: { allowed } };
 }
 
 const writeVerbs: Readonly<Record<string, string>> = {

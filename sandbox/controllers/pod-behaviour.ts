@@ -3,15 +3,23 @@ import { asRecords, asString, at } from '../api-server/json.ts';
 
 /**
  * Why a pod never becomes ready. `NotReady`: it runs, and its readiness probe fails. `InitFails`: its first init container ends with an
- * error; a pod without one has nothing that could.
+ * error; a pod without one has nothing that could. `Waiting`: its containers do not start, for what `waiting` says.
  */
-export type PodFailure = 'ImagePullBackOff' | 'CrashLoopBackOff' | 'Unschedulable' | 'NotReady' | 'InitFails';
+type PodFailure =
+  | 'ImagePullBackOff'
+  | 'CrashLoopBackOff'
+  | 'Unschedulable'
+  | 'NotReady'
+  | 'InitFails'
+  | 'Waiting';
 
 /** How one pod behaves. Times count from its creation. */
 export interface PodOutcome {
   /** Default: the behaviour's `podReadyMs`. */
   readonly readyAfterMs?: number;
   readonly failure?: PodFailure;
+  /** `Waiting` only: what a kubelet says of the containers; `ContainerCreating` without a message when absent. */
+  readonly waiting?: { readonly reason: string; readonly message: string };
   /** `CrashLoopBackOff` only: age of the first crash, default 0; the pod may be ready until then. */
   readonly crashAfterMs?: number;
   /** `CrashLoopBackOff` only: `OOMKilled` when it needs more memory than it may have; default `Error`. */

@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asRecords, asString, at, type JsonRecord } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import { withTransitions } from './controller.ts';
-import type { PodFailure, PodOutcome } from './pod-behaviour.ts';
+import type { PodOutcome } from './pod-behaviour.ts';
 
 const CRASH_BACKOFF_MS = [0, 10_000, 30_000, 70_000, 150_000, 310_000, 610_000];
 
@@ -83,7 +83,7 @@ function initContainersOf(pod: KubernetesObject): JsonRecord[] {
 
 /** None of its containers was ever started. */
 function isBeforeStart({ failure }: PodOutcome): boolean {
-  return failure === 'ImagePullBackOff' || failure === 'InitFails';
+  return failure === 'ImagePullBackOff' || failure === 'InitFails' || failure === 'Waiting';
 }
 
 /** The first one fails, those behind it wait; without a failure they are done at once. */
@@ -169,12 +169,13 @@ function containerStatus(
     ready,
     started: pulled && !crashing,
     restartCount: (outcome.restarts ?? 0) + crashes,
-    state: stateOf(outcome.failure, image, started),
+    state: stateOf(outcome, image, started),
     lastState: crashing ? { terminated: ended } : {},
   };
 }
 
-function stateOf(failure: PodFailure | undefined, image: string, startedAt: string): JsonRecord {
+function stateOf({ failure, waiting }: PodOutcome, image: string, startedAt: string): JsonRecord {
+  if (failure === 'Waiting') return { waiting: waiting ?? { reason: 'ContainerCreating' } };
   if (failure === 'ImagePullBackOff') {
     return { waiting: { reason: failure, message: `Back-off pulling image "${image}"` } };
   }

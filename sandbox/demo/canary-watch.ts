@@ -1,7 +1,8 @@
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { Caches } from '../../src/cluster/caches/caches.ts';
-import type { Checked, DemoEventBody, ServingName, StateChanged, TrafficMoved } from './events.ts';
+import { newsOf } from '../../src/terminal/timeline/news.ts';
+import type { DemoEventBody } from './events.ts';
 
 /** The Canary's status as it changes. */
 export interface CanaryWatch {
@@ -36,7 +37,7 @@ export function watchCanary(
       if (object.metadata.name !== name) return;
       const before = status;
       status = (object.status ?? {}) as CanaryStatus;
-      for (const news of changesOf(before, status, name)) tell(news);
+      for (const news of newsOf(before, status, name)) tell(news);
       for (const look of waiting) look();
     }),
     events.store.subscribe((type, object) => {
@@ -106,59 +107,5 @@ function eventOf(object: KubernetesObject, name: string): DemoEventBody | undefi
     severity: type === 'Warning' ? 'Warning' : 'Normal',
     reason: reason ?? '',
     message: note ?? '',
-  };
-}
-
-/** What is news in a Canary's status against the one before, in the order in which it should be told. Pure. */
-function changesOf(before: CanaryStatus, after: CanaryStatus, application: string): DemoEventBody[] {
-  const traffic = trafficOf(after, application);
-  const state = stateOf(after);
-  const news: DemoEventBody[] = [];
-  if (differs(before.checks, after.checks) && after.checks?.length) news.push(checked(before, after));
-  if ((after.iterations ?? 0) > (before.iterations ?? 0))
-    news.push({ type: 'iteration', iteration: after.iterations ?? 0 });
-  if (traffic.serving.length > 0 && differs(shares(trafficOf(before, application)), shares(traffic)))
-    news.push(traffic);
-  if (differs(stateOf(before), state)) news.push(state);
-  return news;
-}
-
-function differs(left: unknown, right: unknown): boolean {
-  return JSON.stringify(left) !== JSON.stringify(right);
-}
-
-/** Verification counts from the state before: the last check ends it. */
-function checked(before: CanaryStatus, after: CanaryStatus): Checked {
-  const verifying = [before, after].some(({ postPromotion }) => postPromotion?.state === 'Verifying');
-  return { type: 'checks', during: verifying ? 'verification' : 'analysis', results: after.checks ?? [] };
-}
-
-function trafficOf(status: CanaryStatus, application: string): TrafficMoved {
-  const canaryWeight = status.canaryWeight ?? 0;
-  const serving = (status.serving ?? []).map(
-    ({ workload, commit, weight, ready }): ServingName => ({
-      role: workload === application ? 'canary' : 'primary',
-      commit,
-      weight,
-      ready,
-    }),
-  );
-  return { type: 'traffic', primaryWeight: 100 - canaryWeight, canaryWeight, serving };
-}
-
-/** Pods that come and go under the same weights are no news. */
-function shares({ serving }: TrafficMoved): unknown {
-  return serving.map(({ role, weight }) => [role, weight]);
-}
-
-function stateOf({ phase, postPromotion, message, next }: CanaryStatus): StateChanged {
-  return {
-    type: 'state',
-    phase: phase ?? '',
-    state: postPromotion?.state ?? '',
-    reason: postPromotion?.reason ?? '',
-    message: message ?? '',
-    next: next?.action ?? '',
-    nextTime: next?.time ?? '',
   };
 }

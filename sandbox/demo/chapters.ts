@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -54,9 +55,10 @@ function startTraffic(show: DemoRun): void {
 }
 
 /** The real program, in this process: what `holdfast run --source FILE` starts. */
-async function startHoldfast({ setting, stage, gitUrl }: DemoRun): Promise<App> {
+async function startHoldfast({ setting, stage, gitUrl, tell }: DemoRun): Promise<App> {
   const { options, folder, log, cleanups } = setting;
   const path = join(folder, 'source.yaml');
+  const key = randomBytes(16).toString('hex');
   await writeFile(path, sourceFile(options.namespace, gitUrl));
   const app = await startApp(
     {
@@ -69,6 +71,7 @@ async function startHoldfast({ setting, stage, gitUrl }: DemoRun): Promise<App> 
       clusterName: 'demo',
       gitIdentity: DEFAULT_IDENTITY,
       listen: { host: '127.0.0.1', port: 0 },
+      dashboard: { listen: { host: '127.0.0.1', port: 0 }, key },
       logLevel: 'debug',
       minAnalysisIntervalMs: 1_000,
       meshProvider: stage.provider,
@@ -80,6 +83,10 @@ async function startHoldfast({ setting, stage, gitUrl }: DemoRun): Promise<App> 
     log,
   );
   cleanups.push(() => app.drain());
+  tell({
+    type: 'note',
+    message: `dashboard, for a browser on this machine: ${app.dashboardUrl}/#token=${key}`,
+  });
   return app;
 }
 

@@ -1,4 +1,4 @@
-import type { CheckResult } from '../../src/api/canary/status.ts';
+import type { RolloutNews } from '../../src/terminal/timeline/news.ts';
 
 /** What happens in the demo, as `--output json` prints it: one object a line. `docs/demo.md` promises these names. */
 export type DemoEvent = Moment & DemoEventBody;
@@ -12,17 +12,7 @@ interface Moment {
 }
 
 /** The things that happen, by type. */
-export type DemoEventBody =
-  | Started
-  | Committed
-  | ClusterEvent
-  | StateChanged
-  | TrafficMoved
-  | IterationDone
-  | Checked
-  | Quiet
-  | Note
-  | Ended;
+export type DemoEventBody = Started | Committed | ClusterEvent | RolloutNews | Quiet | Note | Ended;
 
 /** The stage is set; nothing is committed yet. */
 export interface Started {
@@ -49,48 +39,6 @@ interface ClusterEvent {
   readonly severity: 'Normal' | 'Warning';
   readonly reason: string;
   readonly message: string;
-}
-
-/** Phase, post-promotion state or message of the Canary's status changed. */
-export interface StateChanged {
-  readonly type: 'state';
-  readonly phase: string;
-  /** Empty before promotion and after the end. */
-  readonly state: string;
-  readonly reason: string;
-  readonly message: string;
-  readonly next: string;
-  /** When `next` comes, RFC 3339; empty when it is not known. */
-  readonly nextTime: string;
-}
-
-/** Who answers requests, as read back from the route. */
-export interface TrafficMoved {
-  readonly type: 'traffic';
-  readonly primaryWeight: number;
-  readonly canaryWeight: number;
-  readonly serving: readonly ServingName[];
-}
-
-/** One workload that answers requests. */
-export interface ServingName {
-  readonly role: 'primary' | 'canary';
-  readonly commit: string;
-  readonly weight: number;
-  readonly ready: number;
-}
-
-/** A blue/green iteration passed (providers without weights). */
-interface IterationDone {
-  readonly type: 'iteration';
-  readonly iteration: number;
-}
-
-/** The checks of one interval. */
-export interface Checked {
-  readonly type: 'checks';
-  readonly during: 'analysis' | 'verification';
-  readonly results: readonly CheckResult[];
 }
 
 /** The rejected commit stayed at head for a while: what that caused. */

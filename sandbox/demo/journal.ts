@@ -1,4 +1,5 @@
-import type { DemoEvent, Difference, TrafficMoved } from './events.ts';
+import type { TrafficMoved } from '../../src/terminal/timeline/news.ts';
+import type { DemoEvent, Difference } from './events.ts';
 
 /** What the story showed on the way, read from what was told. */
 export interface Journal {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
 import type { DemoEventBody } from './events.ts';
 import { createTimeline } from './timeline.ts';
-import { glyphsFor } from './timeline-rows.ts';
 
 const bad = '3333333aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
 const good = '2222222aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa';
@@ -18,9 +18,10 @@ function linesOf(
   happenings: readonly DemoEventBody[],
   env: Record<string, string> = { LANG: 'C.UTF-8' },
 ): string[] {
-  const timeline = createTimeline({ screen: { columns: 80, colour: false }, glyphs: glyphsFor(env) }, [
-    { line: 'holdfast install', purpose: 'manifests' },
-  ]);
+  const timeline = createTimeline(
+    { screen: { columns: 80, colour: false }, glyphs: glyphsFor(env), timeColumns: 7 },
+    [{ line: 'holdfast install', purpose: 'manifests' }],
+  );
   return happenings.flatMap((happening) => timeline.lines({ time: '', elapsedMs: 12_345, ...happening }));
 }
 

@@ -1,17 +1,17 @@
 import { shorten } from '../../src/api/text.ts';
-import { paint, printable, type Tone, wrap } from '../../src/terminal/output.ts';
-import type { DemoEvent, Ended, Quiet, Started, StateChanged } from './events.ts';
-import type { NextCommand } from './options.ts';
+import { paint, printable, wrap } from '../../src/terminal/output.ts';
+import { type CommitWords, createRolloutTimeline } from '../../src/terminal/timeline/rollout-timeline.ts';
 import {
   besideLabel,
-  checkLines,
   headline,
   inSeconds,
   lineWidth,
   row,
+  seconds,
   type TextStyle,
-  trafficLine,
-} from './timeline-rows.ts';
+} from '../../src/terminal/timeline/rows.ts';
+import type { DemoEvent, Ended, Quiet, Started } from './events.ts';
+import type { NextCommand } from './options.ts';
 
 /** Makes lines for people out of events. */
 interface Timeline {
@@ -21,59 +21,37 @@ interface Timeline {
   now(): string;
 }
 
-interface State {
-  readonly look: TextStyle;
-  readonly words: CommitNames;
-  readonly commands: readonly NextCommand[];
-  last: StateChanged | undefined;
-  /** The cause that was told last; it is not repeated. */
-  cause: string;
-}
-
 /** A timeline without history. `commands` are offered at the end. */
 export function createTimeline(look: TextStyle, commands: readonly NextCommand[]): Timeline {
-  const state: State = { look, words: createCommitNames(), commands, last: undefined, cause: '' };
+  const words = createCommitNames();
+  const rollout = createRolloutTimeline(look, words);
   return {
-    lines: (event) => linesOf(state, event),
-    now: () => (state.last ? state.words.plain(currently(state.last)) : 'until Git is polled'),
+    lines(event) {
+      const time = seconds(event.elapsedMs);
+      switch (event.type) {
+        case 'started':
+          return opening(look, event);
+        case 'note':
+          return besideLabel(look, event.message).map((line) => `   ${paint(look.screen, 'quiet', line)}`);
+        case 'commit': {
+          words.learn(event);
+          rollout.begin();
+          const { name, subject, commit, intent } = event;
+          const title = name === 'revert' ? subject : `${name}  ${subject}`;
+          return ['', ...headline(look, { title, commit, remark: intent })];
+        }
+        case 'quiet':
+          return quietRow(look, event, time);
+        case 'ended':
+          return ['', ...summaryLines(look, event, commands)];
+        case 'event':
+          return [];
+        default:
+          return rollout.lines(event, time);
+      }
+    },
+    now: () => rollout.now(Date.now()) || 'until Git is polled',
   };
-}
-
-function linesOf(state: State, event: DemoEvent): string[] {
-  const { look, words } = state;
-  const { elapsedMs } = event;
-  switch (event.type) {
-    case 'started':
-      return opening(look, event);
-    case 'note':
-      return besideLabel(look, event.message).map((line) => `   ${paint(look.screen, 'quiet', line)}`);
-    case 'commit':
-      words.learn(event);
-      state.last = undefined;
-      state.cause = '';
-      return ['', ...headline(look, event)];
-    case 'traffic': {
-      const line = trafficLine(look, event.canaryWeight, event.serving, words.releaseOf);
-      return row(look, { elapsedMs, label: 'traffic', tone: 'none', lines: [line] });
-    }
-    case 'iteration':
-      return row(look, {
-        elapsedMs,
-        label: 'iteration',
-        tone: 'none',
-        lines: [`${event.iteration} of the analysis`],
-      });
-    case 'checks':
-      return row(look, { elapsedMs, label: 'check', tone: 'none', lines: checkLines(look, event.results) });
-    case 'state':
-      return stateRow(state, event, elapsedMs);
-    case 'quiet':
-      return quietRow(look, event, elapsedMs);
-    case 'ended':
-      return ['', ...summaryLines(look, event, state.commands)];
-    case 'event':
-      return [];
-  }
 }
 
 function opening({ screen, glyphs }: TextStyle, { stage, namespace, provider, sampled }: Started): string[] {
@@ -86,56 +64,17 @@ function opening({ screen, glyphs }: TextStyle, { stage, namespace, provider, sa
   ];
 }
 
-const tones: Readonly<Record<string, Tone>> = {
-  Initialized: 'good',
-  Succeeded: 'good',
-  Verifying: 'none',
-  Held: 'busy',
-  Reverting: 'busy',
-  Failed: 'bad',
-};
-
-/** A row when phase or post-promotion state changes; in Failed also when there is more to say. */
-function stateRow(state: State, event: StateChanged, elapsedMs: number): string[] {
-  const { look, last } = state;
-  state.last = event;
-  const label = event.state || event.phase;
-  const isSame = label === (last && (last.state || last.phase));
-  if (label === '' || (isSame && (label !== 'Failed' || last?.message === event.message))) return [];
-  const lines = besideLabel(look, withoutKnownCause(state, state.words.plain(event.message)));
-  return row(look, { elapsedMs, label: isSame ? '' : label, tone: tones[label] ?? 'none', lines });
-}
-
-function withoutKnownCause(state: State, message: string): string {
-  const colon = message.indexOf(': ');
-  if (colon < 0) return message;
-  const cause = message.slice(colon + 2);
-  if (cause === state.cause) return message.slice(0, colon);
-  state.cause = cause;
-  return message;
-}
-
-function quietRow(
-  look: TextStyle,
-  { gitRequests, seconds: lasted, written }: Quiet,
-  elapsedMs: number,
-): string[] {
+function quietRow(look: TextStyle, { gitRequests, seconds: lasted, written }: Quiet, time: string): string[] {
   const quiet = written.length === 0;
   const text = quiet
     ? `v3 stays at head: ${gitRequests} Git requests in ${lasted} s, nothing written`
     : `v3 stays at head, but Holdfast wrote: ${written.join(', ')}`;
   return row(look, {
-    elapsedMs,
+    time,
     label: 'quiet',
     tone: quiet ? 'good' : 'bad',
     lines: besideLabel(look, text),
   });
-}
-
-function currently({ message, next, nextTime, state, phase }: StateChanged): string {
-  if (!nextTime) return message;
-  const leftMs = Math.max(0, Date.parse(nextTime) - Date.now());
-  return `${state || phase}; in ${inSeconds(leftMs)}: ${next}`;
 }
 
 const indent = '   ';
@@ -202,13 +141,9 @@ function nextLines({ screen }: TextStyle, commands: readonly NextCommand[]): str
 }
 
 /** Turns Holdfast's own words into the demo's: commits by the names of the releases. */
-interface CommitNames {
+interface CommitNames extends CommitWords {
   /** A commit was made: from now on it is called by this name. */
   learn(commit: { readonly name: string; readonly commit: string; readonly subject: string }): void;
-  /** The message with names for commits. */
-  plain(message: string): string;
-  /** Release of a commit. */
-  releaseOf(commit: string): string;
 }
 
 /** Knows no commit yet. */

@@ -25,6 +25,9 @@ export type CanaryVerb = (typeof canaryVerbs)[number];
 /** A state, not a request: `"true"` keeps steps and promotion back. */
 export const pauseAnnotation = `${annotationPrefix}pause`;
 
+/** On the Lease of the election: the version of the program that holds it. */
+export const versionAnnotation = `${annotationPrefix}version`;
+
 /** Asks a Source to look at Git now; handled once, like a verb. */
 export const syncAnnotation = `${annotationPrefix}sync`;
 

@@ -19,9 +19,13 @@ export interface Fact {
   readonly value: string;
 }
 
-/** Path of a reason's runbook below the root of the project; undefined for a reason that needs no action. */
-export function runbookOf(reason: string): string | undefined {
-  return actOf(reason) === undefined ? undefined : `docs/runbooks/${reason}.md`;
+/**
+ * Where a reason's runbook is: its address below the root of the documentation (with a slash at the end), else the command that shows it,
+ * which works anywhere. Undefined for a reason that needs no action.
+ */
+export function runbookOf(reason: string, documentation = ''): string | undefined {
+  if (actOf(reason) === undefined) return undefined;
+  return documentation ? `${documentation}docs/runbooks/${reason}.md` : `holdfast runbook ${reason}`;
 }
 
 /** The command that reverts a commit in Git; undefined for what is no full SHA, since people paste it into a shell. */
@@ -76,7 +80,7 @@ export function escapedMarkdown(text: string): string {
  */
 export function factsOf(incident: Incident, documentation = ''): Fact[] {
   const { commit, author, subject, finding, onCanary, stays, next, command, severity } = incident;
-  const runbook = runbookOf(incident.reason);
+  const runbook = runbookOf(incident.reason, documentation);
   const nothingNext = severity === 'info' ? undefined : 'nothing automatic';
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
@@ -86,7 +90,7 @@ export function factsOf(incident: Incident, documentation = ''): Fact[] {
     ['Stays applied', stays],
     ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nothingNext)],
     ['You can run', command],
-    ['Runbook', runbook && severity !== 'info' ? `${documentation}${runbook}` : undefined],
+    ['Runbook', severity !== 'info' ? runbook : undefined],
   ];
   return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
 }
@@ -119,7 +123,8 @@ function actOf(reason: string): string | undefined {
 }
 
 function valueInMarkdown(title: string, value: string): string {
-  if (title === 'You can run') return `\`${value.replaceAll('`', '')}\``;
-  if (title === 'Runbook' && URL.canParse(value)) return `[${value}](${value})`;
+  if (title === 'You can run' || (title === 'Runbook' && !URL.canParse(value)))
+    return `\`${value.replaceAll('`', '')}\``;
+  if (title === 'Runbook') return `[${value}](${value})`;
   return escapedMarkdown(value);
 }

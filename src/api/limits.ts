@@ -114,6 +114,10 @@ export const limits = {
   httpResponseBytes: 1024 * 1024,
   /** Milliseconds one outbound request may take in all, unless its caller says otherwise. */
   httpTotalMs: 30_000,
+  /** Points of one side that a metric may be compared by. */
+  comparedPoints: 500,
+  /** Seconds that the Job of a check may run. */
+  checkJobSeconds: 3_600,
   /** Milliseconds one metric query may take; Flagger's bound. */
   metricQueryMs: 5_000,
   /** Milliseconds for which a metric server that asks for it (Retry-After) is left alone, at most. */
@@ -137,6 +141,25 @@ export const limits = {
   minSourceIntervalMs: 1_000,
   /** Milliseconds: Flagger's shortest analysis interval; `--min-analysis-interval` may lower it (design 2.4). */
   minAnalysisIntervalMs: 10_000,
+  /** Streams of events that the dashboard serves, of all persons and of one. */
+  dashboardStreams: 128,
+  dashboardStreamsPerPerson: 8,
+  /** Bytes that wait for one slow reader; beyond, it gets the newest state once it has read them, and is left after a minute. */
+  dashboardBufferedBytes: 1024 * 1024,
+  /** Persons, and rights of persons, that the dashboard remembers for a short time. */
+  dashboardSessions: 1_000,
+  dashboardRights: 20_000,
+  /** Fields that a release changes, pods of a Canary and objects of a Source that a page lists. */
+  dashboardFieldChanges: 200,
+  dashboardPods: 200,
+  dashboardObjects: 1_000,
+  /** Bytes of one request to the dashboard. */
+  dashboardRequestBytes: 16 * 1024,
+  /** Moments of one Canary, and of all, that the dashboard's plots remember. */
+  journalPointsPerCanary: 300,
+  journalPoints: 30_000,
+  /** Checks of one Canary that are plotted. */
+  journalChecks: 12,
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;

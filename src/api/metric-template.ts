@@ -16,6 +16,7 @@ const metricProviderTypeSchema = z.enum([
   'splunk',
   'loki',
   'web',
+  'job',
 ]);
 
 const metricProviderSchema = z.object({

@@ -45,9 +45,22 @@ export type SessionCookies =
 
 /** The answer of a metric provider, before thresholds. No data and an error are results of their own (S29). */
 export type MetricReading =
-  /** `baseline`: the same query about the other side, where the metric compares the two; that is the primary unless `baselineOf` says so. */
-  | { kind: 'value'; value: number; baseline?: number; baselineOf?: 'canary' }
-  | { kind: 'noData'; detail: string }
+  /**
+   * `points`: of several moments, the value is the newest. `baseline`: the same query about the other side, where the metric compares the two;
+   * that is the primary unless `baselineOf` says so. `p`: their points were compared, both values are medians, and a difference this large has
+   * this probability by chance, from 0 to 1. `detail`: what people should know beside the value.
+   */
+  | {
+      kind: 'value';
+      value: number;
+      points?: readonly number[];
+      baseline?: number;
+      baselineOf?: 'canary';
+      p?: number;
+      detail?: string;
+    }
+  /** `isPending`: the result is still to come, and its absence is no failure. */
+  | { kind: 'noData'; detail: string; isPending?: true }
   | { kind: 'error'; detail: string };
 
 /** Where a release came from. */

@@ -34,7 +34,7 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
     case 'invalid_type':
       return value === undefined
         ? 'is missing'
-        : `must be ${withArticle(issue.expected)}, is ${typeName(value)}`;
+        : `must be ${withArticle(issue.expected)}, is ${describeType(value)}`;
     case 'invalid_value':
       return value === undefined ? 'is missing' : choiceMessage(issue.values.map(String), value);
     case 'too_small':
@@ -46,7 +46,9 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
       return formats.find(([part]) => pattern.includes(part))?.[1] ?? `must match ${pattern}`;
     }
     case 'invalid_union':
-      return value === undefined ? 'is missing' : `must be a whole number or a string, is ${typeName(value)}`;
+      return value === undefined
+        ? 'is missing'
+        : `must be a whole number or a string, is ${describeType(value)}`;
     default:
       return issue.message;
   }
@@ -73,7 +75,8 @@ const formats: ReadonlyArray<[pattern: string, words: string]> = [
   ['^\\/', 'must be a JSON pointer that begins with /'],
 ];
 
-function typeName(value: unknown): string {
+/** How a message names the type of a value: `a list`, `a string`, `null`. */
+export function describeType(value: unknown): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'a list';
   return withArticle(typeof value);

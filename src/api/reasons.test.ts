@@ -26,8 +26,8 @@ function render(): string {
 
 /** Reasons that may ask for a person have a page. */
 function linked(reason: string): string {
-  const page = runbookOf(reason);
-  return page ? `[${reason}](${page.replace('docs/', '')})` : reason;
+  const page = runbookOf(reason, '/');
+  return page ? `[${reason}](${page.replace('/docs/', '')})` : reason;
 }
 
 it('docs/reasons.md is the table of reasons (UPDATE_DOCS=1 writes it)', () => {

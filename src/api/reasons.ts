@@ -201,6 +201,11 @@ export const rolloutReasons = {
     'as before',
     'the release continues',
   ),
+  DashboardRequest: row(
+    'somebody asked for something on the dashboard',
+    'as before',
+    'what was asked for, or an answer that says why not',
+  ),
   GateDeadlineExceeded: row(
     'a gate stayed closed beyond its deadline',
     'primary',

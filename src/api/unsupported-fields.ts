@@ -1,58 +1,16 @@
-/**
- * Valid fields that this version does not act on yet, so that nothing is ignored without a message. Delete a path when its
- * feature lands. `stops`: going on without the field would be unsafe or impossible, so the object waits (its semantic check fails).
- */
+/** Valid fields of a Canary that are not acted on, so that nothing is ignored without a message (ADR 8). */
 import type { Canary } from './canary/canary.ts';
 import { fieldPath } from './problems.ts';
-import type { Source } from './source/source.ts';
 
 /** Fields that are not acted on for the same reason. */
 interface Row {
   /** Field names from the object's root; `*` stands for every item of a list. */
   paths: readonly string[];
-  /** Whether this value asks for what is missing. Default: anything but false, `none` or an empty list or object. */
-  when?: (value: unknown) => boolean;
   /** Only in objects with such a spec. */
   only?: (spec: Readonly<Record<string, unknown>>) => boolean;
-  stops?: true;
 }
 
-/** A field found in an object. */
-interface UnsupportedField {
-  path: string;
-  stops: boolean;
-}
-
-/** Values of `spec.provider` that this version rolls out with. */
-export const supportedProviders = [
-  'kubernetes',
-  'gatewayapi:v1',
-  'gatewayapi:v1beta1',
-  'contour',
-  'knative',
-  'nginx',
-  'skipper',
-  'traefik',
-  'apisix',
-  'istio',
-  'linkerd',
-  'smi:v1alpha1',
-  'smi:v1alpha2',
-  'smi:v1alpha3',
-  'osm',
-  'appmesh',
-  'appmesh:v1beta2',
-  'gloo',
-  'kuma',
-  'native',
-];
-
-const canaryRows: readonly Row[] = [
-  {
-    paths: ['spec.provider'],
-    when: (value) => !supportedProviders.includes(String(value)),
-    stops: true,
-  },
+const fieldsOfTargets: readonly Row[] = [
   {
     // There is no number of pods to scale.
     paths: ['spec.autoscalerRef'],
@@ -92,27 +50,17 @@ function kindIn(reference: unknown): string {
   return (reference as { kind?: string } | undefined)?.kind ?? '';
 }
 
-/**
- * JSON paths of the fields present in the object that this version does not act on; for a condition and `validate`. `ignored`: those of its
- * routing provider.
- */
-export function unsupportedFields(object: Canary | Source, ignored?: readonly string[]): string[] {
-  return [...new Set(findUnsupported(object, ignored).map((found) => found.path))];
+/** JSON paths of the fields of a Canary that this version does not act on. `ignored`: those of its routing provider. */
+export function unsupportedFields(canary: Canary, ignored = fieldsOfFewProviders): string[] {
+  const rows: readonly Row[] = [...fieldsOfTargets, { paths: ignored }];
+  const found = rows
+    .filter(({ only }) => !only || only(canary.spec))
+    .flatMap(({ paths }) => paths.flatMap((path) => valuesAt(canary, path.split('.'), [])))
+    .filter(([, value]) => asksForSomething(value));
+  return [...new Set(found.map(([path]) => fieldPath(path)))];
 }
 
-/** The same with whether the field stops the object. */
-export function findUnsupported(object: Canary | Source, ignored = fieldsOfFewProviders): UnsupportedField[] {
-  const rows: readonly Row[] = object.kind === 'Canary' ? [...canaryRows, { paths: ignored }] : [];
-  return rows
-    .filter(({ only }) => !only || only(object.spec))
-    .flatMap(({ paths, when = asksForSomething, stops = false }) =>
-      paths
-        .flatMap((path) => valuesAt(object, path.split('.'), []))
-        .filter(([, value]) => when(value))
-        .map(([path]) => ({ path: fieldPath(path), stops })),
-    );
-}
-
+/** Anything but false, `none` or an empty list or object. */
 function asksForSomething(value: unknown): boolean {
   if (value === false || value === 'none' || value === '') return false;
   return typeof value !== 'object' || Object.keys(value ?? {}).length > 0;

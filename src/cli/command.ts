@@ -5,6 +5,8 @@ import type { AddressPolicy } from '../http/address-guard.ts';
 import { type Connection, connect } from '../server/connection.ts';
 import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
+import { exitCodes } from './exit-codes.ts';
+import type { ClusterFlags } from './flags.ts';
 
 /** One command of the program: a file of its own, one line in commands.ts. */
 export interface CliCommand {
@@ -27,14 +29,54 @@ export function emit(result: CommandResult, { setExitCode }: CliContext): void {
 
 /** Does something with the API server and closes the connection again. Throws ApiError. */
 export async function withConnection<T>(
-  options: { readonly kubeconfig: string | undefined; readonly version: string },
+  { kubeconfig, context }: ClusterFlags,
+  { version }: Pick<CliContext, 'version'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const connection = await connect(options, systemClock, silentLogger);
+  const connection = await connect({ kubeconfig, context, version }, systemClock, silentLogger);
   try {
     return await work(connection);
   } finally {
     await connection.transport.close();
+  }
+}
+
+/** Until then a second signal is the same one, sent to a process group and forwarded by a parent. */
+const sameSignalMs = 1_000;
+
+/** The first signal aborts, a later one ends the process. A closed pipe counts as a signal. `release` gives the signals back. */
+export function abortOnSignals(): { readonly signal: AbortSignal; readonly release: () => void } {
+  const stopping = new AbortController();
+  let firstMs: number | undefined;
+  const onSignal = () => {
+    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs)
+      process.exit(exitCodes.interrupted);
+    firstMs ??= performance.now();
+    stopping.abort(new Error('interrupted'));
+  };
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
+  process.stdout.on('error', onSignal);
+  return {
+    signal: stopping.signal,
+    release() {
+      for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
+    },
+  };
+}
+
+/** Does something until a signal; its exit code is that of an interruption then, else what the work resolves to. */
+export async function untilInterrupted(
+  { setExitCode }: Pick<CliContext, 'setExitCode'>,
+  work: (signal: AbortSignal) => Promise<number>,
+): Promise<void> {
+  const { signal, release } = abortOnSignals();
+  try {
+    setExitCode(await work(signal));
+  } catch (error) {
+    if (error !== signal.reason) throw error;
+    setExitCode(exitCodes.interrupted);
+  } finally {
+    release();
   }
 }
 

@@ -1,55 +1,58 @@
 /** The table of commands: another command is another file and another line here. */
 import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
-import { adoptCommand } from './adopt.ts';
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
 import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
+import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
 import { installCommand } from './install/install.ts';
+import { adoptCommand } from './migrate/adopt.ts';
+import { handbackCommand } from './migrate/handback.ts';
+import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
 import { gateCommand } from './requests/gate.ts';
-import { pauseCommand, resumeCommand } from './requests/pause.ts';
+import { pauseCommand, resumeCommand, suspendCommand } from './requests/pause.ts';
 import { syncCommand } from './requests/sync.ts';
-import { abortCommand, promoteCommand, retryCommand, rollbackCommand } from './requests/verbs.ts';
+import { verbCommands } from './requests/verb-table.ts';
 import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
+import { runbookCommand } from './runbook.ts';
 import { statusCommand } from './status.ts';
 import { validateCommand } from './validate.ts';
+import { versionCommand } from './version.ts';
+import { watchCommand } from './watch.ts';
 
 /** Every command, in the order of the help text. */
 export const commands: readonly CliCommand[] = [
   runCommand,
   demoCommand,
   statusCommand,
+  watchCommand,
   explainCommand,
+  runbookCommand,
   diffCommand,
   historyCommand,
   waitCommand,
   syncCommand,
-  promoteCommand,
+  ...verbCommands,
   pauseCommand,
   resumeCommand,
-  abortCommand,
-  retryCommand,
-  rollbackCommand,
+  suspendCommand,
   gateCommand,
   drillCommand,
+  migrateCommand,
+  handbackCommand,
   adoptCommand,
   checkCommand,
   validateCommand,
   planCommand,
   installCommand,
+  versionCommand,
 ];
-
-/**
- * Exit code where there is no result: the input is wrong, or the API server cannot be asked. 1 is left to the result itself: a release that
- * failed, a record that the cluster would refuse.
- */
-const badInput = 2;
 
 /** Reads the command line and runs one command; the result is the exit code. Messages go to the streams of the process. */
 export async function runProgram(argv: readonly string[], version: string): Promise<number> {
@@ -58,7 +61,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     .description(
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
-    .version(version, '-V, --version', 'print the version')
+    .version(version, '-V, --version', 'print the version of this program')
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   const context = {
@@ -78,10 +81,9 @@ export async function runProgram(argv: readonly string[], version: string): Prom
 }
 
 function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? 0 : badInput;
-  const { name, kind, message } = error as { name?: string; kind?: string; message?: string };
-  process.stderr.write(`error: ${message ?? String(error)}\n`);
-  return name === 'InputError' || name === 'ApiError' || kind === 'configuration' ? badInput : 1;
+  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.good : exitCodes.noAnswer;
+  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
+  return exitCodes.noAnswer;
 }
 
 /** The version of this program, from package.json. */

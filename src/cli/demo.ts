@@ -2,7 +2,8 @@ import { basename, relative } from 'node:path';
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
 import { InputError } from '../api/problems.ts';
-import type { CliCommand } from './command.ts';
+import { abortOnSignals, type CliCommand } from './command.ts';
+import { exitCodes } from './exit-codes.ts';
 import { httpUrl } from './flags.ts';
 
 interface DemoFlags {
@@ -55,49 +56,29 @@ function declare(command: Command): Command {
     );
 }
 
-/** Until then a second signal is the same one, sent to a process group and forwarded by a parent. */
-const sameSignalMs = 1_000;
-const interruptedCode = 130;
-
 async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<number> {
   // Nobody else needs the sandbox: it is loaded for the demo alone.
   const [{ runDemo }, { createJsonOutput, createTextOutput }] = await Promise.all([
     import('../../sandbox/demo/demo.ts'),
     import('../../sandbox/demo/output.ts'),
   ]);
-  const stopping = new AbortController();
-  const release = abortOnSignals(stopping);
+  const { signal, release } = abortOnSignals();
   const show =
     output === 'json'
       ? createJsonOutput(process.stdout)
       : createTextOutput(process.stdout, process.env, nextCommands(options));
   try {
-    const { ok } = await runDemo(options, { ...show, signal: stopping.signal });
+    const { ok } = await runDemo(options, { ...show, signal });
     return ok ? 0 : 1;
   } catch (error) {
-    if (error !== stopping.signal.reason) throw error;
+    if (error !== signal.reason) throw error;
     show.close();
     process.stderr.write('interrupted; everything is cleaned up\n');
-    return interruptedCode;
+    return exitCodes.interrupted;
   } finally {
     show.close();
     release();
   }
-}
-
-/** The first signal ends the demo and cleans up, a later one ends the process. A closed pipe counts as a signal. */
-function abortOnSignals(stopping: AbortController): () => void {
-  let firstMs: number | undefined;
-  const onSignal = () => {
-    if (firstMs !== undefined && performance.now() - firstMs > sameSignalMs) process.exit(interruptedCode);
-    firstMs ??= performance.now();
-    stopping.abort(new Error('interrupted'));
-  };
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, onSignal);
-  process.stdout.on('error', onSignal);
-  return () => {
-    for (const signal of ['SIGINT', 'SIGTERM'] as const) process.off(signal, onSignal);
-  };
 }
 
 function optionsOf({ output: _, ...flags }: DemoFlags, version: string): DemoOptions {

@@ -31,6 +31,8 @@ import {
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
+  type ClusterFlags,
+  contextOption,
   includeLabelPrefixOption,
   ingressAnnotationsPrefixOption,
   kubeconfigOption,
@@ -38,15 +40,14 @@ import {
   namespaceOption,
   outputOption,
   type ProgramFlags,
+  parseObjectArgument,
   programsIn,
   selectorLabelsOption,
   withProgramFlags,
 } from './flags.ts';
-import { parseObjectArgument } from './status.ts';
 import { commitLine } from './status-rows.ts';
 
-interface DiffFlags extends ProgramFlags {
-  readonly kubeconfig?: string;
+interface DiffFlags extends ProgramFlags, ClusterFlags {
   readonly namespace?: string;
   readonly meshProvider: string;
   readonly selectorLabels: string[];
@@ -66,6 +67,7 @@ export const diffCommand: CliCommand = {
       )
       .argument('<subject>', 'canary/NAME or source/NAME; NAME alone is a Canary')
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .addOption(namespaceOption())
       .addOption(meshProviderOption())
       .addOption(selectorLabelsOption())
@@ -79,9 +81,8 @@ export const diffCommand: CliCommand = {
       if (!name)
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const work = kind === 'Source' ? ofSource : ofCanary;
-      const { kubeconfig } = flags;
       const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, (connection) =>
+      const result = await withConnection(flags, context, (connection) =>
         work(connection, {
           name,
           namespace: flags.namespace ?? connection.access.namespace,

@@ -23,6 +23,8 @@ import {
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
   allNamespacesOption,
+  type ClusterFlags,
+  contextOption,
   holdfastNamespaceOption,
   includeLabelPrefixOption,
   kubeconfigOption,
@@ -119,8 +121,7 @@ function reportLines(
   return [`${canary}: ${name} ${verdict}`, ...details.flatMap((line) => wrap(line, screen.columns, '  '))];
 }
 
-interface DrillFlags {
-  readonly kubeconfig?: string;
+interface DrillFlags extends ClusterFlags {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
   readonly holdfastNamespace: string;
@@ -140,6 +141,7 @@ export const drillCommand: CliCommand = {
       )
       .argument('[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)')
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
@@ -149,8 +151,7 @@ export const drillCommand: CliCommand = {
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)
           throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
-        const { kubeconfig } = flags;
-        const result = await withConnection({ kubeconfig, version: context.version }, ({ access, client }) =>
+        const result = await withConnection(flags, context, ({ access, client }) =>
           drillAll(client, {
             name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
             namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),

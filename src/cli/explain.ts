@@ -18,6 +18,8 @@ import {
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
+  type ClusterFlags,
+  contextOption,
   kubeconfigOption,
   meshProviderOption,
   minAnalysisIntervalOption,
@@ -28,8 +30,7 @@ import {
 import { nameIn } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface ExplainFlags {
-  readonly kubeconfig?: string;
+interface ExplainFlags extends ClusterFlags {
   readonly namespace?: string;
   readonly whatIf: string[];
   readonly meshProvider: string;
@@ -41,7 +42,6 @@ interface ExplainFlags {
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
 export const explainCommand: CliCommand = {
   register(program, context) {
-    const { version } = context;
     program
       .command('explain')
       .summary('explain the state of a Canary, or what would follow from a fault')
@@ -50,6 +50,7 @@ export const explainCommand: CliCommand = {
       )
       .argument('<canary>', 'NAME or canary/NAME')
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .addOption(namespaceOption())
       .option(
         '--what-if <assumption...>',
@@ -69,7 +70,7 @@ export const explainCommand: CliCommand = {
           selectorLabels: flags.selectorLabels,
           includeLabelPrefixes: [],
         };
-        const world = await withConnection({ kubeconfig: flags.kubeconfig, version }, (connection) =>
+        const world = await withConnection(flags, context, (connection) =>
           readCanaryWith(
             connection,
             { namespace: flags.namespace ?? connection.access.namespace, name, options },

@@ -1,10 +1,17 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { limits } from '../api/limits.ts';
+import { InputError } from '../api/problems.ts';
 import { parseDurationMs } from '../api/time.ts';
 import { workloadProviders } from '../providers/routing/table.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { AppOptions } from '../server/options.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+
+/** Which cluster a command talks to. */
+export interface ClusterFlags {
+  readonly kubeconfig?: string | undefined;
+  readonly context?: string | undefined;
+}
 
 /** `--kubeconfig` of every command that talks to a cluster. */
 export function kubeconfigOption(): Option {
@@ -14,9 +21,22 @@ export function kubeconfigOption(): Option {
   );
 }
 
+/** `--context` of every command that talks to a cluster as a person. */
+export function contextOption(): Option {
+  return new Option('--context <name>', 'context of the kubeconfig (default: its current one)');
+}
+
 /** `-n` of the objects that a command is about. */
 export function namespaceOption(): Option {
   return new Option('-n, --namespace <name>', 'namespace (default: the one of the kubeconfig)');
+}
+
+/** `-l` of the objects that a command is about. */
+export function selectorOption(): Option {
+  return new Option(
+    '-l, --selector <labels>',
+    'only objects with these labels, for example team=shop,tier!=test',
+  );
 }
 
 /** `-A`, in place of `-n`. */
@@ -198,8 +218,8 @@ export function withLimitFlags(command: Command): Command {
   return withReleaseFlags(limited);
 }
 
-/** Those of them that say what a release is and which Canaries are accepted: also for commands that look as the controller does. */
-export function withReleaseFlags(command: Command): Command {
+/** Those of them that say what a release is and which Canaries are accepted. */
+function withReleaseFlags(command: Command): Command {
   return command
     .option(
       '--enable-config-tracking <boolean>',
@@ -281,4 +301,23 @@ export function programsIn(
     kustomize: kustomize || env.HOLDFAST_KUSTOMIZE || undefined,
     helm: helm || env.HOLDFAST_HELM || undefined,
   };
+}
+
+/** What a command is about. */
+export interface ObjectArgument {
+  /** Absent: Canaries and Sources. */
+  readonly kind?: 'Canary' | 'Source' | undefined;
+  /** Absent: all of the kind. */
+  readonly name?: string | undefined;
+}
+
+/** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */
+export function parseObjectArgument(first: string | undefined, second: string | undefined): ObjectArgument {
+  if (first === undefined) return {};
+  const [word = '', inside] = first.split('/', 2);
+  const name = second ?? inside;
+  if (/^canar(y|ies)$/i.test(word)) return { kind: 'Canary', name };
+  if (/^sources?$/i.test(word)) return { kind: 'Source', name };
+  if (name === undefined) return { kind: 'Canary', name: word };
+  throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
 }

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -17,13 +18,12 @@ import {
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
-  nameIn,
+  forTargets,
   type ObjectFlags,
   type RequestClient,
   readOne,
   withObjectFlags,
 } from './requests/request.ts';
-import { canaryStatus, shortCommit } from './status-rows.ts';
 
 /** One release that Holdfast remembers. */
 export interface PastRelease {
@@ -58,17 +58,16 @@ export const historyCommand: CliCommand = {
         .command('history')
         .description('list the releases of a Canary and those that a rollback can return to'),
       'Canary',
-    ).action(async (subject: string, flags: ObjectFlags) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-        history(client, {
-          namespace: flags.namespace ?? access.namespace,
-          name: nameIn(subject, 'Canary'),
-          format: flags.output,
-          screen: screenOf(process.stdout, process.env),
-          nowMs: Date.now(),
-        }),
+    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, 'Canary', { subject, flags }, (target) =>
+          history(connection.client, {
+            ...target,
+            format: flags.output,
+            screen: screenOf(process.stdout, process.env),
+            nowMs: Date.now(),
+          }),
+        ),
       );
       emit(result, context);
     });

@@ -21,7 +21,9 @@ import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
+  type ClusterFlags,
   commaList,
+  contextOption,
   kubeconfigOption,
   outputOption,
   type ProgramFlags,
@@ -29,7 +31,7 @@ import {
   withProgramFlags,
 } from './flags.ts';
 
-interface PlanFlags extends ProgramFlags {
+interface PlanFlags extends ProgramFlags, ClusterFlags {
   readonly repo: string;
   readonly base: string;
   readonly head?: string;
@@ -40,7 +42,6 @@ interface PlanFlags extends ProgramFlags {
   readonly clusterName?: string;
   readonly cluster?: boolean;
   readonly serverDryRun?: boolean;
-  readonly kubeconfig?: string;
   readonly metricsServer?: string;
   readonly meshProvider: string;
   readonly failOn: FailOn[];
@@ -71,6 +72,7 @@ export const planCommand: CliCommand = {
       .option('--cluster', 'read the promoted releases and metrics from the cluster (read-only)')
       .option('--server-dry-run', 'also dry-run the objects on the API server; implies --cluster')
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .option(
         '--metrics-server <url>',
         'query metrics; Prometheus for Canaries that name none (default with --cluster: http://prometheus:9090)',
@@ -85,11 +87,10 @@ export const planCommand: CliCommand = {
       )
       .addOption(outputOption('text', ['text', 'markdown', 'json']));
     withProgramFlags(command).action(async (flags: PlanFlags) => {
-      const { kubeconfig } = flags;
       const { version } = context;
       const work =
         flags.cluster || flags.serverDryRun
-          ? withConnection({ kubeconfig, version }, (connection) => planned(flags, version, connection))
+          ? withConnection(flags, context, (connection) => planned(flags, version, connection))
           : planned(flags, version, undefined);
       const result = await work.catch((error: unknown) => {
         // 1 is an answer, so whatever kept us from one is 2.

@@ -42,6 +42,8 @@ interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly gitAuthorEmail: string;
   readonly listen: ListenAddress;
   readonly probeListen?: ListenAddress;
+  readonly dashboardListen?: ListenAddress;
+  readonly dashboardProxySecret?: string;
   readonly logLevel: string;
   readonly minAnalysisInterval: number;
   readonly meshProvider: string;
@@ -94,6 +96,15 @@ function withFlags(command: Command): Command {
       '--probe-listen <host:port>',
       'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
       listenAddress,
+    )
+    .option(
+      '--dashboard-listen <host:port>',
+      'address of the dashboard (default: it is not served)',
+      listenAddress,
+    )
+    .option(
+      '--dashboard-proxy-secret <file>',
+      'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
     )
     .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
     .addOption(minAnalysisIntervalOption())
@@ -171,6 +182,8 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     throw new InputError('--namespace and --watch-namespaces cannot be used together');
   if (flags.shadow && flags.source.length > 0)
     throw new InputError('--shadow follows the Sources in the cluster and cannot be used with --source');
+  if (flags.dashboardProxySecret && !flags.dashboardListen)
+    throw new InputError('--dashboard-proxy-secret needs --dashboard-listen');
   const { POD_NAME, POD_UID } = process.env;
   return {
     version,
@@ -183,6 +196,10 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     gitIdentity: { name: flags.gitAuthorName, email: flags.gitAuthorEmail },
     listen: flags.listen,
     probeListen: flags.probeListen,
+    dashboard: flags.dashboardListen && {
+      listen: flags.dashboardListen,
+      proxySecretFile: flags.dashboardProxySecret,
+    },
     logLevel: flags.logLevel,
     minAnalysisIntervalMs: flags.minAnalysisInterval,
     meshProvider: flags.meshProvider,

@@ -1,20 +1,11 @@
 import type { CheckResult } from '../api/canary/status.ts';
-import { revertCommand, runbookOf } from '../api/incident.ts';
+import { canaryStatus, phaseOf, shareOf, shortCommit, toneOf } from '../api/canary/summary.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
-import { nothing, rolloutReasons } from '../api/reasons.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
-import {
-  canaryStatus,
-  commitLine,
-  conditionOf,
-  phaseOf,
-  shareOf,
-  shortCommit,
-  sourceRow,
-  toneOf,
-} from './status-rows.ts';
+import { adviceFor } from './advice.ts';
+import { commitLine, commitSubject, sourceRow, whyFailed } from './status-rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
@@ -42,6 +33,7 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
           `${commitLine(good.commit, commitSubject(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
       ),
     ),
+    ...section(screen, 'Why it failed', wrap(whyFailed(status) ?? '', screen.columns, indent)),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
     ...section(screen, 'Next', next?.flatMap((line) => wrap(line, screen.columns, indent)) ?? []),
     ...section(
@@ -89,7 +81,10 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
 }
 
 function heading(screen: Screen, title: string, state: string, tone: Tone): string {
-  const space = Math.max(2, screen.columns - title.length - state.length);
+  // A pipe has no right edge.
+  const space = Number.isFinite(screen.columns)
+    ? Math.max(2, screen.columns - title.length - state.length)
+    : 2;
   return `${paint(screen, 'strong', title)}${' '.repeat(space)}${paint(screen, tone, state)}`;
 }
 
@@ -99,12 +94,6 @@ function section(screen: Screen, title: string, lines: readonly string[]): strin
 
 function text(line: string | undefined): string[] {
   return line ? [indent + printable(line).trimEnd()] : [];
-}
-
-/** Known from who serves or from the past releases. */
-function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
-  const { serving = [], history = [] } = canaryStatus(object);
-  return [...serving, ...history].find((entry) => entry.commit === commit)?.subject;
 }
 
 function serving(object: KubernetesObject, screen: Screen): string[] {
@@ -203,38 +192,4 @@ function body<Row>(columns: ReadonlyArray<TableColumn<Row>>, rows: readonly Row[
   return formatTable(columns, rows, narrower, false)
     .slice(1)
     .map((line) => indent + line);
-}
-
-/** What a person can do about a Canary now. */
-interface Advice {
-  readonly text: string;
-  /** To copy into a shell. */
-  readonly command?: string;
-}
-
-/** From the table of reasons, and the commands that fit the state; nothing when all is well. */
-function adviceFor(canary: KubernetesObject): Advice[] {
-  const status = canaryStatus(canary);
-  const { lastAppliedCommit: head = '', lastPromotedCommit: good, rejected = [] } = status;
-  const advice: Advice[] = [];
-  const reason = conditionOf(status, 'Ready')?.reason ?? '';
-  const row = Object.hasOwn(rolloutReasons, reason)
-    ? rolloutReasons[reason as keyof typeof rolloutReasons]
-    : undefined;
-  if (row && row.act !== nothing) advice.push({ text: `${row.act} (${runbookOf(reason)})` });
-  if (canary.metadata.annotations?.['holdfast.dev/pause'] === 'true')
-    advice.push({ text: 'it is paused; to resume', command: holdfast('resume', canary) });
-  // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
-  const isBad = status.phase === 'Failed' || status.postPromotion?.state === 'Held';
-  const revert = revertCommand(head);
-  if (isBad && head !== good && revert) advice.push({ text: 'to revert the commit in Git', command: revert });
-  // Nothing but a commit may come from a status into a command that somebody pastes into a shell.
-  const isCommit = /^[0-9a-f]{40,64}$/.test(head);
-  if (isCommit && rejected.some(({ commit }) => commit === head))
-    advice.push({ text: 'to retry the release', command: holdfast('retry', canary) });
-  return advice;
-}
-
-function holdfast(command: string, { metadata }: KubernetesObject): string {
-  return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
 }

@@ -1,6 +1,17 @@
+import { planOf } from '../api/canary/plan.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
-import { sharesWorkload } from '../api/defaults.ts';
-import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
+import {
+  canaryStatus,
+  conditionOf,
+  phaseOf,
+  type StatusTone,
+  shareOf,
+  shortCommit,
+  toneOf,
+  urgency,
+} from '../api/canary/summary.ts';
+import { parseCanary } from '../api/kinds/parse.ts';
+import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source/status.ts';
 import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
@@ -13,6 +24,8 @@ interface CanaryRow {
   readonly phase: string;
   /** The canary's share as read from the route, or of the pods. */
   readonly weight: string;
+  /** `2/5` while a release goes through its steps or iterations, else `-`. */
+  readonly step: string;
   /** Subject of the commit that answers most requests. */
   readonly serving: string;
   /** Newest commit that was started or rejected, shortened. */
@@ -20,7 +33,9 @@ interface CanaryRow {
   readonly reason: string;
   readonly next: string;
   readonly message: string;
-  readonly tone: Tone;
+  /** Why the last release failed, unless the message says it; else empty. */
+  readonly why: string;
+  readonly tone: StatusTone;
 }
 
 /** A Source in one line. */
@@ -36,27 +51,15 @@ interface SourceRow {
   readonly tone: Tone;
 }
 
-/** The status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
-export function canaryStatus(object: KubernetesObject): CanaryStatus {
-  return (object.status ?? {}) as CanaryStatus;
-}
-
-/** A condition by type. */
-export function conditionOf(
-  status: { readonly conditions?: readonly Condition[] | undefined },
-  type: string,
-): Condition | undefined {
-  return status.conditions?.find((condition) => condition.type === type);
-}
-
-/** The first seven digits of a commit. */
-export function shortCommit(commit: string | undefined): string {
-  return (commit ?? '').slice(0, 7);
-}
-
 /** A commit's short id and its subject. */
 export function commitLine(commit: string | undefined, subject: string | undefined): string {
   return [shortCommit(commit), subject].filter(Boolean).join(' ');
+}
+
+/** A commit's subject, if who serves, the past releases or the reports name it. */
+export function commitSubject(object: KubernetesObject, commit: string | undefined): string | undefined {
+  const { serving = [], history = [], incidents = [] } = canaryStatus(object);
+  return [...serving, ...history, ...incidents].find((entry) => entry.commit === commit)?.subject;
 }
 
 /** The row of a Canary. */
@@ -65,45 +68,49 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
+  const message = status.message ?? (ready?.status === 'False' ? ready.message : '');
+  const why = whyFailed(status) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
     namespace,
     name,
     phase: phaseOf(object),
     weight: status.canaryWeight === undefined ? '-' : `${status.canaryWeight}${shareOf(status)}`,
+    step: stepOf(object),
     serving: serving ? (serving.subject ?? shortCommit(serving.commit)) || '-' : '-',
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
     next: status.next ? `${status.next.action}${when}` : '',
-    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    message,
+    why: message.includes(why) ? '' : why,
     tone: toneOf(object),
   };
 }
 
-/** What a share is of, where it is not of the traffic: rolled out in place, of the pods. */
-export function shareOf({ provider }: CanaryStatus): string {
-  return sharesWorkload(provider) ? ' % of pods' : '';
+/** Counted in the steps of the spec that is in the object; an invalid one has none. */
+function stepOf(object: KubernetesObject): string {
+  const { run, canaryWeight = 0, iterations = 0, phase, provider } = canaryStatus(object);
+  if (!run || !['Progressing', 'Waiting', 'WaitingPromotion'].includes(phase ?? '')) return '-';
+  const parsed = parseCanary(object);
+  if (!parsed.ok) return '-';
+  const { strategy } = planOf(parsed.value, { minIntervalMs: 0, defaultProvider: provider ?? 'kubernetes' });
+  if (strategy.kind !== 'canary') return `${iterations}/${strategy.iterations}`;
+  const { steps, stepWeight, maxWeight } = strategy;
+  if (steps) return `${steps.filter((weight) => weight <= canaryWeight).length}/${steps.length}`;
+  return stepWeight > 0
+    ? `${Math.ceil(canaryWeight / stepWeight)}/${Math.ceil(maxWeight / stepWeight)}`
+    : '-';
 }
 
-/** `Promoting (Held)`; `-` before Holdfast has looked at it. */
-export function phaseOf(object: KubernetesObject): string {
-  const { phase, postPromotion } = canaryStatus(object);
-  if (!phase) return '-';
-  return postPromotion ? `${phase} (${postPromotion.state})` : phase;
+/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
+export function whyFailed(status: CanaryStatus): string | undefined {
+  if (status.phase !== 'Failed') return undefined;
+  const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
+  const commit = rejected.at(-1)?.commit ?? lastAppliedCommit;
+  const report = incidents.find((entry) => entry.commit === commit && entry.finding);
+  const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
+  return report?.finding ?? past?.message;
 }
-
-/** bad: a person should look; busy: something is under way; good: the newest release serves. */
-export function toneOf(object: KubernetesObject): Tone {
-  const status = canaryStatus(object);
-  const isTrue = (type: string) => conditionOf(status, type)?.status === 'True';
-  const state = status.postPromotion?.state;
-  if (status.phase === 'Failed' || state === 'Held' || state === 'Reverting' || isTrue('Stalled'))
-    return 'bad';
-  if (isTrue('Ready')) return 'good';
-  return status.phase ? 'busy' : 'none';
-}
-
-const urgency: readonly Tone[] = ['bad', 'busy', 'none', 'good'];
 
 /** The row of a Source. */
 export function sourceRow(object: KubernetesObject): SourceRow {
@@ -137,7 +144,10 @@ const phase: TableColumn<CanaryRow> = { title: 'PHASE', value: (row) => row.phas
 const canaryColumns: ReadonlyArray<TableColumn<CanaryRow>> = [
   { title: 'CANARY', value: (row) => row.name, least: 12 },
   phase,
-  { title: 'WEIGHT', value: (row) => row.weight },
+  {
+    title: 'WEIGHT',
+    value: ({ weight, step }) => (step === '-' ? weight : `${weight} (step ${step})`),
+  },
   { title: 'SERVING', value: (row) => row.serving, least: 12 },
   { title: 'HEAD', value: (row) => row.head },
   { title: 'REASON', value: (row) => row.reason, least: 10 },
@@ -168,6 +178,7 @@ export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): 
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
   return withRemarks(sorted, columns, options, (row) => [
     row.message,
+    ...(row.why ? [`Why: ${row.why}`] : []),
     ...(row.next ? [`Next: ${row.next}`] : []),
   ]);
 }

@@ -1,13 +1,15 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Option } from 'commander';
 import { limits } from '../api/limits.ts';
 import { findBuilders, type ProgramPaths } from '../render/build/programs.ts';
-import type { RenderResult } from '../render/render.ts';
+import { objectKey, type RenderResult } from '../render/render.ts';
 import { formatProblem, type RenderedObject } from '../render/rendered-object.ts';
 import { readLocalFiles } from '../review/local-files.ts';
 import { type KindOptions, remarksOn, type Severity } from '../review/validate/kinds.ts';
-import { namespaceFindings, referenceFindings } from '../review/validate/references.ts';
+import { queryFindings } from '../review/validate/queries.ts';
+import { folderFindings, namespaceFindings, referenceFindings } from '../review/validate/references.ts';
 import { type Finding, releaseFindings } from '../review/validate/releases.ts';
 import { renderLocal } from '../review/validate/render.ts';
 import {
@@ -36,6 +38,8 @@ import {
 interface ValidateOptions extends Partial<KindOptions> {
   readonly paths: readonly string[];
   readonly selectorLabels?: readonly string[];
+  /** For objects without a namespace where no Source says one. */
+  readonly namespace?: string | undefined;
   /** Where kustomize and helm are; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
 }
@@ -45,32 +49,41 @@ interface Validation {
   readonly files: number;
   readonly objects: number;
   readonly findings: readonly Finding[];
+  /** Files that hold no object of Kubernetes and that no Source reads. */
+  readonly leftAlone: readonly string[];
 }
 
 /** Reads the files as a Source would and reports what Holdfast would refuse, warn of or ignore. No cluster is asked. */
 export async function validate(options: ValidateOptions): Promise<Validation> {
   const local = await readLocalFiles(options.paths);
   const kinds: KindOptions = {
-    strict: options.strict ?? false,
+    strict: options.strict ?? true,
     defaultProvider: options.defaultProvider ?? 'kubernetes',
     minIntervalMs: options.minIntervalMs ?? limits.minAnalysisIntervalMs,
     forbidsOtherNamespaces: options.forbidsOtherNamespaces ?? true,
   };
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-validate-'));
   const builders = findBuilders(options.programs ?? {}, folder);
-  const { rendered, sources } = await renderLocal(options.paths, local.files, builders).finally(() =>
-    rm(folder, { recursive: true, force: true }),
-  );
-  const broken = [...local.problems, ...rendered.problems];
+  const { renderings, leftAlone, missing } = await renderLocal(options.paths, local.files, {
+    builders,
+    namespace: options.namespace,
+  }).finally(() => rm(folder, { recursive: true, force: true }));
   const selectorLabels = options.selectorLabels ?? defaultSelectorLabels;
-  const complete = sources.length > 0;
-  const findings = [
-    ...broken.map((problem): Finding => ({ ...problem, severity: 'problem' })),
-    ...rendered.objects.flatMap((entry) => objectFindings(entry, rendered, kinds)),
-    ...namespaceFindings(rendered, complete),
-    ...referenceFindings(rendered),
-    ...releaseFindings(rendered, broken, { complete, selectorLabels }),
-  ];
+  const objects = renderings.flatMap(({ rendered }) => rendered.objects);
+  const keys = new Set(objects.map(({ object }) => objectKey(object)));
+  const findings = local.problems.map((problem): Finding => ({ ...problem, severity: 'problem' }));
+  for (const { rendered, complete } of renderings) {
+    const broken = [...local.problems, ...rendered.problems];
+    findings.push(
+      ...rendered.problems.map((problem): Finding => ({ ...problem, severity: 'problem' })),
+      ...rendered.objects.flatMap((entry) => objectFindings(entry, rendered, kinds)),
+      ...namespaceFindings(rendered, complete),
+      ...referenceFindings(rendered, keys, complete),
+      ...queryFindings(rendered, objects),
+      ...folderFindings(rendered, missing),
+      ...releaseFindings(rendered, broken, { complete, selectorLabels }),
+    );
+  }
   if (local.files.length === 0 && local.problems.length === 0)
     findings.push({
       file: options.paths.join(', '),
@@ -78,7 +91,8 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
       message: 'contains no .yaml, .yml or .json file',
       severity: 'problem',
     });
-  return { files: local.files.length, objects: rendered.objects.length, findings: sorted(findings) };
+  const places = new Set(objects.map(({ origin }) => JSON.stringify(origin)));
+  return { files: local.files.length, objects: places.size, findings: sorted(findings), leftAlone };
 }
 
 function objectFindings(
@@ -115,7 +129,8 @@ function sorted(findings: readonly Finding[]): Finding[] {
 }
 
 interface ValidateFlags extends ProgramFlags {
-  readonly strict?: boolean;
+  readonly strict: boolean;
+  readonly namespace?: string;
   readonly meshProvider: string;
   readonly crossNamespaceRefs: boolean;
   readonly output: 'text' | 'json';
@@ -129,16 +144,20 @@ export const validateCommand: CliCommand = {
       .summary('check manifests the way a Source reads them')
       .description('check manifests the way a Source reads them; exit code 2 if there is a problem')
       .argument('<path...>', 'files and folders')
-      .option('--strict', 'treat unknown fields as problems')
+      .option('-n, --namespace <name>', 'namespace for objects without one where no Source says it')
+      .option('--no-strict', 'report unknown fields as warnings')
+      .addOption(new Option('--strict', 'the default').hideHelp())
       .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
       .addOption(crossNamespaceRefsOption())
       .addOption(noCrossNamespaceRefsOption())
       .addOption(outputOption('text', ['text', 'json']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
-      const { strict = false, meshProvider: defaultProvider } = flags;
+      const { strict, namespace, meshProvider: defaultProvider } = flags;
       const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
       const programs = programsIn(flags, process.env);
-      const validation = await validate({ paths, strict, defaultProvider, forbidsOtherNamespaces, programs });
+      const validation = await validate({
+        ...{ paths, strict, namespace, defaultProvider, forbidsOtherNamespaces, programs },
+      });
       const screen = screenOf(process.stdout, process.env);
       emit(flags.output === 'json' ? reportJson(validation) : reportText(validation, screen), context);
     });
@@ -165,12 +184,19 @@ export function reportText(validation: Validation, screen: Screen): CommandResul
 
 /** The same for programs: one list for each severity. */
 export function reportJson(validation: Validation): CommandResult {
-  const { files, objects } = validation;
+  const { files, objects, leftAlone } = validation;
   const of = (severity: Severity) =>
     validation.findings
       .filter((finding) => finding.severity === severity)
       .map(({ severity: _, ...rest }) => rest);
-  const report = { files, objects, problems: of('problem'), warnings: of('warning'), notes: of('note') };
+  const report = {
+    files,
+    objects,
+    problems: of('problem'),
+    warnings: of('warning'),
+    notes: of('note'),
+    leftAlone,
+  };
   return { stdout: formatData(report, 'json'), stderr: '', exitCode: codeOf(validation) };
 }
 
@@ -178,11 +204,12 @@ function codeOf({ findings }: Validation): 0 | 2 {
   return findings.some(({ severity }) => severity === 'problem') ? 2 : 0;
 }
 
-function summary({ files, objects, findings }: Validation): string {
+function summary({ files, objects, findings, leftAlone }: Validation): string {
   const count = (severity: Severity) => findings.filter((finding) => finding.severity === severity).length;
   const parts = (['problem', 'warning', 'note'] as const)
     .map((severity) => [count(severity), severity] as const)
     .filter(([number, severity]) => number > 0 || severity === 'problem')
     .map(([number, severity]) => (number === 0 ? `no ${severity}s` : counted(number, severity)));
-  return `${parts.join(', ')} in ${counted(objects, 'object')} of ${counted(files, 'file')}`;
+  const others = leftAlone.length > 0 ? `; ${counted(leftAlone.length, 'other file')} left alone` : '';
+  return `${parts.join(', ')} in ${counted(objects, 'object')} of ${counted(files - leftAlone.length, 'file')}${others}`;
 }

@@ -65,6 +65,16 @@ export interface Cluster {
     group: string,
     kind: string,
   ): Promise<{ readonly apiVersion: string; readonly namespaced: boolean } | undefined>;
+  /** What charts ask about the cluster that they are rendered for. */
+  capabilities(): Promise<ServerCapabilities>;
+}
+
+/** What the API server is, and what it serves. */
+export interface ServerCapabilities {
+  /** As `v1.36.2`, without what a vendor adds: charts compare it with ranges. */
+  readonly kubeVersion: string;
+  /** `apps/v1` and `apps/v1/Deployment`, sorted. */
+  readonly apiVersions: readonly string[];
 }
 
 /** Asks the server whether it would take a write of the rollout's; nothing is stored. Throws as the write itself would. */
@@ -123,6 +133,12 @@ export interface MetricQuestion {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
+  /** Also the points between two checks, for a metric that compares them. */
+  readonly asPoints?: boolean;
+  /** Digest of the release that is asked about. */
+  readonly release?: string;
+  /** Whom Jobs of checks are created as, and Holdfast itself without an account; undefined: no Source holds the Canary, and there are none. */
+  readonly writer?: { readonly account: string | undefined } | undefined;
 }
 
 /** Asks metric providers. Never rejects: not knowing is an answer (S29). */

@@ -46,6 +46,8 @@ export interface RouteContext {
    * requests. Undefined: backends of others are those that the live object names.
    */
   successor?: KubernetesObject | undefined;
+  /** The route of `spec.routeRef` as Git holds it; undefined: Git is not known, or holds none. */
+  inGit?: KubernetesObject | undefined;
   settings?: RouteSettings | undefined;
 }
 

@@ -3,6 +3,7 @@ import type { Canary } from '../api/canary/canary.ts';
 import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { finding, judge, judgeHooks, verdictOf } from './check-results.ts';
+import { comparePoints } from './mann-whitney.ts';
 
 function judged(metric: Partial<CanaryMetric>, reading: MetricReading) {
   const named = { name: 'errors', ...metric };
@@ -90,13 +91,87 @@ describe('a metric that is compared with the primary', () => {
   it('says the bound it failed at and what the primary has', () => {
     const [result] = judged(latency, beside(120, 100));
     expect(result).toMatchObject({ value: 120, max: 110, detail: 'the primary has 100' });
-    expect(result && finding(result)).toBe('errors 120 > 110');
+    expect(result && finding(result)).toBe('errors 120 > 110 (the primary has 100)');
   });
 
   it('is a failure where the primary gives no value, and passes where that is wished', () => {
     const nothing: MetricReading = { kind: 'noData', detail: 'of the primary: no series' };
     expect(verdictOf(judged(latency, nothing))).toBe('fail');
     expect(verdictOf(judged({ ...latency, onNoData: 'wait' }, nothing))).toBe('unknown');
+  });
+});
+
+describe('a metric whose points are compared with those of the primary', () => {
+  const latency = { query: 'latency', compare: { method: 'mannWhitney', minPoints: 5 } } as const;
+  const primary = [10, 11, 12, 13, 14, 15];
+  const slower = primary.map((point) => point + 5);
+
+  it.each<[string, Partial<CanaryMetric>, readonly number[], readonly number[], string]>([
+    ['one that differs', latency, slower, primary, 'fail'],
+    ['one that does not', latency, primary, primary, 'pass'],
+    ['one that differs to the good', latency, primary, slower, 'pass'],
+    [
+      'one that may not fall',
+      { ...latency, compare: { ...latency.compare, direction: 'decrease' as const } },
+      primary,
+      slower,
+      'fail',
+    ],
+    [
+      'a success rate, which may not fall',
+      { ...latency, name: 'request-success-rate' },
+      primary,
+      slower,
+      'fail',
+    ],
+    [
+      'a difference that is less sure than asked for',
+      { ...latency, compare: { ...latency.compare, confidence: 99.9 } },
+      slower,
+      primary,
+      'pass',
+    ],
+    [
+      'a difference that is too small to matter',
+      { ...latency, maxRelativeIncrease: 50 },
+      slower,
+      primary,
+      'pass',
+    ],
+    [
+      'one that is also beyond a bound',
+      { ...latency, thresholdRange: { max: 12 } },
+      primary,
+      primary,
+      'fail',
+    ],
+    ['too few points', latency, slower.slice(0, 4), primary, 'unknown'],
+    ['too few points of the primary', latency, slower, primary.slice(0, 4), 'unknown'],
+    [
+      'too few points, where that is a failure',
+      { ...latency, onNoData: 'fail' as const },
+      [],
+      primary,
+      'fail',
+    ],
+  ])('of %s is judged', (_, metric, own, others, verdict) => {
+    const named = { name: 'errors', ...metric };
+    expect(verdictOf(judged(metric, comparePoints(named, own, others, 'primary')))).toBe(verdict);
+  });
+
+  it('is inconclusive without data, and failed by an error', () => {
+    expect(verdictOf(judged(latency, { kind: 'noData', detail: 'no series' }))).toBe('unknown');
+    expect(verdictOf(judged(latency, { kind: 'error', detail: 'HTTP 500' }))).toBe('fail');
+  });
+
+  it('says why it failed', () => {
+    const [result] = judged(
+      latency,
+      comparePoints({ name: 'errors', ...latency }, slower, primary, 'primary'),
+    );
+    expect(result && finding(result)).toBe(
+      'errors 17.5 (median of 6 points; the primary has 12.5 of 6; Mann-Whitney p 0.003196 at confidence 95 %)',
+    );
   });
 });
 

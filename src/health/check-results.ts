@@ -75,11 +75,12 @@ export function findings(results: readonly CheckResult[]): string {
 /** `name 93.1 < 99`: one finding with its bound, for messages and events. */
 export function finding(result: CheckResult): string {
   if (result.value === undefined) return `${result.name}: ${result.detail ?? 'no value'}`;
-  if (result.min !== undefined && result.value < result.min)
-    return `${result.name} ${round(result.value)} < ${result.min}`;
+  const why = result.verdict === 'fail' && result.detail ? ` (${result.detail})` : '';
+  const measured = `${result.name} ${round(result.value)}`;
+  if (result.min !== undefined && result.value < result.min) return `${measured} < ${result.min}${why}`;
   if (result.max !== undefined && result.value > result.max)
-    return `${result.name} ${round(result.value)} > ${round(result.max)}`;
-  return `${result.name} ${round(result.value)}`;
+    return `${measured} > ${round(result.max)}${why}`;
+  return `${measured}${why}`;
 }
 
 type Judged = Omit<CheckResult, 'time' | 'name'>;
@@ -94,13 +95,25 @@ function judgeOne(
     const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
     return { ...own, detail, verdict: verdictWithoutValue(metric, reading, purpose) };
   }
-  const { value, baseline, baselineOf = 'primary' } = reading;
-  if (baseline === undefined) return { value, ...own, verdict: isInside(value, own) ? 'pass' : 'fail' };
-  // With `maxRelativeIncrease` and bounds of the metric, the lower maximum counts.
+  const { value, baseline, baselineOf = 'primary', p } = reading;
+  const said = reading.detail === undefined ? {} : { detail: shorten(reading.detail, mostCharacters) };
+  if (baseline === undefined)
+    return { value, ...own, ...said, verdict: isInside(value, own) ? 'pass' : 'fail' };
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
+  if (p !== undefined) {
+    const passes = isInside(value, own) && !differs(metric, p, value > relative);
+    return { value, ...own, ...said, verdict: passes ? 'pass' : 'fail' };
+  }
+  // With `maxRelativeIncrease` and bounds of the metric, the lower maximum counts.
   const bounds = { ...own, max: Math.min(own.max ?? Number.POSITIVE_INFINITY, relative) };
   const detail = `the ${baselineOf} has ${round(baseline)}`;
   return { value, ...bounds, detail, verdict: isInside(value, bounds) ? 'pass' : 'fail' };
+}
+
+/** A difference that is as sure as asked for and, where the metric says how large it must be, that large. */
+function differs({ compare, maxRelativeIncrease }: CanaryMetric, p: number, isAbove: boolean): boolean {
+  const isSure = p < (100 - (compare?.confidence ?? 95)) / 100;
+  return isSure && (maxRelativeIncrease === undefined || isAbove);
 }
 
 function isInside(value: number, { min, max }: { min?: number; max?: number }): boolean {
@@ -113,8 +126,9 @@ function verdictWithoutValue(
   purpose: 'analysis' | 'postPromotion',
 ): CheckResult['verdict'] {
   if (reading.kind === 'noData' && metric.onNoData === 'pass') return 'pass';
-  if (purpose === 'postPromotion') return 'inconclusive';
-  return reading.kind === 'noData' && metric.onNoData === 'wait' ? 'inconclusive' : 'fail';
+  if (purpose === 'postPromotion' || (reading.kind === 'noData' && reading.isPending)) return 'inconclusive';
+  const { onNoData = metric.compare ? 'wait' : 'fail' } = metric;
+  return reading.kind === 'noData' && onNoData === 'wait' ? 'inconclusive' : 'fail';
 }
 
 /**
@@ -130,7 +144,7 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
     };
   }
   if (metric.name === SUCCESS_RATE) return threshold === undefined ? {} : { min: threshold };
-  if (threshold === undefined && metric.compareWith) return {};
+  if (threshold === undefined && (metric.compareWith || metric.compare)) return {};
   return { max: threshold ?? 0 };
 }
 

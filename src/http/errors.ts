@@ -1,3 +1,5 @@
+import { systemWords } from '../api/system-words.ts';
+
 /** Why an outbound request failed. `Status` is used by callers that treat an HTTP status as a failure. */
 type HttpErrorCode =
   | 'InvalidUrl'
@@ -57,11 +59,16 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   if (proxyStatus)
     return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
   if (TLS_CODES.test(code)) {
-    return new HttpError('Tls', host, `${what}: the server's certificate is not trusted (${code})`);
+    const why = systemWords(code);
+    return new HttpError(
+      'Tls',
+      host,
+      `${what}: the server's certificate is not trusted${why ? `: ${why}` : ''}`,
+    );
   }
   if (code === 'UND_ERR_SOCKET')
     return new HttpError('Closed', host, `${what}: the connection was closed before the answer was complete`);
-  return new HttpError('Unreachable', host, `${what}: ${code || 'the connection failed'}`);
+  return new HttpError('Unreachable', host, `${what}: ${systemWords(code) ?? 'the connection failed'}`);
 }
 
 /** An HttpError anywhere in the chain of causes, at most 5 links deep. */

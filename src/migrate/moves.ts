@@ -11,7 +11,7 @@ import type { Move } from './steps.ts';
 import { planToSource } from './to-source-plan.ts';
 import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
 
-/** What `holdfast adopt --from flux|argocd` asks for. */
+/** What `holdfast migrate steps` and `handback --to flux|argocd` ask for. */
 interface MoveQuery {
   readonly tool: 'flux' | 'argocd';
   readonly path: string;

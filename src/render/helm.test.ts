@@ -11,6 +11,7 @@ const input: HelmInput = {
   release: { name: 'shop', namespace: 'prod' },
   valuesFiles: ['values/prod.yaml'],
   helm: { values: { a: 1 } },
+  capabilities: { kubeVersion: 'v1.31.4', apiVersions: ['apps/v1', 'apps/v1/Deployment'] },
   limits,
   signal: new AbortController().signal,
 };
@@ -27,13 +28,16 @@ function printing(...outputs: string[]): Builder {
 const map = (name: string, more = '') =>
   `---\n# Source: web/templates/${name}.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n${more}`;
 
-test('helm is told release, namespace and values, the Source last', () => {
+test('helm is told release, namespace, what the cluster is and serves, and values, the Source last', () => {
   expect(helmArgs(input)).toEqual([
     'template',
     'shop',
     'repository/charts/web',
     '--namespace=prod',
     '--include-crds',
+    '--kube-version=v1.31.4',
+    '--api-versions=apps/v1',
+    '--api-versions=apps/v1/Deployment',
     '--values=repository/values/prod.yaml',
     '--values=values.json',
   ]);

@@ -8,6 +8,15 @@ import { inside, type TreeFile } from './tree.ts';
 import { splitDocuments } from './yaml/documents.ts';
 import { listOf, mappingOf, scanFile } from './yaml/scan.ts';
 
+/** What a chart sees as `.Capabilities`: the version as `v1.36.2`; `apps/v1` and `apps/v1/Deployment`. */
+export interface ChartCapabilities {
+  readonly kubeVersion: string;
+  readonly apiVersions: readonly string[];
+}
+
+/** Where no cluster is asked: the version whose API this program is built with. Helm adds the kinds of Kubernetes itself. */
+export const offlineCapabilities: ChartCapabilities = { kubeVersion: 'v1.36.0', apiVersions: [] };
+
 /** What one chart is rendered from. */
 export interface HelmInput {
   /** From the root of the repository. */
@@ -18,6 +27,7 @@ export interface HelmInput {
   /** Paths from the root; a later one wins. */
   readonly valuesFiles: readonly string[];
   readonly helm: SourceHelm;
+  readonly capabilities: ChartCapabilities;
   readonly limits: RenderLimits;
   readonly signal: AbortSignal;
 }
@@ -52,8 +62,8 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
   return { objects: [], problems: [{ file, line: 0, message }], bytes: 0 };
 }
 
-/** What helm is called with: nothing is asked of a cluster, and names are not looked up. */
-export function helmArgs({ folder, release, valuesFiles, helm }: HelmInput): string[] {
+/** What helm is called with: it asks no cluster itself, and names are not looked up. */
+export function helmArgs({ folder, release, valuesFiles, helm, capabilities }: HelmInput): string[] {
   const files = valuesFiles.map((path) => `--values=${listEntry(`${repository}/${path}`)}`);
   const own = helm.values ? [`--values=${ownValues}`] : [];
   const chart = folder === '' ? repository : `${repository}/${folder}`;
@@ -63,6 +73,8 @@ export function helmArgs({ folder, release, valuesFiles, helm }: HelmInput): str
     chart,
     `--namespace=${release.namespace}`,
     '--include-crds',
+    `--kube-version=${capabilities.kubeVersion}`,
+    ...capabilities.apiVersions.map((name) => `--api-versions=${name}`),
     ...files,
     ...own,
   ];

@@ -4,7 +4,7 @@ import { type Builder, createBuildCache } from './build/builder.ts';
 import type { FolderFiles } from './build/process.ts';
 import { memoryTree, treeFile } from './memory-tree.test-support.ts';
 import { createRenderCache } from './render.ts';
-import { formatProblem, type SourceFile } from './rendered-object.ts';
+import { type FileProblem, formatProblem, type SourceFile } from './rendered-object.ts';
 import { renderSource } from './source.ts';
 
 const source: Source = {
@@ -52,13 +52,13 @@ function renderer() {
     builds: createBuildCache(),
     cache: createRenderCache(),
   };
-  const render = (files: Record<string, string>) => {
+  const render = (files: Record<string, string>, problems: readonly FileProblem[] = []) => {
     const own = Object.entries(files).filter(([path]) => path.startsWith('apps/') && /\.ya?ml$/.test(path));
     const selected = own.map(([path, text]): SourceFile => {
       const { oid, bytes } = treeFile(text);
       return { path, oid, bytes };
     });
-    const given = { folder: 'apps', files: selected, problems: [], tree: memoryTree(files) };
+    const given = { folder: 'apps', files: selected, problems, tree: memoryTree(files) };
     return renderSource(source, given, { ...shared, signal: new AbortController().signal });
   };
   return { kustomize, render };
@@ -103,6 +103,15 @@ test('a broken application is a problem of its own file, and the others are rend
     'apps/a0/kustomization.yaml:2: resources[0]: is remote, and nothing is fetched while rendering; copy it into the repository and reference it by path',
   ]);
   expect(read.flatMap(({ objects }) => objects).map(({ object }) => object.metadata.name)).toEqual(['a1']);
+});
+
+test('what cannot be read is told, unless it lies where a program reads what it needs itself', async () => {
+  const { render } = renderer();
+  const unread = (file: string): FileProblem => ({ file, line: 0, message: 'is a symbolic link' });
+  const { read } = await render(monorepo(2), [unread('apps/a1/notes.yaml'), unread('apps/own.yaml')]);
+  expect(read.flatMap(({ problems }) => problems).map(formatProblem)).toEqual([
+    'apps/own.yaml: is a symbolic link',
+  ]);
 });
 
 test('a run that was cut short is not kept, so that it is tried again', async () => {

@@ -4,6 +4,7 @@ import type { Source } from '../api/source/source.ts';
 import type { BuildCache, Builders } from './build/builder.ts';
 import { type InputLimits, isKustomization } from './build/collect.ts';
 import { lineOfField, renderFile } from './file.ts';
+import type { ChartCapabilities } from './helm.ts';
 import { type RenderCache, readAhead, sizeProblem } from './render.ts';
 import type { FileProblem, Origin, RenderedObject, SourceFile } from './rendered-object.ts';
 import { type Decryption, withoutKeys } from './sops/decrypt.ts';
@@ -35,6 +36,8 @@ interface SourceRenderer {
   /** What is filled into every object; undefined: nothing. */
   readonly variables?: Variables | undefined;
   readonly limits?: InputLimits;
+  /** The cluster that charts are rendered for; undefined: none is asked. Its errors are thrown. */
+  readonly capabilities?: (() => Promise<ChartCapabilities>) | undefined;
 }
 
 /** What one file, or one folder that a program renders, holds. */

@@ -1,7 +1,7 @@
 import type { Source, SourceSpec } from '../api/source/source.ts';
 import { type BuildCache, type Builder, type Builders, type Built, buildKey } from './build/builder.ts';
 import { collectKustomization, type InputLimits, isKustomization } from './build/collect.ts';
-import { buildChart, isChart } from './helm.ts';
+import { buildChart, type ChartCapabilities, isChart, offlineCapabilities } from './helm.ts';
 import { buildKustomization } from './kustomize/kustomize.ts';
 import type { FileProblem, SourceFile } from './rendered-object.ts';
 import { folderOfPath, pathFrom, type Tree, type TreeFile } from './tree.ts';
@@ -80,6 +80,8 @@ interface UnitContext {
   readonly limits: InputLimits;
   readonly tree: Tree;
   readonly source: Source;
+  /** Asked for charts alone. */
+  readonly capabilities?: (() => Promise<ChartCapabilities>) | undefined;
 }
 
 /** What a unit gave, and every file that it was rendered from, by path. */
@@ -140,16 +142,20 @@ async function renderKustomization(
 async function renderChart(
   { folder }: Unit,
   { builder, version }: Program,
-  { tree, limits, signal, builds, source }: UnitContext,
+  { tree, limits, signal, builds, source, capabilities: ask }: UnitContext,
 ): Promise<UnitResult> {
   const helm = source.spec.helm ?? {};
   const { files, problems, valuesFiles } = await chartFiles(folder, helm.valuesFiles ?? [], tree);
   if (problems.length > 0) return { built: refused(problems), files };
   const release = { name: helm.releaseName ?? source.metadata.name, namespace: releaseNamespace(source) };
-  const settings = ['helm', folder, release, valuesFiles, helm.values ?? null, helm.skipHooks === true];
+  const capabilities = (await ask?.()) ?? offlineCapabilities;
+  const settings = [
+    ...['helm', folder, release, valuesFiles, helm.values ?? null, helm.skipHooks === true],
+    capabilities,
+  ];
   const key = buildKey(version, settings, files);
   const result = await cached(builds, key, () =>
-    buildChart(builder, { folder, files, release, valuesFiles, helm, limits, signal }),
+    buildChart(builder, { folder, files, release, valuesFiles, helm, capabilities, limits, signal }),
   );
   return { ...result, files };
 }

@@ -1,5 +1,6 @@
 /** The composition root: the only place that knows every adapter. */
 import type { Logger } from 'pino';
+import { versionAnnotation } from '../api/annotations.ts';
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { Source } from '../api/source/source.ts';
@@ -34,6 +35,8 @@ export interface App {
   readonly url: string;
   /** Where nothing but health is served; undefined: nowhere. */
   readonly probeUrl: string | undefined;
+  /** Where the dashboard is served; undefined: nowhere. */
+  readonly dashboardUrl: string | undefined;
   /** Resolves when it acts: it holds the Lease and follows Git. */
   readonly leading: Promise<void>;
   /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
@@ -76,6 +79,7 @@ export async function startApp(
         client,
         caches,
         ...candidate,
+        annotations: { [versionAnnotation]: options.version },
         ...leaseTime(network),
         times: options.leaseTimes,
         logger: log,
@@ -113,6 +117,7 @@ export async function startApp(
     if (stopping.signal.aborted) return;
     const openWatch = createOpenWatch(connection.caches);
     state.canaries = openKind(openWatch, 'Canary', namespacesOf(options));
+    web.follow();
     await Promise.race([election.elected(), waitForAbort(stopping.signal)]);
     if (stopping.signal.aborted) return;
     apiServer = await findApiServer({
@@ -155,6 +160,7 @@ export async function startApp(
   return {
     url: web.url,
     probeUrl: web.probeUrl,
+    dashboardUrl: web.dashboardUrl,
     leading,
     lost,
     async drain() {

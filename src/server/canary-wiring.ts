@@ -65,6 +65,7 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
       metricsServer: options.metricsServer,
       metricsServerCredentials: options.metricsServerCredentials,
       metricCluster: { ...cluster, externalMetric: wiring.externalMetric },
+      jobCluster: (account) => cluster.as(account),
       crossesNamespaces: options.forbidsOtherNamespaces === false,
     }),
     options: limitsOf(options),

@@ -88,6 +88,7 @@ export function createClusterPort(
     },
     kindOf,
     servedKind: (group, kind) => client.find(group, kind),
+    capabilities: () => client.capabilities(),
   };
 }
 
@@ -204,6 +205,7 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
     list: cluster.list,
     kindOf: cluster.kindOf,
     servedKind: cluster.servedKind,
+    capabilities: cluster.capabilities,
     async apply(object) {
       logSkipped('apply', { kind: object.kind, name: object.metadata.name });
       return object;

@@ -32,6 +32,8 @@ export interface Connection {
     readonly gates: ClusterClient;
     /** Who switches a gate, and switching it. */
     readonly gateSwitches: ClusterClient;
+    /** Who looks at the dashboard, what that one may, and what is asked for there. */
+    readonly dashboard: ClusterClient;
   };
   /** Requests sent so far by verb, those of the election included. */
   requests(): Record<Verb, number>;
@@ -39,11 +41,15 @@ export interface Connection {
 }
 
 const publicRate = { perSecond: 10, burst: 20, waiting: 50 };
+/** A person who may read some namespaces of a thousand is asked about for each of them. */
+const dashboardRate = { perSecond: 50, burst: 200, waiting: 1_000 };
 const sourceRate = { perSecond: 200, burst: 400 };
 
 /** Which cluster, and how much may be asked of it. */
 interface ConnectionOptions {
   readonly kubeconfig: string | undefined;
+  /** A context of the kubeconfig; default its current one. */
+  readonly context?: string | undefined;
   readonly version: string;
   /** Default 100 requests a second, 250 at once. */
   readonly apiRate?: RateBounds;
@@ -53,12 +59,16 @@ interface ConnectionOptions {
 
 /** Finds the cluster; no request is made yet. Throws a `configuration` ApiError for a kubeconfig that cannot be used. */
 export async function connect(
-  { kubeconfig, version, apiRate, ...limits }: ConnectionOptions,
+  { kubeconfig, context, version, apiRate, ...limits }: ConnectionOptions,
   clock: Clock,
   logger: Log,
 ): Promise<Connection> {
   const allowExec = process.env.KUBERNETES_SERVICE_HOST === undefined;
-  const access = await loadClusterAccess(kubeconfig ? { kubeconfig, allowExec } : { allowExec });
+  const access = await loadClusterAccess({
+    allowExec,
+    ...(kubeconfig ? { kubeconfig } : {}),
+    ...(context ? { context } : {}),
+  });
   const userAgent = `holdfast/${version}`;
   const transport = createTransport({ access, userAgent, clock, ...(apiRate ? { rate: apiRate } : {}) });
   const sourceTransport = createTransport({
@@ -74,8 +84,8 @@ export async function connect(
   const caches = createCaches({ transport, discovery, clock, logger });
   const onWritten = (object: KubernetesObject) => caches.observe(object);
 
-  function publicClient(): ClusterClient {
-    const own = createTransport({ access, userAgent, clock, connections: 2, rate: publicRate });
+  function publicClient(rate: RateBounds = publicRate): ClusterClient {
+    const own = createTransport({ access, userAgent, clock, connections: 2, rate });
     transports.push(own);
     return createClusterClient({ transport: own, discovery: createDiscovery(own), onWritten });
   }
@@ -88,7 +98,12 @@ export async function connect(
     caches,
     leaseClient: createClusterClient({ transport: leaseTransport, discovery: leaseDiscovery }),
     leaseCaches: createCaches({ transport: leaseTransport, discovery: leaseDiscovery, clock, logger }),
-    publicClients: { webhooks: publicClient(), gates: publicClient(), gateSwitches: publicClient() },
+    publicClients: {
+      webhooks: publicClient(),
+      gates: publicClient(),
+      gateSwitches: publicClient(),
+      dashboard: publicClient(dashboardRate),
+    },
     requests() {
       const [first, ...others] = transports.map((one) => one.counts());
       const total = { ...first } as Record<Verb, number>;

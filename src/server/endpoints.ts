@@ -1,9 +1,14 @@
+import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type { Election } from '../cluster/election/election.ts';
 import type { WatchedSet } from '../contracts/cluster.ts';
 import { createEventSink } from '../engine/alerts/event-sink.ts';
+import { createOpenWatch } from './cluster.ts';
 import type { Connection } from './connection.ts';
+import { createAccess, createKeyAccess, type LoginProxy } from './dashboard/access.ts';
+import { createDashboard } from './dashboard/dashboard.ts';
 import type { Engine } from './engine.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
@@ -11,7 +16,7 @@ import { type HttpServer, type Route, startHttpServer } from './http/http-server
 import type { MetricsSink } from './http/metrics-sink.ts';
 import { createPrometheus } from './http/prometheus.ts';
 import { type PushTarget, pushRoute } from './http/push-webhook.ts';
-import type { AppOptions } from './options.ts';
+import { type AppOptions, type DashboardSettings, namespacesOf } from './options.ts';
 import { createSteadyClock } from './process.ts';
 
 /** What the web endpoints look at. */
@@ -30,11 +35,20 @@ interface WebWiring {
   };
 }
 
+/** What is served of the dashboard. */
+interface ServedDashboard extends HttpServer {
+  readonly follow: () => void;
+}
+
 /** What listens. */
 interface Web extends HttpServer {
   /** Of the probes; undefined: they have no port of their own. */
   readonly probeUrl: string | undefined;
+  /** Undefined: it is not served. */
+  readonly dashboardUrl: string | undefined;
   readonly sink: MetricsSink;
+  /** The Canaries are watched from now on. */
+  follow(): void;
 }
 
 /** Starts to listen: health, metrics, push webhooks and gates, and health once more where only probes ask. */
@@ -63,14 +77,19 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
   const server = await startHttpServer(options.listen, routes, onError);
   const probes = options.probeListen && (await startHttpServer(options.probeListen, health, onError));
-  log.info({ url: server.url, probes: probes?.url }, 'serving health, metrics, push webhooks and gates');
+  const dashboard = options.dashboard && (await serveDashboard(wiring, options.dashboard));
+  const urls = { url: server.url, probes: probes?.url, dashboard: dashboard?.url };
+  log.info(urls, 'serving health, metrics, push webhooks and gates');
   return {
     url: server.url,
     probeUrl: probes?.url,
+    dashboardUrl: dashboard?.url,
+    follow: () => dashboard?.follow(),
     sink: prometheus.sink,
     async close() {
       await server.close();
       await probes?.close();
+      await dashboard?.close();
     },
   };
 }
@@ -81,6 +100,64 @@ function gateAnnotations({ connection, log, state, instance }: WebWiring) {
   const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
   const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
   return createGateAnnotations({ reader, client, canaries: () => state.canaries, events, log });
+}
+
+/** Apart from the other endpoints, so that neither takes the connections of the other. Every copy serves it. */
+async function serveDashboard(wiring: WebWiring, settings: DashboardSettings): Promise<ServedDashboard> {
+  const { options, connection, election, log, state, instance } = wiring;
+  const { dashboard: client } = connection.publicClients;
+  const clock = createSteadyClock();
+  const { listen, key, proxySecretFile } = settings;
+  const proxy = proxySecretFile === undefined ? undefined : await loginProxy(proxySecretFile);
+  const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-dashboard' });
+  const dashboard = createDashboard({
+    access: key ? createKeyAccess(key, 'you') : createAccess({ client, nowMs: clock.nowMs, proxy }),
+    canaries: () => state.canaries,
+    openWatch: createOpenWatch(connection.caches),
+    namespaces: namespacesOf(options),
+    isLeader: () => election.leading(),
+    problem: () => state.problem,
+    contact: () => contactOf(connection),
+    writer: options.shadow ? undefined : client,
+    kindOf: client.find,
+    events: createEventSink({ cluster: { create }, clock, log, instance }),
+    ...{ log, clock, version: options.version, clusterName: options.clusterName },
+    documentation: options.runbookUrl,
+  });
+  const onError = (error: unknown) => log.error({ err: error }, 'a request to the dashboard failed');
+  // Behind a proxy everybody has the same address.
+  const server = await startHttpServer(listen, dashboard.routes, onError, { total: 512, perAddress: 512 });
+  return {
+    url: server.url,
+    follow: dashboard.follow,
+    async close() {
+      dashboard.close();
+      await server.close();
+    },
+  };
+}
+
+async function loginProxy(file: string): Promise<LoginProxy> {
+  const secret = (await readFile(file, 'utf8')).trim();
+  if (secret.length < 16)
+    throw new InputError(`${file}: the secret of the login proxy needs at least 16 characters`);
+  return { secret, userHeader: 'x-forwarded-user', groupsHeader: 'x-forwarded-groups' };
+}
+
+const quietContactMs = 5_000;
+
+/** Of the watch of Canaries that was silent for longest. */
+function contactOf({ caches }: Connection): { isCurrent: boolean; lastMs: number } | undefined {
+  const watches = caches.health().filter(({ selection }) => selection.kind === 'Canary');
+  if (watches.length === 0) return undefined;
+  return {
+    isCurrent: watches.every(
+      // A watch that ends early and begins anew at once is nothing to worry about.
+      ({ healthy, failures, lastContactMs }) =>
+        healthy && (failures === 0 || Date.now() - lastContactMs < quietContactMs),
+    ),
+    lastMs: Math.min(...watches.map(({ lastContactMs }) => lastContactMs)),
+  };
 }
 
 /** `/healthz`: the process answers. `/readyz`: it can do its work, or take over. */

@@ -8,6 +8,15 @@ import type { DefaultReceiver } from './providers.ts';
 /** A cluster that nobody named. */
 export const DEFAULT_CLUSTER_NAME = 'default';
 
+/** The dashboard, where there is one. */
+export interface DashboardSettings {
+  readonly listen: ListenAddress;
+  /** File with the secret of a login proxy, which says in headers who somebody is; undefined: tokens alone count. */
+  readonly proxySecretFile?: string | undefined;
+  /** One person on this machine may do everything with this key, and nobody else anything. For `holdfast demo`. */
+  readonly key?: string | undefined;
+}
+
 /** Everything that can be set for `holdfast run`. */
 export interface AppOptions {
   readonly version: string;
@@ -70,6 +79,8 @@ export interface AppOptions {
   readonly pod?: { readonly name: string; readonly uid: string } | undefined;
   /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
   readonly leaseTimes?: LeaseTimes | undefined;
+  /** Where the dashboard is served; undefined: nowhere. */
+  readonly dashboard?: DashboardSettings | undefined;
   /** Decide and log, and write nothing: no Lease, no status, nothing in Git. */
   readonly shadow?: boolean;
 }

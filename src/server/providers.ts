@@ -11,7 +11,7 @@ import type { HttpClient } from '../http/types.ts';
 import type { Notice } from '../providers/alerts/provider.ts';
 import { sendAlert } from '../providers/alerts/send-alert.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
-import type { CloudIdentity, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
+import type { CloudIdentity, JobAccess, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
 import { type MetricSource, readMetric, templateOf } from '../providers/metrics/read-metric.ts';
 
 /** What asking metrics needs. */
@@ -28,6 +28,8 @@ interface MetricsPortOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   /** Of the controller: what queries of external metrics and Keptn ask. */
   readonly metricCluster?: MetricCluster | undefined;
+  /** Of the controller: as whom Jobs are created, found and deleted. */
+  readonly jobCluster?: ((account: string | undefined) => JobAccess['cluster']) | undefined;
   /** Whether these may name other namespaces than the template's. */
   readonly crossesNamespaces?: boolean;
 }
@@ -43,7 +45,8 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
     return known;
   };
   return {
-    async read({ canary, metric, role, provider, workload, pods }, signal) {
+    async read({ writer, release = '', ...question }, signal) {
+      const { canary, metric, role } = question;
       const tenant = `metrics ${canary.metadata.namespace}`;
       const reference = templateOf(canary, metric);
       const template = reference && findTemplate(options.templates, reference);
@@ -56,12 +59,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
           template.spec.provider.secretRef?.name,
         ));
       const source = {
-        canary,
-        metric,
-        role,
-        provider,
-        workload,
-        pods,
+        ...question,
         metricsServer,
         metricsServerSecret: await folderValues(options.metricsServerCredentials),
         template,
@@ -71,6 +69,14 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       const asTenant: MetricAccess = {
         identity: options.cloudIdentity,
         cluster: options.metricCluster,
+        jobs: options.jobCluster
+          ? writer && {
+              cluster: options.jobCluster(writer.account),
+              canary,
+              check: [release, role, metric.name],
+              signal,
+            }
+          : 'notHere',
         crossesNamespaces: options.crossesNamespaces === true,
         send: (request) => {
           const both = request.signal ? AbortSignal.any([request.signal, signal]) : signal;

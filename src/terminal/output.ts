@@ -4,7 +4,7 @@ import { writeYaml } from '../render/yaml/values.ts';
 export interface CommandResult {
   readonly stdout: string;
   readonly stderr: string;
-  /** 0: well; 1: something does not work; 2: the input is wrong, or the API server cannot be asked; where a release is waited for, 3: it is held; 4: the time was up. */
+  /** As in src/cli/exit-codes.ts. */
   readonly exitCode: 0 | 1 | 2 | 3 | 4;
 }
 
@@ -24,19 +24,22 @@ export function formatObjects(objects: readonly object[], format: DataFormat): s
 
 /** How a terminal wants its text. */
 export interface Screen {
-  /** Columns; texts are cut or wrapped to them. */
+  /** Columns, to which texts are cut or wrapped; Infinity: neither. */
   readonly columns: number;
   readonly colour: boolean;
 }
 
-/** The screen behind a stream: 80 columns and no colours unless it is a terminal; NO_COLOR (any value but the empty one) wins. */
+/** The screen behind a stream: nothing is cut or coloured unless it is a terminal, so that a pipe gets all of it; NO_COLOR (any value but the empty one) wins. */
 export function screenOf(
   stream: { readonly isTTY?: boolean | undefined; readonly columns?: number | undefined },
   env: Readonly<Record<string, string | undefined>>,
 ): Screen {
   const terminal = stream.isTTY === true;
   const plain = Boolean(env.NO_COLOR) || env.TERM === 'dumb';
-  return { columns: Math.max(40, (terminal && stream.columns) || 80), colour: terminal && !plain };
+  return {
+    columns: terminal ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY,
+    colour: terminal && !plain,
+  };
 }
 
 /** Meanings that have a colour. */

@@ -81,7 +81,7 @@ describe('what a revert in Git is told with', () => {
 
   it('links the runbook only where its pages are known', () => {
     const status = { incidents: [news()] };
-    expect(revertBody(story(status), 'markdown')).toContain('**Runbook:** docs/runbooks/ChecksFailed.md');
+    expect(revertBody(story(status), 'markdown')).toContain('**Runbook:** `holdfast runbook ChecksFailed`');
     const known = story(status, { documentation: 'https://docs.example.com/' });
     expect(revertBody(known, 'markdown')).toContain(
       '(https://docs.example.com/docs/runbooks/ChecksFailed.md)',

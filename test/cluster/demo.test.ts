@@ -36,7 +36,6 @@ async function namespaces(): Promise<string[]> {
 
 test.concurrent.each([
   ['gatewayapi:v1', true],
-  ['contour', true],
   ['kubernetes', false],
 ])(
   'the demo with provider %s ends as its story says, and leaves nothing behind',

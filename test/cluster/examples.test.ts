@@ -1,14 +1,15 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { chmod, cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { bedVersion } from '../examples/bed-version.ts';
-import { outputPattern, type Step, stepsOf } from '../examples/readme.ts';
+import { playStep, type Stage, script } from '../examples/play.ts';
+import { type Step, stepsOf } from '../examples/readme.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
 import { installedRights } from './bed/installed.ts';
 import type { Load } from './bed/load.ts';
@@ -30,12 +31,9 @@ beforeAll(async () => {
 });
 
 /** An example being played: a copy of its folder with the bed's names, a home of its own, and `holdfast` and `kubectl` on the path. */
-interface Play {
+interface Play extends Stage {
   readonly name: string;
-  readonly home: string;
   readonly readme: string;
-  folder: string;
-  readonly env: NodeJS.ProcessEnv;
   program: ChildProcess | undefined;
 }
 
@@ -72,13 +70,8 @@ async function open(name: string): Promise<Play> {
     COLUMNS: '200',
   };
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
-  const play: Play = { name, home, readme, folder, env, program: undefined };
+  const play: Play = { name, page: `README of ${name}`, home, readme, folder, env, program: undefined };
   return play;
-}
-
-async function script(path: string, line: string): Promise<void> {
-  await writeFile(path, `#!/bin/sh\n${line}\n`);
-  await chmod(path, 0o755);
 }
 
 /** The program of the README, or one as it would run in the cluster; on a port of its own, with intervals down to a second. */
@@ -127,19 +120,6 @@ async function playReadme(
     if (first.startsWith('holdfast run ')) start(play, first.trim().split(' ').slice(1));
     else if (!first.startsWith('holdfast validate ')) await playStep(play, step);
   }
-}
-
-async function playStep(play: Play, { commands, output, line }: Step): Promise<void> {
-  const where = `README of ${play.name}, line ${line}`;
-  const place = join(play.home, 'place');
-  const script = `set -euo pipefail\n${commands}\npwd > ${place}\n`;
-  const shell = await run('bash', ['-c', script], { cwd: play.folder, env: play.env }).catch(
-    (error: { stdout?: string; stderr?: string }) => {
-      throw new Error(`${where} failed: ${commands}\n${error.stdout}\n${error.stderr}`);
-    },
-  );
-  play.folder = (await readFile(place, 'utf8')).trim();
-  if (output !== undefined) expect(shell.stdout, where).toMatch(outputPattern(output));
 }
 
 /**

@@ -1,6 +1,10 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { execFile } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { buildModule } from '../../scripts/programs-build.mjs';
 import { systemClock } from '../../src/api/clock.ts';
 import { check } from '../../src/cli/check/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
@@ -9,6 +13,7 @@ import { applyRights, holdfastRights, ownRights } from '../../src/cli/install/ri
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { connect } from '../../src/server/connection.ts';
+import { formatObjects } from '../../src/terminal/output.ts';
 import { type BedClient, useBed, waitFor } from './bed/client.ts';
 import { openShop } from './scenarios/shop.ts';
 
@@ -179,6 +184,18 @@ describe('what install prints, on a real API server', () => {
     await annotate('editor', 'team=cart');
   });
 
+  test('its account may write what people ask for on the dashboard once it is installed with it', async () => {
+    const asAccount = ['-n', elsewhere, `--as=${account}`];
+    const pause = () =>
+      bed.kubectl([...asAccount, 'annotate', '--overwrite', 'canary/guarded', 'holdfast.dev/pause=true']);
+    await expect(pause()).rejects.toThrow('requires the RBAC verb pause');
+    const role = installObjects({ ...options, dashboard: true }).filter(
+      ({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'holdfast',
+    );
+    await bed.kubectl(['apply', '--server-side', '--force-conflicts', '-f', '-'], JSON.stringify(role[0]));
+    await waitFor(() => pause().then(() => true), { timeoutMs: 60_000, what: 'the right to pause' });
+  });
+
   test('the restricted pod security standard lets the pod in', async () => {
     const warnings = await bed.kubectl([
       'label',
@@ -239,8 +256,10 @@ describe('what install prints, on a real API server', () => {
       egress,
       trustedSourceNamespaces: ['delivery'],
       crossNamespaceRefs: true,
+      dashboard: true,
     };
-    const kinds = /^(PodDisruptionBudget|NetworkPolicy|Deployment|ClusterRole|ValidatingAdmissionPolicy)$/;
+    const kinds =
+      /^(PodDisruptionBudget|NetworkPolicy|Service|Deployment|ClusterRole|ValidatingAdmissionPolicy)$/;
     const wanted = installObjects(more).filter(({ kind }) => kinds.test(kind));
     for (const object of wanted)
       await bed.kubectl(
@@ -265,5 +284,62 @@ describe('what install prints, on a real API server', () => {
       const text = readFileSync(join(folder, file), 'utf8').replaceAll('holdfast-system', namespace);
       await bed.kubectl(['apply', '--dry-run=server', '--validate=strict', '-f', '-'], text);
     }
+  });
+
+  test('is taken away by what it printed, as the guide says; the definitions stay for those that use them', async () => {
+    const printed = objects.filter(({ kind }) => kind !== 'CustomResourceDefinition');
+    const text = formatObjects(printed, 'yaml');
+    await bed.kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', '-'], text);
+    const left = () => bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text);
+    await waitFor(async () => (await left()).trim() === '', {
+      timeoutMs: 180_000,
+      what: 'the end of everything that was installed',
+      describe: left,
+    });
+  });
+});
+
+describe('the chart, with the pinned helm on a real API server', () => {
+  const where = 'install-test-chart';
+  const chart = join(import.meta.dirname, '../../deploy/chart');
+  const folder = mkdtempSync(join(tmpdir(), 'holdfast-helm-'));
+  afterAll(async () => {
+    rmSync(folder, { recursive: true });
+    await bed.kubectl(['delete', '--wait=false', '--ignore-not-found', `namespace/${where}`]);
+  });
+
+  test('installs, upgrades and uninstalls', async () => {
+    const { helm = '' } = await buildModule('programs/helm');
+    const env = { ...process.env, HOME: folder, KUBECONFIG: bed.kubeconfigPath };
+    const run = (...args: string[]) => promisify(execFile)(helm, [...args, '--namespace', where], { env });
+    const names = (kind: string) =>
+      bed.kubectl(['-n', where, 'get', kind, '-o', 'name']).then((text) => text.trim().split('\n'));
+    await bed.createNamespace(where);
+    // Other suites use the definitions meanwhile.
+    await run('install', 'holdfast', chart, '--set', 'crds=false,image=holdfast:test');
+    const wanted = installObjects({ namespace: where, image: 'holdfast:test' }).filter(
+      ({ kind }) => !['CustomResourceDefinition', 'Namespace'].includes(kind),
+    );
+    const text = formatObjects(wanted, 'yaml');
+    expect((await bed.kubectl(['get', '-o', 'name', '-f', '-'], text)).trim().split('\n')).toHaveLength(
+      wanted.length,
+    );
+    // What install would apply over it differs in nothing that the API server knows.
+    const deployment = JSON.parse(
+      await bed.kubectl(['-n', where, 'get', 'deployment', 'holdfast', '-o', 'json']),
+    );
+    expect(deployment).toMatchObject(wanted.find(({ kind }) => kind === 'Deployment')!);
+
+    await run('upgrade', 'holdfast', chart, '--reuse-values', '--set', 'replicas=2');
+    expect(await names('poddisruptionbudget')).toEqual(['poddisruptionbudget.policy/holdfast']);
+    await run('rollback', 'holdfast', '1');
+    expect(await names('poddisruptionbudget')).toEqual(['']);
+
+    await run('uninstall', 'holdfast');
+    await waitFor(
+      async () => (await bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text)) === '',
+      { timeoutMs: 180_000, what: 'the end of everything that helm installed' },
+    );
+    expect(await bed.kubectl(['get', 'crd', 'canaries.flagger.app', '-o', 'name'])).toContain('canaries');
   });
 });

@@ -27,6 +27,26 @@ export const ourCanaries: DocumentRow[] = [
     }),
   },
   {
+    name: 'a metric whose points are compared with the primary',
+    object: analysis({
+      interval: '5m',
+      metrics: [
+        {
+          ...successRate,
+          interval: '30s',
+          maxSampleAge: '1m30s',
+          compare: {
+            method: 'mannWhitney',
+            confidence: 99,
+            direction: 'decrease',
+            step: '30s',
+            minPoints: 6,
+          },
+        },
+      ],
+    }),
+  },
+  {
     name: 'a StatefulSet stepped in place',
     object: canaryDocument({ provider: 'native', targetRef: { ...target, kind: 'StatefulSet' } }),
   },

@@ -24,8 +24,8 @@ test('the page has every flag with its default, and no other', () => {
 test('the page has a section for every command with flags', () => {
   const text = readFileSync(page, 'utf8');
   const missing = allCommands()
-    .filter((command) => command.options.length > 0 && !text.includes(`<!-- flags: ${command.name()} -->`))
-    .map((command) => command.name());
+    .filter(({ name, options }) => options.length > 0 && !text.includes(`<!-- flags: ${name} -->`))
+    .map(({ name }) => name);
   expect(missing).toEqual([]);
 });
 
@@ -50,22 +50,38 @@ test('the page has the limits of the code', () => {
     expect(text).toContain(row);
 });
 
-function allCommands(): readonly Command[] {
+function allCommands(): NamedCommand[] {
   const program = new Command();
   for (const command of commands)
     command.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  return program.commands;
+  return withFlags(program, '');
+}
+
+/** The commands that help lists, those below others included, with their whole names. */
+function withFlags(parent: Command, prefix: string): NamedCommand[] {
+  const shown = parent.createHelp().visibleCommands(parent);
+  return shown
+    .filter((command) => command.name() !== 'help')
+    .flatMap((command) => {
+      const name = `${prefix}${command.name()}`;
+      return [{ name, options: command.options }, ...withFlags(command, `${name} `)];
+    });
+}
+
+interface NamedCommand {
+  readonly name: string;
+  readonly options: readonly Option[];
 }
 
 function withTables(text: string): string {
   return allCommands().reduce((result, command) => {
-    const begin = `<!-- flags: ${command.name()} -->`;
+    const begin = `<!-- flags: ${command.name} -->`;
     const between = new RegExp(`${begin}[\\s\\S]*?<!-- end -->`);
     return result.replace(between, () => `${begin}\n${tableOf(command)}<!-- end -->`);
   }, text);
 }
 
-function tableOf(command: Command): string {
+function tableOf(command: NamedCommand): string {
   const rows = command.options.map(
     (option) => `| \`${option.flags}\` | ${meaning(option)} | ${preset(option)} |`,
   );
@@ -77,7 +93,8 @@ function meaning({ description, argChoices }: Option): string {
   return `${description}${choices}`.replaceAll('|', '\\|');
 }
 
-function preset({ long, defaultValue }: Option): string {
+function preset({ long, defaultValue, defaultValueDescription }: Option): string {
+  if (defaultValueDescription !== undefined) return defaultValueDescription;
   const known = shown[long ?? ''];
   if (known !== undefined) return known;
   if (defaultValue === undefined || defaultValue === false) return '';

@@ -8,12 +8,13 @@ const kinds = ['Canary', 'MetricTemplate', 'AlertProvider'] as const;
 /** Fields and words that Flagger does not know. */
 const own = [
   /^Canary\.spec\.(postPromotion|revisionIgnore)\b/,
-  /^Canary\.spec\.analysis\.metrics\[\]\.(onNoData|minSamples|compareWith|maxRelativeIncrease)\b/,
+  /^Canary\.spec\.analysis\.metrics\[\]\.(onNoData|minSamples|maxSampleAge|compareWith|compare|maxRelativeIncrease)\b/,
   /^Canary\.spec\.analysis\.nodeOrder\b/,
   /^Canary\.spec\.analysis\.webhooks\[\]\.deadline$/,
   /^Canary\.spec\.provider=native$/,
+  /^Canary\.spec\.routeRef\.kind=(HTTPRoute|HTTPProxy|VirtualService)$/,
   /^Canary\.spec\.targetRef\.kind=StatefulSet$/,
-  /^MetricTemplate\.spec\.provider\.(type=(loki|web)|jsonPointer)$/,
+  /^MetricTemplate\.spec\.provider\.(type=(loki|web|job)|jsonPointer)$/,
   /^AlertProvider\.spec\.type=(alertmanager|webhook)$/,
 ];
 

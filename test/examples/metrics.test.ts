@@ -19,8 +19,12 @@ import { createMetricsPort } from '../../src/server/providers.ts';
 
 const page = 'docs/guides/metrics.md';
 const text = readFileSync(resolve(import.meta.dirname, '../..', page), 'utf8');
-const examples = [...text.matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, yaml = '']) => {
-  const objects = renderPlain([{ path: page, bytes: Buffer.from(yaml) }]).objects.map(({ object }) => object);
+const documents = [...text.matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, yaml = '']) =>
+  renderPlain([{ path: page, bytes: Buffer.from(yaml) }]).objects.map(({ object }) => object),
+);
+const hasTemplate = (objects: readonly KubernetesObject[]) =>
+  objects.some(({ kind }) => kind === 'MetricTemplate');
+const examples = documents.filter(hasTemplate).map((objects) => {
   const of = (kind: string) => objects.find((object) => object.kind === kind) as KubernetesObject;
   const { type } = (of('MetricTemplate') as MetricTemplate).spec.provider;
   return {
@@ -31,11 +35,22 @@ const examples = [...text.matchAll(/```yaml\n([\s\S]*?)\n```/g)].map(([, yaml = 
   };
 });
 
+const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000 };
+
 /** Of providers whose answers have the shape that the example says. */
 const answers: Readonly<Record<string, string>> = { web: '{"objectives": [{"burnRate": 0.5}]}' };
 
 it('there is an example for every provider', () => {
   expect(examples.map(({ type }) => type).toSorted()).toEqual(supportedMetricProviders().toSorted());
+});
+
+it('Canaries without a template are taken as they are', () => {
+  const alone = documents.filter((objects) => !hasTemplate(objects)).flat();
+  expect(alone).not.toEqual([]);
+  for (const object of alone) {
+    expect(parseKind('Canary', object, { strict: true })).toMatchObject({ ok: true });
+    expect(checkCanary(object as Canary, options)).toMatchObject({ problems: [], warnings: [] });
+  }
 });
 
 describe.each(examples.map((one) => [one.type as string, one] as const))(
@@ -46,7 +61,6 @@ describe.each(examples.map((one) => [one.type as string, one] as const))(
     it('is taken as it is', () => {
       expect(parseKind('MetricTemplate', template, { strict: true })).toMatchObject({ ok: true });
       expect(parseKind('Canary', canary, { strict: true })).toMatchObject({ ok: true });
-      const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000 };
       expect(checkCanary(canary, options)).toMatchObject({ problems: [], warnings: [] });
     });
 

@@ -1,13 +1,13 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import type { FaultRule } from '../../sandbox/api-server/server.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { untilCalm } from '../sandbox/calm.ts';
 import type { GitFront, GitView, History } from './git-front.ts';
 import { type HoldfastProcess, startProcess } from './process.ts';
 
@@ -35,11 +35,6 @@ export interface World {
 /** Timers that fall due within so much are taken together. */
 const shortestStepMs = 100;
 const longestStepMs = 5_000;
-/** So many turns of the event loop without anything under way: what was sent over sockets has arrived. */
-const calmTurns = 4;
-/** What keeps the process busy this long in real time is not waited for. */
-const patienceMs = 10_000;
-
 /** A world with a Source of this history and no process of Holdfast yet. */
 export async function createWorld(front: GitFront, history: History): Promise<World> {
   const clock = createVirtualClock();
@@ -108,14 +103,7 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
     if (!answer.ok) throw new Error(`${method} ${path}: ${await answer.text()}`);
   }
 
-  async function calm(): Promise<void> {
-    const endMs = performance.now() + patienceMs;
-    for (let calmFor = 0; calmFor < calmTurns && performance.now() < endMs; ) {
-      await turn();
-      const isBusy = sandbox.requests.underWay() + git.underWay() > 0 || starting > 0 || isWorking();
-      calmFor = isBusy ? 0 : calmFor + 1;
-    }
-  }
+  const calm = () => untilCalm(() => sandbox.requests.underWay() + git.underWay() > 0 || starting > 0);
 
   for (const crd of allCrds())
     await send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
@@ -162,11 +150,4 @@ export function sourceOf(world: World): KubernetesObject {
     metadata: { name: 'shop', namespace: 'shop' },
     spec: { url: world.git.url, ref: { branch: 'main' }, interval: '30s', prune: true },
   };
-}
-
-/** Files, names and processes that somebody in this process waits for; sockets are waited for by the servers' counts. */
-function isWorking(): boolean {
-  return process
-    .getActiveResourcesInfo()
-    .some((name) => /^(FSReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
 }

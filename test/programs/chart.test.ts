@@ -64,6 +64,17 @@ const cases: ReadonlyArray<readonly [string, Partial<InstallOptions>, Values]> =
     { defaultServiceAccount: 'deployer', watchNamespaces: ['shop'], trustedSourceNamespaces: ['shop'] },
     { defaultServiceAccount: 'deployer', watchNamespaces: ['shop'], trustedSourceNamespaces: ['shop'] },
   ],
+  ['the dashboard', { dashboard: true }, { dashboard: true }],
+  [
+    'the dashboard behind a login proxy',
+    { dashboardProxySecret: 'proxy' },
+    { dashboardProxySecret: 'proxy' },
+  ],
+  [
+    'the dashboard in some namespaces',
+    { dashboard: true, watchNamespaces: ['shop'] },
+    { dashboard: true, watchNamespaces: ['shop'] },
+  ],
   ['a flag that is off', {}, { flags: { shadow: false } }],
   [
     'two routing providers',

@@ -5,7 +5,7 @@ import { performance } from 'node:perf_hooks';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
 import type { SourceSpec } from '../../src/api/source/source.ts';
-import { helmArgs } from '../../src/render/helm.ts';
+import { helmArgs, offlineCapabilities } from '../../src/render/helm.ts';
 import { memoryTree } from '../../src/render/memory-tree.test-support.ts';
 import { localFolder } from '../../src/review/local-files.ts';
 import { programs, realBuilders, runByHand } from './programs.ts';
@@ -18,7 +18,14 @@ const helm: SourceSpec['helm'] = {
   valuesFiles: ['../production.yaml'],
   values: { greeting: 'hello' },
 };
-const byHand = ['template', 'shop', `${example}/chart`, '--namespace=helm', '--include-crds'];
+const byHand = [
+  'template',
+  'shop',
+  `${example}/chart`,
+  '--namespace=helm',
+  '--include-crds',
+  '--kube-version=v1.36.0',
+];
 const values = [`--values=${example}/production.yaml`, '--set=greeting=hello'];
 
 /** A chart with these templates. */
@@ -59,6 +66,7 @@ describe('the example', () => {
       release: { name: 'shop', namespace: 'helm' },
       valuesFiles: ['examples/helm/repository/production.yaml'],
       helm: helm ?? {},
+      capabilities: offlineCapabilities,
       limits,
       signal: new AbortController().signal,
     });

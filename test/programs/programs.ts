@@ -12,6 +12,11 @@ export interface Programs {
   readonly sops: string;
   readonly 'age-keygen': string;
   readonly sshd: string;
+  readonly kubectl: string;
+  /** Folder into which the packages of Chromium were unpacked. */
+  readonly chromium: string;
+  /** Folder into which the packages of Graphite were unpacked. */
+  readonly graphite: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

@@ -63,6 +63,25 @@ test('a kustomization is rolled out, also when only its base outside the path ch
   expect(JSON.stringify(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toContain('GREETING');
 });
 
+test('a chart sees the version of the cluster and the kinds that it serves', async () => {
+  const { body } = await bed.send('GET', '/version');
+  const version = /^v[\d.]+/.exec((body as { gitVersion: string }).gitVersion)?.[0];
+  const asks = [
+    'version: {{ .Capabilities.KubeVersion.Version | quote }}',
+    'canaries: {{ .Capabilities.APIVersions.Has "flagger.app/v1beta1/Canary" | quote }}',
+    'monitors: {{ .Capabilities.APIVersions.Has "monitoring.coreos.com/v1" | quote }}',
+  ];
+  await bed.commit('first', {
+    'web/Chart.yaml': `${chart}kubeVersion: ">=1.30.0"\n`,
+    'web/templates/a.yaml': `apiVersion: v1\nkind: ConfigMap\nmetadata: {name: seen, namespace: shop}\ndata:\n  ${asks.join('\n  ')}\n`,
+  });
+  await addSource('web', { path: './web' });
+  await bed.start({ programs });
+  await ready('web', 'Applied');
+  const seen = (await bed.get('v1', 'ConfigMap', 'seen'))?.data;
+  expect(seen).toEqual({ version, canaries: 'true', monitors: 'false' });
+});
+
 test('hostile folders are refused with file and line, and other Sources go on', async () => {
   const map = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n  namespace: shop\ndata:\n  x: ';
   await bed.commit('first', {

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git-repository.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -15,6 +16,7 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { type Shops, useShops } from './scenarios/shop.ts';
 
 /** What a bad commit brings beside version 2 of `other`, and where that must be told. */
 interface Row {
@@ -23,7 +25,7 @@ interface Row {
   /** For entries that are no files: mode, object and path of the index. */
   readonly entry?: string;
   /** Before the commit: what the cluster refuses from now on. */
-  readonly before?: (bed: Bed) => void;
+  readonly before?: (bed: Bed, namespace: string) => void;
   readonly on: 'Source' | 'Canary';
   /** Default `web`. */
   readonly name?: string;
@@ -108,7 +110,7 @@ const rows: readonly Row[] = [
     condition: 'Rendered',
     reason: 'InvalidManifests',
     message:
-      /rival\.json:1: spec\.targetRef\.name: Canary shop\/zz-rival has the same target as Canary shop\/web/,
+      /rival\.json:1: spec\.targetRef\.name: Canary \S+\/zz-rival has the same target as Canary \S+\/web/,
   },
   {
     what: 'an unknown provider',
@@ -159,16 +161,16 @@ const rows: readonly Row[] = [
   {
     what: 'an object that RBAC forbids',
     files: { 'secret-place.yaml': configMap('forbidden') },
-    before: (bed) => forbid(bed, '/configmaps/forbidden'),
+    before: (bed, namespace) => forbid(bed, namespace, '/configmaps/forbidden'),
     on: 'Source',
     condition: 'Applied',
     reason: 'Forbidden',
-    message: /secret-place\.yaml:1: ConfigMap shop\/forbidden.*cannot patch/,
+    message: /secret-place\.yaml:1: ConfigMap \S+\/forbidden.*cannot patch/,
   },
   {
     what: 'a primary that RBAC forbids to write',
     files: { 'web.json': deployment('shop/web:2') },
-    before: (bed) => forbid(bed, '/deployments/web'),
+    before: (bed, namespace) => forbid(bed, namespace, '/deployments/web'),
     on: 'Canary',
     condition: 'Ready',
     reason: 'Forbidden',
@@ -200,83 +202,89 @@ const rows: readonly Row[] = [
   },
 ];
 
-function forbid(bed: Bed, path: string): void {
+function forbid(bed: Bed, namespace: string, path: string): void {
   bed.sandbox.fault((request) =>
-    request.method === 'PATCH' && request.path.endsWith(path)
+    request.method === 'PATCH' &&
+    request.path.includes(`/namespaces/${namespace}/`) &&
+    request.path.endsWith(path)
       ? { code: 403, reason: 'Forbidden', message: `User "holdfast" cannot patch ${path}` }
       : undefined,
   );
 }
 
 describe.concurrent('a bad commit', () => {
-  test.each(rows)('$what: is told on the $on, and the other Canary is promoted', async (row) => {
-    const bed = await startBed();
-    try {
-      await play(bed, row);
-    } finally {
-      await bed.close();
-    }
-  });
+  const shops = useShops();
+  test.each(rows.map((row, index) => ({ ...row, namespace: `row-${index}` })))(
+    '$what: is told on the $on, and the other Canary is promoted',
+    (row) => play(shops, row),
+  );
 });
 
-async function play(bed: Bed, row: Row): Promise<void> {
+/** A manifest of the namespace `shop`, for another one. */
+function movedTo(namespace: string, manifest: string): string {
+  return manifest.replaceAll(/("?namespace"?: ?"?)shop\b/g, `$1${namespace}`);
+}
+
+async function play(shops: Shops, row: Row & { readonly namespace: string }): Promise<void> {
+  const { namespace } = row;
+  const shop = await shops.open(namespace);
+  const bed = shops.bed();
+  const here = (files: Readonly<Record<string, string>>) =>
+    Object.fromEntries(Object.entries(files).map(([path, text]) => [path, movedTo(namespace, text)]));
+  const canaryNamed = (name: string) => bed.get('flagger.app/v1beta1', 'Canary', name, namespace);
+  const source = () => bed.get('holdfast.dev/v1alpha1', 'Source', 'shop', namespace);
+  const primaryImage = async (name: string) =>
+    imageOf(await bed.get('apps/v1', 'Deployment', `${name}-primary`, namespace));
+  const untilPhase = (name: string, phase: string) =>
+    eventually(`${name} is ${phase}`, async () => statusOf(await canaryNamed(name)).phase === phase, {
+      seen: async () => statusOf(await canaryNamed(name)),
+    });
   const good = {
     'web.json': deployment('shop/web:1'),
     'canary.json': canary(),
     'other.json': deployment('shop/other:1', { name: 'other' }),
     'other-canary.json': canary({ name: 'other' }),
   };
-  await bed.commit('good', good);
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  await phaseOf(bed, 'other', 'Initialized');
-  row.before?.(bed);
-  if (row.entry) await addEntry(bed, row.entry);
-  const commit = await bed.commit('bad', {
-    ...row.files,
-    'other.json': deployment('shop/other:2', { name: 'other' }),
-  });
-  const holder = () => (row.on === 'Source' ? bed.source() : bed.canary(row.name));
+  await shop.commit('good', here(good));
+  await untilPhase('web', 'Initialized');
+  await untilPhase('other', 'Initialized');
+  row.before?.(bed, namespace);
+  if (row.entry) await addEntry(join(dirname(bed.repository), `${namespace}.git`), row.entry);
+  const other = { 'other.json': deployment('shop/other:2', { name: 'other' }) };
+  const commit = await shop.commit('bad', here({ ...row.files, ...other }));
+  const holder = () => (row.on === 'Source' ? source() : canaryNamed(row.name ?? 'web'));
   const found = await eventually(
     `${row.on} says ${row.condition} ${row.reason}`,
     async () => {
       const seen = condition(await holder(), row.condition);
       return seen?.reason === row.reason && seen.status === 'False' && row.message.test(seen.message) && seen;
     },
-    { timeoutMs: 120_000, seen: async () => statusOf(await holder()) },
+    { seen: async () => statusOf(await holder()) },
   );
   await eventually(
     'an event that tells it',
     async () =>
-      (await events(bed)).find(
+      events(bed, namespace).find(
         (event) =>
           event.type === 'Warning' &&
           event.regarding.kind === row.on &&
           (row.event ?? row.message).test(event.note),
       ),
-    { seen: () => events(bed) },
+    { seen: async () => events(bed, namespace) },
   );
   await eventually(
     'the other Canary is promoted',
-    async () => statusOf(await bed.canary('other')).lastPromotedCommit === commit,
-    { timeoutMs: 120_000, seen: async () => statusOf(await bed.canary('other')) },
+    async () => statusOf(await canaryNamed('other')).lastPromotedCommit === commit,
+    { seen: async () => statusOf(await canaryNamed('other')) },
   );
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'other-primary'))).toBe('shop/other:2');
-  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
-  if (row.phase) await phaseOf(bed, 'web', row.phase);
-  if (row.absent) expect(await bed.get(...row.absent)).toBeUndefined();
+  expect(await primaryImage('other')).toBe('shop/other:2');
+  expect(await primaryImage('web')).toBe('shop/web:1');
+  if (row.phase) await untilPhase('web', row.phase);
+  if (row.absent) expect(await bed.get(...row.absent, namespace)).toBeUndefined();
   if (row.on === 'Source') {
-    const ready = condition(await bed.source(), 'Ready');
+    const ready = condition(await source(), 'Ready');
     expect(ready).toMatchObject({ status: 'False', message: found.message });
   }
-}
-
-async function phaseOf(bed: Bed, name: string, phase: string): Promise<void> {
-  await eventually(`${name} is ${phase}`, async () => statusOf(await bed.canary(name)).phase === phase, {
-    timeoutMs: 120_000,
-    seen: async () => statusOf(await bed.canary(name)),
-  });
 }
 
 interface Event {
@@ -286,30 +294,29 @@ interface Event {
   readonly regarding: { readonly kind: string; readonly name: string };
 }
 
-async function events(bed: Bed): Promise<readonly Event[]> {
-  const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
-  return (body as { items: Event[] }).items;
+function events(bed: Bed, namespace = 'shop'): readonly Event[] {
+  return bed.sandbox.store.list('events.k8s.io/events', namespace) as unknown as Event[];
 }
 
 /** Commits a link or a submodule, which no file content can express. */
-async function addEntry(bed: Bed, entry: string): Promise<void> {
-  const head = await git(bed.repository, ['rev-parse', 'main']);
-  const blob = await git(bed.repository, ['hash-object', '-w', '--stdin'], { input: 'canary.json' });
+async function addEntry(repository: string, entry: string): Promise<void> {
+  const head = await git(repository, ['rev-parse', 'main']);
+  const blob = await git(repository, ['hash-object', '-w', '--stdin'], { input: 'canary.json' });
   const [mode, object = '', path] = entry.replace('{blob}', blob).replace('{commit}', head).split(' ');
-  const env = { GIT_INDEX_FILE: `${bed.repository}/extra-index` };
-  await git(bed.repository, ['read-tree', head], { env });
-  await git(bed.repository, ['update-index', '--add', '--cacheinfo', `${mode},${object},${path}`], { env });
-  const tree = await git(bed.repository, ['write-tree'], { env });
+  const env = { GIT_INDEX_FILE: `${repository}/extra-index` };
+  await git(repository, ['read-tree', head], { env });
+  await git(repository, ['update-index', '--add', '--cacheinfo', `${mode},${object},${path}`], { env });
+  const tree = await git(repository, ['write-tree'], { env });
   const identity = {
     GIT_AUTHOR_NAME: 'Ada',
     GIT_AUTHOR_EMAIL: 'ada@example.com',
     GIT_COMMITTER_NAME: 'Ada',
     GIT_COMMITTER_EMAIL: 'ada@example.com',
   };
-  const commit = await git(bed.repository, ['commit-tree', tree, '-p', head, '-m', 'entry'], {
+  const commit = await git(repository, ['commit-tree', tree, '-p', head, '-m', 'entry'], {
     env: identity,
   });
-  await git(bed.repository, ['update-ref', 'refs/heads/main', commit]);
+  await git(repository, ['update-ref', 'refs/heads/main', commit]);
 }
 
 describe('a Git server that refuses', () => {
@@ -358,11 +365,11 @@ describe('a Git server that refuses', () => {
         { seen: async () => statusOf(await refused()) },
       );
       expect(seen.message).toMatch(message);
-      const told = JSON.stringify([await refused(), await events(bed)]);
+      const told = JSON.stringify([await refused(), events(bed)]);
       expect(told).not.toContain('hunter2');
       expect(told).not.toContain('secret-of-the-server');
       expect(condition(await refused(), 'Ready')).toMatchObject({ status: 'False', reason });
-      const about = (await events(bed)).filter(({ regarding }) => regarding.name === 'refused');
+      const about = events(bed).filter(({ regarding }) => regarding.name === 'refused');
       expect(about.map((event) => event.reason)).toEqual([reason]);
     } finally {
       server.closeAllConnections();

@@ -25,10 +25,12 @@ export interface BuiltProgram {
   remove(): Promise<void>;
 }
 
-/** Builds it. */
-export async function buildProgram(): Promise<BuiltProgram> {
+/** Builds it, or what `buildInto` makes of the folder that it is given. */
+export async function buildProgram(
+  buildInto = (folder: string): Promise<unknown> => promisify(execFile)(process.execPath, [build, folder]),
+): Promise<BuiltProgram> {
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-program-'));
-  await promisify(execFile)(process.execPath, [build, join(folder, 'dist')]);
+  await buildInto(join(folder, 'dist'));
   const running = new Set<() => void>();
   return {
     folder,

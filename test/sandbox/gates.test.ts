@@ -95,6 +95,9 @@ test('the rollback gate takes a release back that waits at a gate which always s
 
 test('a gate is closed over HTTP to those without a token, and where nobody can review one', async () => {
   const app = await start({ 'confirm-rollout': '/gate/approve' });
+  bed.sandbox.fault(({ path }) =>
+    path.endsWith('/tokenreviews') ? { code: 403, reason: 'Forbidden' } : undefined,
+  );
   const body = JSON.stringify({ name: 'web', namespace: 'shop' });
   const headers = { authorization: 'Bearer some-token' };
   expect((await fetch(`${app.url}/gate/open`, { method: 'POST', body })).status).toBe(401);

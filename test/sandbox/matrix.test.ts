@@ -41,12 +41,12 @@ const post = (status: Record<string, unknown>) => (status.postPromotion ?? {}) a
 
 const states: Readonly<Record<string, State>> = {
   Progressing: {
-    spec: { analysis: { interval: '1s', threshold: 2, iterations: 20 } },
+    spec: { analysis: { interval: '1s', threshold: 2, iterations: 10 } },
     isThere: ({ phase, iterations }) => phase === 'Progressing' && Number(iterations) > 0,
     ends: { phase: 'Succeeded', image: 'shop/web:2' },
   },
   Verifying: {
-    spec: { postPromotion: { interval: '1s', successThreshold: 15 } },
+    spec: { postPromotion: { interval: '1s', successThreshold: 8 } },
     isThere: (status) => post(status).state === 'Verifying',
     ends: { phase: 'Succeeded', image: 'shop/web:2' },
   },

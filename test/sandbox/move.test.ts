@@ -53,19 +53,16 @@ async function uids(): Promise<string[]> {
     .sort();
 }
 
-async function say(tool: string, ...words: string[]): Promise<SaidMove> {
-  const { text } = await run(
-    'adopt',
-    '--from',
-    tool,
+async function say(tool: string, isBack = false): Promise<SaidMove> {
+  const { stdout } = await run(
+    ...(isBack ? ['handback', '--to', tool] : ['migrate', 'steps', '--from', tool]),
     join(tree, 'prod'),
     '--kubeconfig',
     bed.kubeconfigPath,
     '-o',
     'json',
-    ...words,
   );
-  const [first = { name: '', stops: [], steps: [] }] = (JSON.parse(text) as { moves: SaidMove[] }).moves;
+  const [first = { name: '', stops: [], steps: [] }] = (JSON.parse(stdout) as { moves: SaidMove[] }).moves;
   return first;
 }
 
@@ -108,7 +105,7 @@ async function thereAndBack(
   const rest = [wanted[0], JSON.parse(settings({ mode: 'fast' }))] as KubernetesObject[];
   const kept = await uids();
   const look = () => tool.look(rest);
-  const back = await makeJourney({ ...journey, look, say: () => say(name, '--back') });
+  const back = await makeJourney({ ...journey, look, say: () => say(name, true) });
   expect(tool.deleted).toEqual([]);
   expect(await uids()).toEqual(kept);
   await tool.look(rest.slice(0, 1));
@@ -162,7 +159,7 @@ test('half-way to a Source the way back ends where it began', async () => {
   const title = 'delete Kustomization flux-system/apps, but none of the objects it applied';
   const journey = { api: bed, look, timeoutMs: 120_000 };
   await makeJourney({ ...journey, before: title, say: () => say('flux') });
-  await makeJourney({ ...journey, say: () => say('flux', '--back') });
+  await makeJourney({ ...journey, say: () => say('flux', true) });
   const after = await readFile(join(tree, 'prod', 'apps.yaml'), 'utf8');
   expect(after.replace('  suspend: false\n', '')).toBe(text);
   expect(flux.deleted).toEqual([]);

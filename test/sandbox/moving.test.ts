@@ -99,7 +99,7 @@ async function release(version: string): Promise<void> {
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
 const pods = async (name: string) => statusOf(await workload(name)).readyReplicas ?? 0;
 
-for (const provider of ['kubernetes', 'gatewayapi:v1', 'contour'])
+for (const provider of ['kubernetes', 'gatewayapi:v1'])
   test(`a Canary moves between native and ${provider} and back, and no request fails`, async () => {
     await begin('native', { 'service.json': service });
     const traffic = watchTraffic();

@@ -1,17 +1,18 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { history, type PastRelease } from '../../src/cli/history.ts';
-import { setPause } from '../../src/cli/requests/pause.ts';
+import { setPause, setSuspend } from '../../src/cli/requests/pause.ts';
 import { sync } from '../../src/cli/requests/sync.ts';
 import {
   abort,
+  approve,
+  ignoreWindow,
   promote,
-  request,
   retry,
   rollback,
-  type VerbCommand,
-  type VerbOptions,
-} from '../../src/cli/requests/verbs.ts';
+  skipStep,
+} from '../../src/cli/requests/verb-table.ts';
+import { request, type VerbCommand, type VerbOptions } from '../../src/cli/requests/verbs.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
@@ -85,9 +86,27 @@ test('promote leaves the rest of the analysis out; a revision that is not under 
 
 test('abort rejects, retry tries again, rollback goes back and history tells it all', async () => {
   const { v1, v2, v3 } = await untilAnalysis();
+  const shown: string[] = [];
+  const declined = await ask(abort, {
+    confirm: async (lines) => {
+      shown.push(...lines);
+      return false;
+    },
+  });
+  expect(declined).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('nothing was requested') });
+  expect(shown.join('\n')).toMatch(
+    new RegExp(
+      `from {4}${v3.slice(0, 7)} v3\n {2}to {6}${v2.slice(0, 7)} v2 .*\n {2}effect {2}the rollout ends`,
+    ),
+  );
+  expect(statusOf(await bed.canary()).run).toBeDefined();
   expect(await ask(abort)).toMatchObject({ exitCode: 0 });
   expect(await primaryImage()).toBe('shop/web:2');
   expect(statusOf(await bed.canary()).rejected).toMatchObject([{ commit: v3, reason: 'Aborted' }]);
+
+  // v2 serves after the failure, and v1 is not what anybody wants back by default.
+  await expect(ask(rollback)).rejects.toThrow(/the last known good release, serves already/);
+  expect(await settled()).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('aborted') });
 
   expect(await ask(retry, { wait: false })).toMatchObject({ exitCode: 0 });
   await waitForPhase(bed, 'Progressing');
@@ -98,6 +117,8 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
   await eventually('what was at head is rejected', async () => {
     return (await past()).find(({ commit }) => commit === v3)?.rejected === 'RolledBack';
   });
+  expect(await settled()).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('RolledBack') });
+  expect((await settled(v3)).exitCode).toBe(1);
   const releases = await past();
   expect(releases.map(({ commit, state }) => [commit, state])).toEqual(
     expect.arrayContaining([
@@ -123,6 +144,20 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
     'it goes on',
     async () => !String(statusOf(await bed.canary()).message).startsWith('paused'),
   );
+
+  // The release is at a step, and neither a gate nor a window holds it.
+  expect(await ask(skipStep, { wait: false })).toMatchObject({ exitCode: 0 });
+  for (const verb of [approve, ignoreWindow])
+    expect(await ask(verb, { wait: false })).toMatchObject({
+      exitCode: 1,
+      stderr: expect.stringContaining('NotApplicable'),
+    });
+
+  const shop = { namespace: 'shop', name: 'shop', format: 'text' as const };
+  await setSuspend(connection.client, { ...shop, paused: true });
+  expect(await bed.source()).toMatchObject({ spec: { suspend: true } });
+  await setSuspend(connection.client, { ...shop, paused: false });
+  expect((await bed.source())?.spec).not.toHaveProperty('suspend');
 
   const answer = await sync(connection.client, systemClock, {
     namespace: 'shop',

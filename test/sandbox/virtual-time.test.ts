@@ -12,7 +12,7 @@ import {
   statusOf,
 } from './holdfast-bed.ts';
 
-const POLLS = 1000;
+const POLLS = 300;
 let bed: Bed;
 let clock: VirtualClock;
 beforeEach(async () => {

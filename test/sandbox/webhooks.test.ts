@@ -131,34 +131,6 @@ test('an approval by annotation opens Waiting and WaitingPromotion, each by a re
   await until('v2 promoted', ended('Succeeded'));
 });
 
-test.each([
-  ['Waiting', 'confirm-rollout'],
-  ['WaitingPromotion', 'confirm-promotion'],
-])('a rollback webhook is heard in %s (2.19, 9)', async (phase, gate) => {
-  hooks.answer('rollback', 403);
-  hooks.answer(gate, 403);
-  await release([gate, 'rollback']);
-  await until(phase, (status) => status.phase === phase);
-  hooks.answer('rollback', 200);
-  const status = await until('v2 taken back', ended('Failed'));
-  expect(status.rejected).toMatchObject([{ reason: 'RolledBackByWebhook' }]);
-  expect(await primaryImage()).toBe('shop/web:1');
-});
-
-test('after promotion a webhook that is down holds, and its no reverts', async () => {
-  hooks.answer('post-promotion', 'broken');
-  await release([], { after: ['post-promotion'] });
-  const held = await until('held', (status) => status.postPromotion?.state === 'Held');
-  expect(held.postPromotion?.reason).toBe('ChecksUnavailable');
-  expect(await primaryImage()).toBe('shop/web:2');
-  hooks.answer('post-promotion', 500);
-  await until('reverting', (status) => status.postPromotion?.state === 'Reverting');
-  hooks.answer('post-promotion', 200);
-  const status = await until('v2 reverted', ended('Failed'));
-  expect(status.rejected).toMatchObject([{ reason: 'ChecksFailed' }]);
-  expect(await primaryImage()).toBe('shop/web:1');
-});
-
 test('a second copy that takes over repeats neither pre-rollout nor post-rollout', async () => {
   hooks.answer('confirm-promotion', 403);
   const first = await release(['pre-rollout', 'confirm-promotion', 'post-rollout']);

@@ -1,5 +1,6 @@
 /** How a release is tried (Flagger's `spec.analysis`) and watched after promotion (`spec.postPromotion`): webhooks, alerts, steps, checks, matches. */
 import * as z from 'zod';
+import { limits } from '../limits.ts';
 import {
   duration,
   flaggerDuration,
@@ -81,6 +82,36 @@ const thresholdRangeSchema = z.object({
 /** What a check does when its provider answers without a value. */
 const onNoDataSchema = z.enum(['fail', 'pass', 'wait']);
 
+/** A statistical test of the canary's points against the primary's. */
+const metricComparisonSchema = z.object({
+  method: z.enum(['mannWhitney']).describe('The test: mannWhitney, one of ranks, whatever the distribution.'),
+  confidence: z
+    .number()
+    .min(50)
+    .max(99.99)
+    .describe(
+      'Percent of the checks without a real difference that pass. A difference that chance gives more rarely fails. Default 95.',
+    )
+    .optional(),
+  direction: z
+    .enum(['increase', 'decrease', 'either'])
+    .describe('Which difference is bad. Default: decrease for request-success-rate, else increase.')
+    .optional(),
+  step: duration()
+    .describe(
+      "Time between two points. Shorter than the metric's interval, points share requests and the confidence is less than stated. Default: the metric's interval.",
+    )
+    .optional(),
+  minPoints: z
+    .int()
+    .min(3)
+    .max(limits.comparedPoints)
+    .describe(
+      'Points that each side must have in the last analysis.interval; with fewer the check is inconclusive. Default 8.',
+    )
+    .optional(),
+});
+
 export const canaryMetricSchema = z.object({
   name: z
     .string()
@@ -108,7 +139,12 @@ export const canaryMetricSchema = z.object({
   templateVariables: stringMap().describe('Values for {{ variables.x }} in the template.').optional(),
   onNoData: onNoDataSchema
     .describe(
-      'Holdfast: what an answer without a value counts as. fail: a failed check; pass: a passed one; wait: neither, the step waits. Default fail.',
+      'Holdfast: what an answer without a value counts as. fail: a failed check; pass: a passed one; wait: neither, the step waits. Default fail; with compare wait.',
+    )
+    .optional(),
+  maxSampleAge: duration()
+    .describe(
+      "Holdfast: a value whose newest sample is older has no data. Default: the metric's interval, and the server's own rule where it tells no time of samples (Prometheus: 5m).",
     )
     .optional(),
   minSamples: z
@@ -120,7 +156,12 @@ export const canaryMetricSchema = z.object({
   compareWith: z
     .enum(['primary'])
     .describe(
-      'Holdfast: during the analysis also asks the same query of the primary, at the same moment, and compares the two values. Without a value of the primary the check has no value.',
+      'Holdfast: during the analysis also asks the same query of the primary, at the same moment, and compares the two values, by maxRelativeIncrease or compare. Without a value of the primary the check has no value.',
+    )
+    .optional(),
+  compare: metricComparisonSchema
+    .describe(
+      'Holdfast: compares the points of the last analysis.interval with those of the primary, instead of one value (prometheus, loki, built-in metrics and query). Implies compareWith: primary; with maxRelativeIncrease the median must be above that too.',
     )
     .optional(),
   maxRelativeIncrease: z
@@ -262,7 +303,7 @@ export const postPromotionSchema = z.object({
       'Passing checks in a row before the release is good. Default 1; 0: good as soon as the primary is up and carries all traffic.',
     )
     .optional(),
-  threshold: z
+  failureThreshold: z
     .int()
     .min(0)
     .max(10_000)
@@ -270,9 +311,11 @@ export const postPromotionSchema = z.object({
       'The failing check that reaches this number fails the release; failures add up. Default 1; 0 counts as 1.',
     )
     .optional(),
-  onFailure: onFailureSchema
+  threshold: z.int().min(0).max(10_000).describe('Former name of failureThreshold.').optional(),
+  onFailure: z
+    .enum([...onFailureSchema.options, 'manual'])
     .describe(
-      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. halt: change nothing, a person decides. Default auto.',
+      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. manual: change nothing, a person decides. halt: former name of manual. Default auto.',
     )
     .optional(),
   expect: expectSchema.describe('Further expectations of the cluster state.').optional(),

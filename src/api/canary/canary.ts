@@ -69,8 +69,10 @@ export const canarySpecSchema = z.object({
   ingressRef: reference(z.enum(['Ingress']))
     .describe('The Ingress to split (nginx, skipper).')
     .optional(),
-  routeRef: reference(z.enum(['ApisixRoute']))
-    .describe('The route to split (APISIX).')
+  routeRef: reference(z.enum(['ApisixRoute', 'HTTPRoute', 'HTTPProxy', 'VirtualService']))
+    .describe(
+      'The route to split (APISIX). Holdfast: with HTTPRoute, HTTPProxy or VirtualService a route that you keep, of which only the weights are written (gatewayapi, contour, istio).',
+    )
     .optional(),
   upstreamRef: reference(z.enum(['Upstream']))
     .extend({ namespace: z.string().describe('Namespace of the Upstream.').optional() })

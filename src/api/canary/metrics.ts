@@ -47,7 +47,7 @@ export function checkMetrics(
 }
 
 function problemsOf(metric: CanaryMetric, path: string): Problem[] {
-  const { name, templateRef, query, thresholdRange, compareWith, maxRelativeIncrease } = metric;
+  const { name, templateRef, query, thresholdRange, compareWith, compare, maxRelativeIncrease } = metric;
   const { min, max } = thresholdRange ?? {};
   const problems: Problem[] = [];
   if (!templateRef && !query && !isBuiltIn(metric))
@@ -63,21 +63,22 @@ function problemsOf(metric: CanaryMetric, path: string): Problem[] {
       path: `${path}.thresholdRange.max`,
       message: 'is missing; without it every release fails',
     });
-  if (compareWith !== undefined && maxRelativeIncrease === undefined)
+  if (compareWith !== undefined && maxRelativeIncrease === undefined && !compare)
     problems.push({ path: `${path}.maxRelativeIncrease`, message: 'is missing; compareWith needs it' });
-  if (compareWith === undefined && maxRelativeIncrease !== undefined)
+  if (compareWith === undefined && !compare && maxRelativeIncrease !== undefined)
     problems.push({ path: `${path}.compareWith`, message: 'is missing; maxRelativeIncrease needs it' });
   return problems;
 }
 
 /** A comparison finds what is higher on the canary, and there is none after promotion. */
-function comparisonWarning({ compareWith, name }: CanaryMetric, path: string): Problem | undefined {
-  if (compareWith === undefined) return undefined;
+function comparisonWarning({ compareWith, compare, name }: CanaryMetric, path: string): Problem | undefined {
+  if (compareWith === undefined && !compare) return undefined;
   if (path.startsWith('spec.postPromotion.'))
     return {
-      path: `${path}.compareWith`,
+      path: `${path}.${compare ? 'compare' : 'compareWith'}`,
       message: 'has no effect after promotion: the check is about the primary',
     };
+  if (compare) return undefined;
   if (name !== 'request-success-rate') return undefined;
   const message =
     'finds what is higher than on the primary, and a success rate that falls passes; use thresholdRange.min';
@@ -85,6 +86,9 @@ function comparisonWarning({ compareWith, name }: CanaryMetric, path: string): P
 }
 
 function boundsWarning(metric: CanaryMetric, path: string): Problem | undefined {
+  const { min = 0, max = 0 } = metric.thresholdRange ?? {};
+  if (isBuiltIn(metric) && (min < 0 || max < 0))
+    return { path: `${path}.thresholdRange`, message: 'has a bound below 0, which this metric never is' };
   if (hasBound(metric)) return undefined;
   const alwaysPasses = metric.name === 'request-success-rate' || metric.thresholdRange !== undefined;
   if (alwaysPasses)
@@ -100,6 +104,7 @@ function hasBound(metric: CanaryMetric): boolean {
     min !== undefined ||
     max !== undefined ||
     (!metric.thresholdRange && Boolean(metric.threshold)) ||
-    relative
+    relative ||
+    metric.compare !== undefined
   );
 }

@@ -8,6 +8,11 @@ import { checkCanary, type Findings } from './validate.ts';
 
 const base = { interval: '1m', threshold: 1, stepWeight: 10 };
 
+/** A metric that is compared by points. */
+function compared(comparison: Record<string, unknown> = {}) {
+  return { name: 'request-duration', compare: { method: 'mannWhitney', ...comparison } };
+}
+
 function canary(spec: Record<string, unknown>) {
   const result = parseCanary(canaryDocument(spec), { strict: true });
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
@@ -40,6 +45,22 @@ describe('a Canary that the schema lets in', () => {
     [
       { metrics: [{ name: 'request-success-rate', thresholdRange: { min: 1 }, compareWith: 'primary' }] },
       'spec.analysis.metrics[0].maxRelativeIncrease is missing',
+    ],
+    [
+      { metrics: [compared()] },
+      'spec.analysis.metrics[0].compare never has a result: it has 1 points, one of every 60 s in an analysis.interval of 1m, and minPoints is 8',
+    ],
+    [
+      { interval: '20m', metrics: [compared({ step: '1s' })] },
+      'spec.analysis.metrics[0].compare.step is too short: 1200 points',
+    ],
+    [
+      { interval: '20m', metrics: [compared({ minPoints: 3 })] },
+      'spec.analysis.metrics[0].compare.minPoints is too low: with 3 points',
+    ],
+    [
+      { interval: '20m', metrics: [{ ...compared({ direction: 'either' }), maxRelativeIncrease: 5 }] },
+      'spec.analysis.metrics[0].compare.direction must be increase',
     ],
     [{ stepWeight: 0 }, 'spec.analysis.stepWeight the analysis would never end'],
     [{ stepWeight: 1.5 }, 'spec.analysis.stepWeight must be a whole number'],
@@ -90,6 +111,10 @@ describe('a Canary that the schema lets in', () => {
       },
       'spec.autoscalerRef.primaryScalerReplicas.minReplicas is above maxReplicas, which is 4',
     ],
+    [
+      { postPromotion: { threshold: 2, failureThreshold: 3 } },
+      'spec.postPromotion.threshold is the former name of failureThreshold, which is 3; remove threshold',
+    ],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });
@@ -102,6 +127,10 @@ describe('a Canary that the schema lets in', () => {
     [
       { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
       'is missing: this check fails for any value above 0',
+    ],
+    [
+      { interval: '1m', metrics: [compared({ step: '5s' })] },
+      "spec.analysis.metrics[0].compare.step is shorter than the metric's interval",
     ],
     [
       { metrics: [{ name: 'request-success-rate', compareWith: 'primary', maxRelativeIncrease: 10 }] },
@@ -184,9 +213,6 @@ describe('fields not acted on', () => {
       service: { port: 80, delegation: false },
     });
     expect(unsupportedFields(quiet)).toEqual([]);
-    expect(unsupportedFields(source({ prune: false, renderer: 'plain', write: { revert: 'none' } }))).toEqual(
-      [],
-    );
   });
 
   test('include those that the routing provider does nothing with, where they are set', () => {

@@ -2,8 +2,8 @@
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
-import { findUnsupported } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
+import { checkComparison } from './comparison.ts';
 import { checkMetrics } from './metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
@@ -27,9 +27,6 @@ interface CanaryCheckOptions {
 export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): Findings {
   const provider = canary.spec.provider ?? options.defaultProvider;
   const found: Findings = { problems: [], warnings: [] };
-  for (const { path, stops } of findUnsupported(canary)) {
-    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
-  }
   checkWholeNumbers(canary, found);
   checkService(canary, provider, found);
   checkProviderNeeds(canary, provider, found);
@@ -46,6 +43,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
       path: interval,
       message: `is below the shortest interval; ${floorMs / 1_000}s is used`,
     });
+  checkBounds(canary, found);
   checkSteps(canary, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
@@ -58,8 +56,22 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
     });
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
+  checkFormerNames(canary, found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
+  canary.spec.analysis.metrics?.forEach((metric, index) => {
+    checkComparison(metric, { at: `spec.analysis.metrics[${index}].compare`, spec: canary.spec }, found);
+  });
   return found;
+}
+
+/** Two names of one field must not say two things. */
+function checkFormerNames({ spec: { postPromotion } }: Canary, found: Findings): void {
+  const { threshold, failureThreshold = threshold } = postPromotion ?? {};
+  if (threshold !== undefined && threshold !== failureThreshold)
+    found.problems.push({
+      path: 'spec.postPromotion.threshold',
+      message: `is the former name of failureThreshold, which is ${failureThreshold}; remove threshold`,
+    });
 }
 
 /** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */
@@ -120,10 +132,10 @@ const needs: ReadonlyArray<{
   {
     providers: ['gatewayapi:v1', 'gatewayapi:v1beta1'],
     path: 'spec.service.gatewayRefs',
-    has: ({ service }) => Boolean(service?.gatewayRefs?.length),
+    has: ({ service, routeRef }) => Boolean(service?.gatewayRefs?.length) || routeRef?.kind === 'HTTPRoute',
   },
   { providers: ['nginx', 'skipper'], path: 'spec.ingressRef', has: ({ ingressRef }) => Boolean(ingressRef) },
-  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => Boolean(routeRef) },
+  { providers: ['apisix'], path: 'spec.routeRef', has: ({ routeRef }) => routeRef?.kind === 'ApisixRoute' },
   {
     providers: ['appmesh'],
     path: 'spec.service.meshName',
@@ -137,6 +149,27 @@ function checkProviderNeeds({ spec }: Canary, provider: string | undefined, foun
     if (providers.includes(provider) && !has(spec))
       found.problems.push({ path, message: `is missing; provider ${provider} needs it` });
   }
+}
+
+/** Numbers that Flagger takes, and that nobody means. */
+function checkBounds({ spec }: Canary, { warnings }: Findings): void {
+  const { progressDeadlineSeconds, analysis } = spec;
+  const { stepWeight = 0, maxWeight = 100 } = analysis;
+  if (progressDeadlineSeconds !== undefined && progressDeadlineSeconds <= 0)
+    warnings.push({
+      path: 'spec.progressDeadlineSeconds',
+      message: 'is not above 0, so every wait ends at once',
+    });
+  if (stepWeight > maxWeight)
+    warnings.push({
+      path: 'spec.analysis.stepWeight',
+      message: `is above maxWeight, which is ${maxWeight}: there is one step only`,
+    });
+  if (analysis.threshold !== undefined && analysis.threshold < 0)
+    warnings.push({
+      path: 'spec.analysis.threshold',
+      message: 'is below 0, which means 1: the first failed check ends the analysis',
+    });
 }
 
 function checkSteps({ spec }: Canary, found: Findings): void {

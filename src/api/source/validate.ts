@@ -2,7 +2,6 @@
 import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
-import { findUnsupported } from '../unsupported-fields.ts';
 import { isSshAddress, parseSshAddress } from './git-address.ts';
 import type { Source } from './source.ts';
 
@@ -12,9 +11,6 @@ export function checkSource(
   options: { readonly forbidsOtherNamespaces?: boolean } = {},
 ): Findings {
   const found: Findings = { problems: [], warnings: [] };
-  for (const { path, stops } of findUnsupported(source)) {
-    if (stops) found.problems.push({ path, message: 'is valid, but this version cannot act on it yet' });
-  }
   const { path = '', renderer = 'auto', helm, verify, ref } = source.spec;
   checkUrl(source, found);
   if (path.split('/').includes('..') || path.includes('\\'))

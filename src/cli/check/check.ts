@@ -11,6 +11,8 @@ import { screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
 import {
   asUserOption,
+  type ClusterFlags,
+  contextOption,
   holdfastNamespaceOption,
   kubeconfigOption,
   outputOption,
@@ -22,9 +24,8 @@ import { checkRights } from './rights.ts';
 import { checkSources, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
 
-interface CheckFlags {
+interface CheckFlags extends ClusterFlags {
   readonly source: string[];
-  readonly kubeconfig?: string;
   readonly namespace: string;
   readonly watchNamespaces: string[];
   readonly as?: string;
@@ -44,6 +45,7 @@ export const checkCommand: CliCommand = {
       )
       .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
       .addOption(kubeconfigOption())
+      .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--namespace'))
       .addOption(watchNamespacesOption())
       .addOption(asUserOption())
@@ -51,31 +53,28 @@ export const checkCommand: CliCommand = {
       .option('--metrics-server <url>', 'Prometheus for the built-in metrics', 'http://prometheus:9090')
       .addOption(outputOption('text', ['text', 'json']))
       .action(async (flags: CheckFlags) => {
-        const { kubeconfig, output } = flags;
+        const { output } = flags;
         const sources = await readSourceFiles(flags.source);
-        const sections = await withConnection(
-          { kubeconfig, version: context.version },
-          async (connection) => {
-            const policy = outboundPolicy(connection.access.server, flags.metricsServer);
-            const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
-            try {
-              return await check(
-                { connection, http },
-                {
-                  sources: sources.map((source) => inNamespace(source, flags.namespace)),
-                  ownNamespace: flags.namespace,
-                  watchNamespaces: flags.watchNamespaces,
-                  asUser: flags.as,
-                  defaultProvider: flags.meshProvider,
-                  metricsServer: flags.metricsServer,
-                  env: process.env,
-                },
-              );
-            } finally {
-              await http.close();
-            }
-          },
-        );
+        const sections = await withConnection(flags, context, async (connection) => {
+          const policy = outboundPolicy(connection.access.server, flags.metricsServer);
+          const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
+          try {
+            return await check(
+              { connection, http },
+              {
+                sources: sources.map((source) => inNamespace(source, flags.namespace)),
+                ownNamespace: flags.namespace,
+                watchNamespaces: flags.watchNamespaces,
+                asUser: flags.as,
+                defaultProvider: flags.meshProvider,
+                metricsServer: flags.metricsServer,
+                env: process.env,
+              },
+            );
+          } finally {
+            await http.close();
+          }
+        });
         emit(checkReport(sections, output, screenOf(process.stdout, process.env)), context);
       });
   },

@@ -39,7 +39,7 @@ const needsUse = new Set([
   'clusterroles',
 ]);
 const act =
-  'bind the roles that holdfast install prints, or use --as to check the user that Holdfast runs as';
+  'bind the roles that holdfast install prints, or check the user that Holdfast runs as with holdfast check --as USER';
 
 /** Asks the API server for every right of the list that install prints. */
 export async function checkRights(transport: Transport, options: RightsOptions): Promise<CheckLine[]> {

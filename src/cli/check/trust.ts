@@ -75,7 +75,7 @@ async function checkAccount(
 }
 
 const howToImpersonate =
-  'apply the output of holdfast install --impersonation, or use --as to check the user that Holdfast runs as';
+  'apply the output of holdfast install --impersonation, or check the user that Holdfast runs as with holdfast check --as USER';
 
 async function checkSigners({ client }: TrustChecks, source: Source): Promise<CheckLine[]> {
   const { verify } = source.spec;

@@ -113,6 +113,14 @@ function installValues(): Record<string, Schema> {
       maximum: 9,
       description: 'Number of pods, one of which is the leader; more than one adds a PodDisruptionBudget',
     },
+    dashboard: {
+      type: 'boolean',
+      description: 'Serve the dashboard, to those who may read Canaries',
+    },
+    dashboardProxySecret: text(
+      "Secret in Holdfast's namespace with the key secret, which a login proxy in front of the dashboard sends; implies dashboard; empty: none",
+      `^(${objectName})?$`,
+    ),
     egress: list(
       'Allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system; empty: to all',
       `^(${cidr}|${namespaceName}):${port}$`,

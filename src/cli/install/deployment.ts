@@ -14,12 +14,17 @@ interface DeploymentOptions {
   readonly crossNamespaceRefs: boolean;
   readonly ingressClass: string | undefined;
   readonly replicas: number;
+  readonly dashboard: boolean;
+  /** Secret with the key `secret` of the login proxy in front of the dashboard. */
+  readonly dashboardProxySecret: string | undefined;
   readonly flags: ProgramFlags;
 }
 
 const port = 8080;
 /** For probes alone: what others do at the other one must not end the pod. */
 const probePort = 8081;
+const dashboardPort = 8082;
+const proxyDirectory = '/etc/holdfast/dashboard-proxy';
 const dataDirectory = '/data';
 /** The user that the image runs as. */
 const userId = 65_532;
@@ -45,7 +50,7 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
 }
 
 function podSpec(options: DeploymentOptions): object {
-  const { name, image, selector, replicas } = options;
+  const { name, image, selector, replicas, dashboard, dashboardProxySecret: proxySecret } = options;
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
@@ -68,6 +73,8 @@ function podSpec(options: DeploymentOptions): object {
           `--listen=0.0.0.0:${port}`,
           `--probe-listen=0.0.0.0:${probePort}`,
           `--data-dir=${dataDirectory}`,
+          ...(dashboard ? [`--dashboard-listen=0.0.0.0:${dashboardPort}`] : []),
+          ...(proxySecret ? [`--dashboard-proxy-secret=${proxyDirectory}/secret`] : []),
           ...chosenFlags(options),
         ],
         // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
@@ -79,6 +86,7 @@ function podSpec(options: DeploymentOptions): object {
         ports: [
           { name: 'http', containerPort: port, protocol: 'TCP' },
           { name: 'probes', containerPort: probePort, protocol: 'TCP' },
+          ...(dashboard ? [{ name: 'dashboard', containerPort: dashboardPort, protocol: 'TCP' }] : []),
         ],
         livenessProbe: probe('/healthz', { periodSeconds: 10, failureThreshold: 6 }),
         readinessProbe: probe('/readyz', { periodSeconds: 5, failureThreshold: 3 }),
@@ -92,10 +100,16 @@ function podSpec(options: DeploymentOptions): object {
           readOnlyRootFilesystem: true,
           capabilities: { drop: ['ALL'] },
         },
-        volumeMounts: [{ name: 'data', mountPath: dataDirectory }],
+        volumeMounts: [
+          { name: 'data', mountPath: dataDirectory },
+          ...(proxySecret ? [{ name: 'dashboard-proxy', mountPath: proxyDirectory, readOnly: true }] : []),
+        ],
       },
     ],
-    volumes: [{ name: 'data', emptyDir: { sizeLimit: '1Gi' } }],
+    volumes: [
+      { name: 'data', emptyDir: { sizeLimit: '1Gi' } },
+      ...(proxySecret ? [{ name: 'dashboard-proxy', secret: { secretName: proxySecret } }] : []),
+    ],
   };
 }
 
@@ -133,15 +147,26 @@ function probe(path: string, times: object): object {
   return { httpGet: { path, port: 'probes' }, timeoutSeconds: 3, ...times };
 }
 
-/** The one port inside the cluster: push webhooks, metrics, gates and the dashboard. */
-export function service({ name, namespace, labels, selector }: DeploymentOptions): KubernetesObject {
+/** The port inside the cluster for push webhooks, metrics and gates, and that of the dashboard. */
+export function service({
+  name,
+  namespace,
+  labels,
+  selector,
+  dashboard,
+}: DeploymentOptions): KubernetesObject {
   return {
     apiVersion: 'v1',
     kind: 'Service',
     metadata: { name, namespace, labels: { ...labels } },
     spec: {
       selector: { ...selector },
-      ports: [{ name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' }],
+      ports: [
+        { name: 'http', port: 80, targetPort: 'http', protocol: 'TCP' },
+        ...(dashboard
+          ? [{ name: 'dashboard', port: dashboardPort, targetPort: 'dashboard', protocol: 'TCP' }]
+          : []),
+      ],
     },
   };
 }

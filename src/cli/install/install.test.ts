@@ -111,6 +111,33 @@ describe('install', () => {
     });
   });
 
+  it('serves the dashboard at a port of its own when asked, and only then may it make the requests of people', () => {
+    const mayRequest = (objects: readonly KubernetesObject[]) =>
+      rulesIn(objects.filter(({ kind, metadata }) => kind === 'ClusterRole' && metadata.name === 'holdfast'))
+        .filter(({ resources }) => resources.includes('canaries') || resources.includes('sources'))
+        .flatMap(({ verbs }) => verbs)
+        .filter((verb) => ['promote', 'abort', 'pause', 'sync'].includes(verb))
+        .sort();
+    const portsOf = (objects: readonly KubernetesObject[]) => {
+      const { ports } = find(objects, 'Service').spec as { ports: Array<{ name: string; port: number }> };
+      return ports.map(({ name, port }) => `${name} ${port}`);
+    };
+    const without = installObjects(options);
+    const served = installObjects({ ...options, dashboard: true });
+    expect([portsOf(without), mayRequest(without)]).toEqual([['http 80'], []]);
+    expect(portsOf(served)).toEqual(['http 80', 'dashboard 8082']);
+    expect(mayRequest(served)).toEqual(['abort', 'pause', 'promote', 'sync']);
+    expect(find(served, 'NetworkPolicy').spec).toMatchObject({
+      ingress: [{ ports: [{ port: 'http' }, { port: 'dashboard' }] }],
+    });
+    expect(JSON.stringify(find(served, 'Deployment').spec)).toContain('--dashboard-listen=0.0.0.0:8082');
+    // Reviews belong to no namespace: confined to some, it gets the role that Kubernetes has for this.
+    const confined = installObjects({ ...options, dashboard: true, watchNamespaces: ['shop'] });
+    expect(find(confined, 'ClusterRoleBinding', 'holdfast-reviews').roleRef).toMatchObject({
+      name: 'system:auth-delegator',
+    });
+  });
+
   it('lets connections out to what is named and to name servers, once something is named', () => {
     const open = find(installObjects(options), 'NetworkPolicy').spec as { policyTypes: string[] };
     expect(open.policyTypes).toEqual(['Ingress']);

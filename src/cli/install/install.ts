@@ -38,6 +38,8 @@ interface InstallFlags {
   readonly crossNamespaceRefs: boolean;
   readonly ingressClass?: string;
   readonly replicas: number;
+  readonly dashboard: boolean;
+  readonly dashboardProxySecret?: string;
   readonly egress: Destination[];
   readonly flag?: ProgramFlags;
   readonly output: DataFormat;
@@ -82,6 +84,12 @@ export const installCommand: CliCommand = {
         replicas,
         1,
       )
+      .option('--dashboard', 'serve the dashboard, to those who may read Canaries', false)
+      .option(
+        '--dashboard-proxy-secret <name>',
+        "Secret in Holdfast's namespace with the key secret, which a login proxy in front of the dashboard sends; implies --dashboard",
+        secretName,
+      )
       .option(
         '--egress <destinations>',
         'allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system (comma-separated)',
@@ -121,6 +129,10 @@ interface InstallOptions {
   readonly ingressClass?: string;
   /** Default: 1. */
   readonly replicas?: number;
+  /** Whether the dashboard is served; default: it is not. */
+  readonly dashboard?: boolean;
+  /** Secret of the login proxy in front of it; implies `dashboard`. */
+  readonly dashboardProxySecret?: string;
   /** Where it may connect to; empty or absent: everywhere. */
   readonly egress?: readonly Destination[];
   /** More flags of `holdfast run`. */
@@ -142,15 +154,20 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
   const labels = { ...selector, 'app.kubernetes.io/part-of': name };
   const shared = { name, namespace, labels, selector };
   const { defaultServiceAccount, crossNamespaceRefs = false, replicas: copies = 1, egress = [] } = options;
-  const { ingressClass, flags = {} } = options;
+  const { ingressClass, flags = {}, dashboardProxySecret } = options;
+  const dashboard = options.dashboard === true || dashboardProxySecret !== undefined;
   const rights = {
     watchNamespaces: sorted(options.watchNamespaces),
     trustedSourceNamespaces: sorted(options.trustedSourceNamespaces),
     providers: sorted(options.providers),
     impersonation: options.impersonation === true,
     defaultServiceAccount,
+    dashboard,
   };
-  const pod = { ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags };
+  const pod = {
+    ...{ ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags },
+    dashboardProxySecret,
+  };
   return [
     ...allCrds(),
     namespaceObject(namespace, labels),
@@ -158,7 +175,7 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     ...verbPolicy(shared),
     ...sourcePolicy({ ...shared, ...rights }),
     ...bindingPolicy({ ...shared, ...rights }),
-    networkPolicy(shared, egress),
+    networkPolicy(shared, egress, dashboard),
     service(pod),
     deployment(pod),
     ...(copies > 1 ? [disruptionBudget(shared)] : []),
@@ -201,6 +218,11 @@ function providerList(text: string): string[] {
   const unknown = names.find((one) => !workloadProviders().includes(one));
   if (unknown === undefined) return names;
   throw new InvalidArgumentError(`must be of ${workloadProviders().join(', ')}.`);
+}
+
+function secretName(text: string): string {
+  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be the name of a Secret.');
 }
 
 function replicas(text: string): number {

@@ -124,10 +124,11 @@ function watched(group: string, resource: string): object {
   return { apiGroups: [group], apiVersions: ['*'], operations: ['CREATE', 'UPDATE'], resources: [resource] };
 }
 
-/** Lets in what the one port is for, and with destinations lets out nothing but them and name resolution. */
+/** Lets in what the ports are for, and with destinations lets out nothing but them and name resolution. */
 export function networkPolicy(
   { name, namespace, labels, selector }: PolicyOptions,
   egress: readonly Destination[],
+  dashboard: boolean,
 ): KubernetesObject {
   return {
     apiVersion: 'networking.k8s.io/v1',
@@ -136,7 +137,9 @@ export function networkPolicy(
     spec: {
       podSelector: { matchLabels: { ...selector } },
       policyTypes: egress.length > 0 ? ['Ingress', 'Egress'] : ['Ingress'],
-      ingress: [{ ports: [{ protocol: 'TCP', port: 'http' }] }],
+      ingress: [
+        { ports: ['http', ...(dashboard ? ['dashboard'] : [])].map((port) => ({ protocol: 'TCP', port })) },
+      ],
       ...(egress.length > 0 ? { egress: [nameResolution, ...egress.map(egressRule)] } : {}),
     },
   };

@@ -7,6 +7,8 @@ export type ProgramFlags = Readonly<Record<string, string | true>>;
 const takenFlags = new Set([
   'listen',
   'probe-listen',
+  'dashboard-listen',
+  'dashboard-proxy-secret',
   'data-dir',
   'source',
   'kubeconfig',

@@ -65,7 +65,7 @@ function roles(options: RbacOptions): KubernetesObject[] {
   ];
 }
 
-function bindings({ name, namespace, labels, watchNamespaces }: RbacOptions): KubernetesObject[] {
+function bindings({ name, namespace, labels, watchNamespaces, dashboard }: RbacOptions): KubernetesObject[] {
   const subjects = [{ kind: 'ServiceAccount', name, namespace }];
   const bind = (kind: string, roleKind: string, role: string, where?: string): KubernetesObject => ({
     apiVersion,
@@ -78,8 +78,14 @@ function bindings({ name, namespace, labels, watchNamespaces }: RbacOptions): Ku
   const own = bind('RoleBinding', 'Role', name, namespace);
   if (watchNamespaces.length === 0)
     return [own, ...shared.map((role) => bind('ClusterRoleBinding', 'ClusterRole', role))];
+  // Reviews of who looks belong to no namespace.
+  const reviews = renamed(
+    bind('ClusterRoleBinding', 'ClusterRole', 'system:auth-delegator'),
+    `${name}-reviews`,
+  );
   return [
     own,
+    ...(dashboard ? [reviews] : []),
     ...watchNamespaces.flatMap((where) =>
       shared.map((role) => renamed(bind('RoleBinding', 'ClusterRole', role, where), `${role}-watched`)),
     ),

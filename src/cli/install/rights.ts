@@ -53,6 +53,8 @@ export interface RightsOptions {
   readonly trustedSourceNamespaces: readonly string[];
   /** Routing providers that Canaries use; empty: all. */
   readonly providers: readonly string[];
+  /** The dashboard is served; default: it is not. */
+  readonly dashboard?: boolean;
 }
 
 const read = ['get', 'list', 'watch'] as const;
@@ -194,6 +196,13 @@ const watchedRights: readonly Right[] = [
     verbs: ['get', 'create', 'delete'],
     why: 'the same, for an Analysis',
   },
+  { group: 'batch', resource: 'cronjobs', verbs: ['get'], why: 'MetricTemplates of type job' },
+  {
+    group: 'batch',
+    resource: 'jobs',
+    verbs: ['get'],
+    why: 'the same; Jobs are created and deleted as the service account of a Source',
+  },
   {
     group: 'kustomize.toolkit.fluxcd.io',
     resource: 'kustomizations',
@@ -236,6 +245,22 @@ const unboundRights: readonly Right[] = [
   { group: '', resource: 'nodes', verbs: ['list'], why: 'analysis.nodeOrder of DaemonSets' },
 ];
 
+/** What people ask for on the dashboard is written by Holdfast, after the API server has said that they may (ADR 43). */
+const dashboardRights: readonly Right[] = [
+  {
+    group: 'flagger.app',
+    resource: 'canaries',
+    verbs: [...canaryVerbs, 'pause'],
+    why: 'what people ask for on the dashboard',
+  },
+  {
+    group: 'holdfast.dev',
+    resource: 'sources',
+    verbs: ['sync'],
+    why: 'what people ask for on the dashboard',
+  },
+];
+
 /** To act as service accounts: the one of Sources that name none, or any that a Source names. */
 function accountRights({ watchNamespaces, impersonation, defaultServiceAccount }: RightsOptions): Right[] {
   const isAny = impersonation || defaultServiceAccount !== undefined;
@@ -260,13 +285,14 @@ function accountRights({ watchNamespaces, impersonation, defaultServiceAccount }
 
 /** Rights of the ClusterRole `holdfast`. */
 export function holdfastRights(options: RightsOptions): Right[] {
-  const { providers, watchNamespaces } = options;
+  const { providers, watchNamespaces, dashboard } = options;
   const isUsed = (right: Right) =>
     providers.length === 0 || !right.providers || right.providers.some((name) => providers.includes(name));
   return [
     ...watchedRights.filter(isUsed).map((right) => withTrust(right, options)),
     ...(watchNamespaces.length > 0 ? [] : unboundRights),
     ...accountRights(options),
+    ...(dashboard ? dashboardRights : []),
   ];
 }
 
@@ -313,6 +339,7 @@ export function rightsTables(): Readonly<Record<string, readonly Right[]>> {
     sourceAccountOnly: sourceAccountOnly ? [sourceAccountOnly] : [],
     anyAccount: anyAccount ? [anyAccount] : [],
     roleBindings,
+    dashboard: dashboardRights,
     unboundApplied: unboundAppliedRights,
     applied: appliedRights,
   };

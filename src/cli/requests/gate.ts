@@ -5,7 +5,7 @@ import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   annotate,
-  nameIn,
+  forTargets,
   type ObjectFlags,
   type RequestClient,
   readOne,
@@ -33,20 +33,21 @@ export const gateCommand: CliCommand = {
       .addArgument(new Argument('<action>').choices(actions));
     withObjectFlags(command, 'Canary')
       .option('--rollback', 'the gate of /rollback/check; while it is open, the release is rolled back')
-      .action(async (action: Action, subject: string, flags: ObjectFlags & { rollback?: boolean }) => {
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-          switchGate(client, {
-            namespace: flags.namespace ?? access.namespace,
-            name: nameIn(subject, 'Canary'),
-            action,
-            gate: flags.rollback ? 'rollback-gate' : 'gate',
-            format: flags.output,
-          }),
-        );
-        emit(result, context);
-      });
+      .action(
+        async (action: Action, subject: string | undefined, flags: ObjectFlags & { rollback?: boolean }) => {
+          const result = await withConnection(flags, context, (connection) =>
+            forTargets(connection, 'Canary', { subject, flags }, (target) =>
+              switchGate(connection.client, {
+                ...target,
+                action,
+                gate: flags.rollback ? 'rollback-gate' : 'gate',
+                format: flags.output,
+              }),
+            ),
+          );
+          emit(result, context);
+        },
+      );
   },
 };
 

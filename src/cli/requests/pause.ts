@@ -1,16 +1,19 @@
-import { describe } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
+import { parseObjectArgument } from '../flags.ts';
 import {
   annotate,
-  nameIn,
+  forTargets,
+  manager,
   type ObjectFlags,
   type RequestClient,
   readOne,
   withObjectFlags,
 } from './request.ts';
 
-/** What pausing needs. */
+/** What pausing or suspending needs. */
 interface PauseOptions {
   readonly namespace: string;
   readonly name: string;
@@ -19,49 +22,117 @@ interface PauseOptions {
 }
 
 /** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
-export const pauseCommand = command(
-  'pause',
-  'pause a rollout: no step and no promotion until holdfast resume',
-  true,
-);
-
-/** `holdfast resume`: the rollout goes on. */
-export const resumeCommand = command('resume', 'resume a paused rollout', false);
-
-function command(name: string, description: string, paused: boolean): CliCommand {
-  return {
-    register(program, context) {
-      withObjectFlags(program.command(name).description(description), 'Canary').action(
-        async (subject: string, flags: ObjectFlags) => {
-          const { kubeconfig } = flags;
-          const { version } = context;
-          const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-            setPause(client, {
-              namespace: flags.namespace ?? access.namespace,
-              name: nameIn(subject, 'Canary'),
-              paused,
-              format: flags.output,
-            }),
-          );
-          emit(result, context);
-        },
+export const pauseCommand: CliCommand = {
+  register(program, context) {
+    withObjectFlags(
+      program.command('pause').description('pause a rollout: no step and no promotion until holdfast resume'),
+      'Canary',
+    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, 'Canary', { subject, flags }, (target) =>
+          setPause(connection.client, { ...target, paused: true, format: flags.output }),
+        ),
       );
-    },
-  };
-}
+      emit(result, context);
+    });
+  },
+};
+
+/** `holdfast suspend`: a Source reads nothing and writes nothing from here on. */
+export const suspendCommand: CliCommand = {
+  register(program, context) {
+    withObjectFlags(
+      program
+        .command('suspend')
+        .summary('suspend a Source: nothing is fetched or applied until holdfast resume')
+        .description(
+          'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way go on',
+        ),
+      'Source',
+    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, 'Source', { subject, flags }, (target) =>
+          setSuspend(connection.client, { ...target, paused: true, format: flags.output }),
+        ),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** `holdfast resume`: a paused Canary or a suspended Source goes on. */
+export const resumeCommand: CliCommand = {
+  register(program, context) {
+    withObjectFlags(
+      program
+        .command('resume')
+        .description('resume a paused rollout (NAME or canary/NAME) or a suspended Source (source/NAME)'),
+      'Canary',
+    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+      const kind = subject?.includes('/')
+        ? (parseObjectArgument(subject, undefined).kind ?? 'Canary')
+        : 'Canary';
+      const set = kind === 'Source' ? setSuspend : setPause;
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, kind, { subject, flags }, (target) =>
+          set(connection.client, { ...target, paused: false, format: flags.output }),
+        ),
+      );
+      emit(result, context);
+    });
+  },
+};
 
 /** Sets or takes away the annotation, which is a state. Throws ApiError and InputError. */
 export async function setPause(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
-  await annotate(client, canary, 'pause', options.paused ? 'true' : null);
-  const { paused, format } = options;
-  const { namespace, name } = canary.metadata;
-  if (format !== 'text')
-    return {
-      stdout: formatData({ canary: `${namespace}/${name}`, paused }, format),
-      stderr: '',
-      exitCode: 0,
-    };
+  const { paused } = options;
+  await annotate(client, canary, 'pause', paused ? 'true' : null);
   const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'resumed';
-  return { stdout: `${describe(canary)}: ${text}\n`, stderr: '', exitCode: 0 };
+  return answer(canary, { canary: fullName(canary), paused }, text, options);
+}
+
+/** Sets spec.suspend of a Source. Throws ApiError, and InputError where Git would set it back. */
+export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
+  const source = await readOne(client, 'Source', options);
+  const fields = (source.metadata.managedFields ?? []) as readonly FieldsOf[];
+  const owner = fields.find((entry) => entry.manager !== manager && ownsSuspend(entry));
+  const { paused } = options;
+  const { apiVersion, kind, metadata } = source;
+  const { name, namespace = '' } = metadata;
+  if (owner)
+    throw new InputError(
+      `${describe(source)}: spec.suspend is set by ${owner.manager}, which would set it back; change it there`,
+    );
+  const reference: ObjectReference = { apiVersion, kind, namespace, name };
+  await client.patch(reference, { spec: { suspend: paused ? true : null } }, { type: 'merge', manager });
+  const text = paused
+    ? `suspended: nothing is fetched or applied until holdfast resume -n ${namespace} source/${name}`
+    : 'resumed';
+  return answer(source, { source: fullName(source), suspended: paused }, text, options);
+}
+
+interface FieldsOf {
+  readonly manager?: string;
+  readonly operation?: string;
+  readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
+}
+
+/** Only what applies again and again sets it back, as Git does; somebody's edit does not. */
+function ownsSuspend({ operation, fieldsV1 }: FieldsOf): boolean {
+  return operation === 'Apply' && fieldsV1?.['f:spec']?.['f:suspend'] !== undefined;
+}
+
+function fullName({ metadata }: KubernetesObject): string {
+  return `${metadata.namespace}/${metadata.name}`;
+}
+
+function answer(
+  object: KubernetesObject,
+  data: object,
+  text: string,
+  { format }: Pick<PauseOptions, 'format'>,
+): CommandResult {
+  const stdout = format === 'text' ? `${describe(object)}: ${text}\n` : formatData(data, format);
+  return { stdout, stderr: '', exitCode: 0 };
 }

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { parse } from 'yaml';
 import { annotationPrefix } from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
@@ -7,14 +8,24 @@ import { describe, type KubernetesObject, type ObjectReference } from '../../api
 import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import type { DataFormat } from '../../terminal/output.ts';
-import { kubeconfigOption, namespaceOption, outputOption } from '../flags.ts';
-import { parseObjectArgument } from '../status.ts';
+import type { Connection } from '../../server/connection.ts';
+import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
+import { exitCodes } from '../exit-codes.ts';
+import {
+  type ClusterFlags,
+  contextOption,
+  kubeconfigOption,
+  namespaceOption,
+  outputOption,
+  parseObjectArgument,
+  selectorOption,
+} from '../flags.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
 
-const manager = 'holdfast-cli';
+/** Field manager of what people write through the command line. */
+export const manager = 'holdfast-cli';
 const lookEveryMs = 500;
 
 /** The object a command is about. Throws InputError when it does not exist. */
@@ -73,8 +84,8 @@ export async function pollUntil<T>(
 }
 
 /** Flags of every command about one object. */
-export interface ObjectFlags {
-  readonly kubeconfig?: string;
+export interface ObjectFlags extends ClusterFlags {
+  readonly selector?: string;
   readonly namespace?: string;
   readonly output: 'text' | DataFormat;
 }
@@ -86,14 +97,68 @@ export interface WaitFlags extends ObjectFlags {
   readonly wait?: boolean;
 }
 
-/** Adds `<kind/name>`, the kubeconfig, the namespace and the format. */
+/** Adds the object, the cluster, the namespace, the labels and the format. */
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
-  return command
-    .argument(`<${word}>`, `NAME or ${word}/NAME`)
-    .addOption(kubeconfigOption())
-    .addOption(namespaceOption())
+  return withPlace(command.argument(`[${word}]`, `NAME or ${word}/NAME; with -l none`))
+    .addOption(selectorOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** Adds the cluster and the namespace. */
+export function withPlace(command: Command): Command {
+  return command.addOption(kubeconfigOption()).addOption(contextOption()).addOption(namespaceOption());
+}
+
+/** One object that a command is about. */
+interface Target {
+  readonly namespace: string;
+  readonly name: string;
+}
+
+/**
+ * Does the same to the object that is named, or to each with the labels of -l, one after the other; the exit code is the highest. With -l,
+ * data are a list. Throws InputError where none is named or found.
+ */
+export async function forTargets(
+  { access, client }: Pick<Connection, 'access' | 'client'>,
+  kind: 'Canary' | 'Source',
+  { subject, flags }: { readonly subject: string | undefined; readonly flags: ObjectFlags },
+  work: (target: Target) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  const namespace = flags.namespace ?? access.namespace;
+  if (flags.selector === undefined) {
+    if (subject === undefined) throw new InputError(`name a ${kind}, or choose by labels with -l`);
+    return work({ namespace, name: nameIn(subject, kind) });
+  }
+  if (subject !== undefined) throw new InputError(`a ${kind} cannot be named together with -l`);
+  const { items } = await client.list(apiVersionOf(kind), kind, {
+    namespace,
+    labelSelector: flags.selector,
+    metadataOnly: true,
+  });
+  if (items.length === 0)
+    throw new InputError(`no ${kind} of namespace ${namespace} has the labels ${flags.selector}`);
+  const results: CommandResult[] = [];
+  for (const { metadata } of items) results.push(await work({ namespace, name: metadata.name }));
+  return joined(results, flags.output);
+}
+
+function joined(results: readonly CommandResult[], format: ObjectFlags['output']): CommandResult {
+  const stdout =
+    format === 'text'
+      ? results.map((result) => result.stdout).join('')
+      : formatData(
+          results.flatMap((result) => (result.stdout ? [parse(result.stdout) as unknown] : [])),
+          format,
+        );
+  const stderr = results.map((result) => result.stderr).join('');
+  return { stdout, stderr, exitCode: worst(results) };
+}
+
+function worst(results: readonly CommandResult[]): CommandResult['exitCode'] {
+  const codes = results.map(({ exitCode }) => exitCode);
+  return codes.reduce((most, code) => (code > most ? code : most), 0);
 }
 
 /** Adds the time limit of waiting, in seconds. */
@@ -115,16 +180,29 @@ function seconds(text: string): number {
   throw new InputError(`--timeout: ${JSON.stringify(text)} is not a number of seconds above 0`);
 }
 
-/** Where a release came to rest. */
-export type Outcome = 'Succeeded' | 'Failed' | 'Held';
+/** Where a release came to rest. RolledBack: an older one serves because a person asked for it, and head is rejected for that. */
+export type Outcome = 'Succeeded' | 'RolledBack' | 'Failed' | 'Held';
 
-/** Exit codes of commands that wait for a release: 0 it serves, 1 it failed, 3 it is held, 4 the time was up. */
-export const exitCodes = { Succeeded: 0, Failed: 1, Held: 3, TimedOut: 4 } as const;
+/** The exit code of an outcome, the same for every command that waits. */
+export const outcomeCodes = {
+  Succeeded: exitCodes.good,
+  RolledBack: exitCodes.good,
+  Failed: exitCodes.bad,
+  Held: exitCodes.held,
+  TimedOut: exitCodes.timedOut,
+} as const;
 
 /** Where the release came to rest; undefined while something is still under way. */
 export function outcomeOf(status: CanaryStatus): Outcome | undefined {
   if (status.postPromotion?.state === 'Held') return 'Held';
   if (status.run) return undefined;
   if (status.phase === 'Succeeded' || status.phase === 'Initialized') return 'Succeeded';
-  return status.phase === 'Failed' ? 'Failed' : undefined;
+  if (status.phase !== 'Failed') return undefined;
+  return isRolledBack(status) ? 'RolledBack' : 'Failed';
+}
+
+/** Head was rejected by a rollback, and that rollback itself did not fail. */
+function isRolledBack({ rejected = [], history: [last] = [] }: CanaryStatus): boolean {
+  if (rejected.at(-1)?.reason !== 'RolledBack') return false;
+  return last?.result !== 'Failed' || last.reason === 'RolledBack';
 }

@@ -1,12 +1,14 @@
+import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { commitLine, conditionOf } from '../status-rows.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { commitLine } from '../status-rows.ts';
 import {
   annotate,
-  nameIn,
+  forTargets,
   pollUntil,
   type RequestClient,
   readOne,
@@ -31,16 +33,15 @@ export const syncCommand: CliCommand = {
       program.command('sync').description('make a Source fetch from Git now'),
       'Source',
     );
-    withTimeout(command, 60).action(async (subject: string, flags: WaitFlags) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-        sync(client, systemClock, {
-          namespace: flags.namespace ?? access.namespace,
-          name: nameIn(subject, 'Source'),
-          timeoutMs: flags.timeout * 1000,
-          format: flags.output,
-        }),
+    withTimeout(command, 60).action(async (subject: string | undefined, flags: WaitFlags) => {
+      const result = await withConnection(flags, context, (connection) =>
+        forTargets(connection, 'Source', { subject, flags }, (target) =>
+          sync(connection.client, systemClock, {
+            ...target,
+            timeoutMs: flags.timeout * 1000,
+            format: flags.output,
+          }),
+        ),
       );
       emit(result, context);
     });
@@ -62,10 +63,10 @@ export async function sync(
   });
   if (!status) {
     const stderr = `${describe(source)}: no fetch from Git yet; is Holdfast running?\n`;
-    return { stdout: '', stderr, exitCode: 4 };
+    return { stdout: '', stderr, exitCode: exitCodes.timedOut };
   }
   const ready = conditionOf(status, 'Ready');
-  const exitCode = ready?.status === 'True' ? 0 : 1;
+  const exitCode = ready?.status === 'True' ? exitCodes.good : exitCodes.bad;
   const { head, appliedCommit } = status;
   if (options.format !== 'text')
     return { stdout: formatData({ head, appliedCommit, ready }, options.format), stderr: '', exitCode };

@@ -1,17 +1,18 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RequestAnswer } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { storedReleases } from '../history.ts';
-import { canaryStatus } from '../status-rows.ts';
+import { exitCodes } from '../exit-codes.ts';
+import { whyFailed } from '../status-rows.ts';
+import { type Confirm, confirmOn, type Effect, effectLines } from './effect.ts';
 import {
   annotate,
-  exitCodes,
-  nameIn,
+  forTargets,
   type Outcome,
+  outcomeCodes,
   outcomeOf,
   pollUntil,
   type RequestClient,
@@ -33,6 +34,12 @@ export interface VerbCommand {
   readonly flagMeaning: string;
   /** Commit or digest to ask for. Throws InputError when there is none. */
   readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
+  /** What is shown before, for what takes traffic from a release. Throws InputError where it must not be done. */
+  readonly effect?: (
+    client: RequestClient,
+    canary: KubernetesObject,
+    asked: { readonly revision: string; readonly isNamed: boolean; readonly nowMs: number },
+  ) => Promise<Effect | undefined>;
   /** Which outcome is what was asked for, with `--wait`. */
   readonly isWanted: (outcome: Outcome) => boolean;
 }
@@ -45,32 +52,36 @@ export interface VerbOptions {
   readonly wait: boolean;
   readonly timeoutMs: number;
   readonly format: 'text' | 'json' | 'yaml';
+  /** Asked for what has an effect to show; absent: not asked. */
+  readonly confirm?: Confirm;
 }
 
 interface Flags extends WaitFlags {
+  readonly yes?: boolean;
   readonly revision?: string;
   readonly to?: string;
 }
 
 /** `holdfast promote canary/web` and similar commands: sets the annotation, then reports the answer. */
-function verbCommand(spec: VerbCommand): CliCommand {
+export function verbCommand(spec: VerbCommand): CliCommand {
   return {
     register(program, context) {
       const command = withObjectFlags(program.command(spec.name).description(spec.description), 'Canary')
         .option(spec.flag, spec.flagMeaning)
         .option('--wait', 'wait until the release is good, failed or held');
-      withTimeout(command, 600).action(async (subject: string, flags: Flags) => {
-        const { kubeconfig } = flags;
-        const { version } = context;
-        const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-          request(client, systemClock, spec, {
-            namespace: flags.namespace ?? access.namespace,
-            name: nameIn(subject, 'Canary'),
-            revision: flags.revision ?? flags.to,
-            wait: flags.wait === true,
-            timeoutMs: flags.timeout * 1000,
-            format: flags.output,
-          }),
+      if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
+      withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
+        const result = await withConnection(flags, context, (connection) =>
+          forTargets(connection, 'Canary', { subject, flags }, (target) =>
+            request(connection.client, systemClock, spec, {
+              ...target,
+              revision: flags.revision ?? flags.to,
+              wait: flags.wait === true,
+              timeoutMs: flags.timeout * 1000,
+              format: flags.output,
+              confirm: confirmOn(process, { isYes: flags.yes === true, isQuiet: flags.output !== 'text' }),
+            }),
+          ),
         );
         emit(result, context);
       });
@@ -87,6 +98,12 @@ export async function request(
 ): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
   const revision = options.revision ?? (await spec.revision(client, canary));
+  const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
+  const effect = await spec.effect?.(client, canary, asked);
+  if (effect && options.confirm && !(await options.confirm(effectLines(canary, spec.name, effect)))) {
+    const stderr = `${describe(canary)}: nothing was requested\n`;
+    return { stdout: '', stderr, exitCode: exitCodes.bad };
+  }
   const value = tokenFor(revision, clock.nowMs());
   await annotate(client, canary, spec.verb, value);
   const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
@@ -97,12 +114,13 @@ export async function request(
   const answer = answered?.answers?.[spec.verb];
   if (!answered || !answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
-  const outcome = await pollUntil(clock, options.timeoutMs, async () => {
+  const rest = await pollUntil(clock, options.timeoutMs, async () => {
     const status = await readStatus();
     // The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already.
-    return status.lastTransitionTime === answer.time ? undefined : outcomeOf(status);
+    const outcome = status.lastTransitionTime === answer.time ? undefined : outcomeOf(status);
+    return outcome && { outcome, why: outcome === 'Failed' ? whyFailed(status) : undefined };
   });
-  return report(canary, spec, options, { value, answer, outcome: outcome ?? 'TimedOut' });
+  return report(canary, spec, options, { value, answer, ...(rest ?? { outcome: 'TimedOut' as const }) });
 }
 
 /** Holdfast answers at its next reconcile; longer means that it does not run. */
@@ -112,18 +130,20 @@ interface Report {
   readonly value: string;
   readonly answer: RequestAnswer | undefined;
   readonly outcome?: Outcome | 'TimedOut';
+  /** Why it failed. */
+  readonly why?: string | undefined;
 }
 
 function report(
   canary: KubernetesObject,
   spec: VerbCommand,
   { format }: VerbOptions,
-  { value, answer, outcome }: Report,
+  { value, answer, outcome, why }: Report,
 ): CommandResult {
   const { namespace, name } = canary.metadata;
   const exitCode = codeOf(spec, answer, outcome);
   if (format !== 'text') {
-    const data = { canary: `${namespace}/${name}`, verb: spec.verb, value, ...answer, outcome };
+    const data = { canary: `${namespace}/${name}`, verb: spec.verb, value, ...answer, outcome, why };
     return { stdout: formatData(data, format), stderr: '', exitCode };
   }
   const subject = `${describe(canary)}: `;
@@ -132,93 +152,15 @@ function report(
     return { stdout: '', stderr, exitCode };
   }
   const line = `${subject}${answer.result === 'Refused' ? `refused (${answer.reason}): ` : ''}${answer.message}\n`;
-  const ended = outcome === undefined ? '' : `${subject}${outcome}\n`;
+  const ended = outcome === undefined ? '' : `${subject}${outcome}${why ? `: ${why}` : ''}\n`;
   const stdout = answer.result === 'Refused' ? '' : line + ended;
   return { stdout, stderr: answer.result === 'Refused' ? line : '', exitCode };
 }
 
 function codeOf(spec: VerbCommand, answer: Report['answer'], outcome: Report['outcome']): 0 | 1 | 3 | 4 {
-  if (!answer || answer.result === 'Refused') return 1;
-  if (outcome === undefined) return 0;
-  return outcome !== 'TimedOut' && spec.isWanted(outcome) ? 0 : exitCodes[outcome] || 1;
-}
-
-/** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
-export const promote: VerbCommand = {
-  name: 'promote',
-  verb: 'promote',
-  description:
-    'skip the remaining checks and promote the current release; after promotion, accept it as good',
-  flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
-  isWanted: (outcome) => outcome === 'Succeeded',
-};
-
-/** Registered in commands.ts. */
-export const promoteCommand = verbCommand(promote);
-
-/** `holdfast abort`: the release under way ends and is rejected. */
-export const abort: VerbCommand = {
-  name: 'abort',
-  verb: 'abort',
-  description: 'stop the current release and go back to the last known good release',
-  flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
-  isWanted: (outcome) => outcome === 'Failed',
-};
-
-/** Registered in commands.ts. */
-export const abortCommand = verbCommand(abort);
-
-/** `holdfast retry`: what was rejected at head is tried again. */
-export const retry: VerbCommand = {
-  name: 'retry',
-  verb: 'retry',
-  description: 'retry the rejected release at head',
-  flag: '--revision <commit>',
-  flagMeaning: 'only if this commit or digest is at head (default: any)',
-  revision(_client, canary) {
-    const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
-    const digest = run?.digest ?? lastAppliedSpec;
-    if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
-    throw new InputError(`${describe(canary)}: the release at head was not rejected`);
-  },
-  isWanted: (outcome) => outcome === 'Succeeded',
-};
-
-/** Registered in commands.ts. */
-export const retryCommand = verbCommand(retry);
-
-/** `holdfast rollback`: a stored release serves again. */
-export const rollback: VerbCommand = {
-  name: 'rollback',
-  verb: 'rollback-to',
-  description: 'roll back to an earlier good release',
-  flag: '--to <commit>',
-  flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
-  async revision(client, canary) {
-    const { run, rejected = [] } = canaryStatus(canary);
-    const good = (await storedReleases(client, canary)).filter(
-      ({ digest, promotedTime }) =>
-        promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
-    );
-    // With a release under way the last-known-good, else the good one before it.
-    const wanted = run ? good[0] : good[1];
-    if (wanted) return wanted.digest;
-    throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
-  },
-  // What was at head is rejected, so the phase is Failed once the older release serves.
-  isWanted: (outcome) => outcome === 'Failed' || outcome === 'Succeeded',
-};
-
-/** Registered in commands.ts. */
-export const rollbackCommand = verbCommand(rollback);
-
-/** The digest of the release under way. Throws InputError when there is none. */
-function releaseUnderWay(canary: KubernetesObject): string {
-  const digest = canaryStatus(canary).run?.digest;
-  if (digest) return digest;
-  throw new InputError(`${describe(canary)}: no rollout is in progress`);
+  if (!answer) return exitCodes.timedOut;
+  if (answer.result === 'Refused') return exitCodes.bad;
+  if (outcome === undefined) return exitCodes.good;
+  if (outcome !== 'TimedOut' && spec.isWanted(outcome)) return exitCodes.good;
+  return outcomeCodes[outcome] || exitCodes.bad;
 }

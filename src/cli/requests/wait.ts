@@ -1,11 +1,13 @@
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe } from '../../api/kubernetes.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { type CommandResult, formatData, printable } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryStatus } from '../status-rows.ts';
+import { canaryRow, whyFailed } from '../status-rows.ts';
 import {
-  exitCodes,
-  nameIn,
+  forTargets,
+  outcomeCodes,
   outcomeOf,
   pollUntil,
   type RequestClient,
@@ -23,6 +25,8 @@ interface WaitOptions {
   readonly commit: string | undefined;
   readonly timeoutMs: number;
   readonly format: WaitFlags['output'];
+  /** Takes what is waited for, a line each time that it changes. */
+  readonly progress?: (line: string) => void;
 }
 
 /** `holdfast wait`: for scripts that go on only when the release is good. */
@@ -33,24 +37,26 @@ export const waitCommand: CliCommand = {
         .command('wait')
         .summary('wait until the rollout of a Canary ends')
         .description(
-          'wait until the rollout of a Canary ends; exit code 0 good, 1 failed, 2 error, 3 held, 4 timed out',
+          'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed, 2 error, 3 held, 4 timed out',
         ),
       'Canary',
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
-    withTimeout(command, 600).action(async (subject: string, flags: WaitFlags & { commit?: string }) => {
-      const { kubeconfig } = flags;
-      const { version } = context;
-      const result = await withConnection({ kubeconfig, version }, ({ access, client }) =>
-        waitFor(client, systemClock, {
-          namespace: flags.namespace ?? access.namespace,
-          name: nameIn(subject, 'Canary'),
-          commit: flags.commit,
-          timeoutMs: flags.timeout * 1000,
-          format: flags.output,
-        }),
-      );
-      emit(result, context);
-    });
+    withTimeout(command, 600).action(
+      async (subject: string | undefined, flags: WaitFlags & { commit?: string }) => {
+        const result = await withConnection(flags, context, (connection) =>
+          forTargets(connection, 'Canary', { subject, flags }, (target) =>
+            waitFor(connection.client, systemClock, {
+              ...target,
+              commit: flags.commit,
+              timeoutMs: flags.timeout * 1000,
+              format: flags.output,
+              progress: (line) => process.stderr.write(line),
+            }),
+          ),
+        );
+        emit(result, context);
+      },
+    );
   },
 };
 
@@ -62,23 +68,55 @@ export async function waitFor(
 ): Promise<CommandResult> {
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
+  let awaited = '';
   const rest = await pollUntil(clock, options.timeoutMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
-    const outcome = isMeant ? outcomeOf(status) : undefined;
-    return outcome && { canary, status, outcome };
+    const rest = isMeant ? outcomeOf(status) : undefined;
+    // Of the commit that was named, a rollback is no success.
+    const isGone = rest === 'RolledBack' && isRejected(status, options.commit);
+    const outcome = isGone ? ('Failed' as const) : rest;
+    if (outcome) return { canary, status, outcome };
+    const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
+    if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
+    awaited = now;
+    return undefined;
   });
   if (!rest) {
-    const stderr = `${options.namespace}/${options.name}: still in progress after ${options.timeoutMs / 1000} s\n`;
-    return { stdout: '', stderr, exitCode: exitCodes.TimedOut };
+    const stderr = `Canary ${options.namespace}/${options.name}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}\n`;
+    return { stdout: '', stderr, exitCode: outcomeCodes.TimedOut };
   }
   const { canary, status, outcome } = rest;
   const { message, lastAppliedCommit, lastPromotedCommit } = status;
-  const exitCode = exitCodes[outcome];
+  const exitCode = outcomeCodes[outcome];
+  const why = outcome === 'Failed' ? whyFailed(status) : undefined;
   if (options.format !== 'text') {
-    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message };
+    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message, why };
     return { stdout: formatData(data, options.format), stderr: '', exitCode };
   }
-  return { stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}\n`, stderr: '', exitCode };
+  return {
+    stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}${why && !message?.includes(why) ? `; why: ${why}` : ''}\n`,
+    stderr: '',
+    exitCode,
+  };
+}
+
+function isRejected({ rejected = [] }: CanaryStatus, commit: string | undefined): boolean {
+  return commit !== undefined && rejected.some((entry) => entry.commit.startsWith(commit));
+}
+
+/** Phase, step and message. Times are left out: they change with every look. */
+function whatGoesOn(canary: KubernetesObject): string {
+  const { phase, weight, step, message } = canaryRow(canary, 0);
+  if (phase === '-') return 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+  const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;
+  const { next } = canaryStatus(canary);
+  return printable(`${phase}, ${at}: ${message}${next ? `; next: ${next.action}` : ''}`);
+}
+
+/** The release of that commit has not begun. */
+function whatPrecedes({ lastAppliedCommit, phase }: CanaryStatus, commit = ''): string {
+  const at = shortCommit(lastAppliedCommit) || 'no commit';
+  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). A commit that changes nothing of the release starts none`;
 }

@@ -203,7 +203,7 @@ describe('loadClusterAccess', () => {
   });
 
   it.each([
-    ['a missing file', () => path.join(directory, 'none'), /ENOENT/],
+    ['a missing file', () => path.join(directory, 'none'), /there is no such file/],
     [
       'a broken file, without its content',
       () => write('bad', 'a: [\ntoken: hunter2: x'),

@@ -2,6 +2,7 @@ import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../api/clock.ts';
 import { present } from '../../api/kubernetes.ts';
+import { systemWords } from '../../api/system-words.ts';
 import { localError } from '../errors.ts';
 import type { SelectedContext } from './kubeconfig.ts';
 import type { ClusterProxy } from './proxy-url.ts';
@@ -101,7 +102,7 @@ async function readCredentialFile(file: string): Promise<string> {
   } catch (error) {
     throw localError(
       'configuration',
-      `credential file ${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`,
+      `credential file ${file}: ${systemWords((error as NodeJS.ErrnoException).code) ?? 'cannot be read'}`,
     );
   }
 }

@@ -10,6 +10,7 @@ import {
   type User,
 } from '@kubernetes/client-node/dist/config_types.js';
 import { parse } from 'yaml';
+import { systemWords } from '../../api/system-words.ts';
 import { localError } from '../errors.ts';
 
 /** A user entry with the fields that the client's own reader leaves out. File paths are absolute. */
@@ -87,7 +88,7 @@ async function readDocument(file: string): Promise<Record<string, unknown>> {
   } catch (error) {
     throw localError(
       'configuration',
-      `kubeconfig ${file}: ${(error as NodeJS.ErrnoException).code ?? 'cannot be read'}`,
+      `kubeconfig ${file}: ${systemWords((error as NodeJS.ErrnoException).code) ?? 'cannot be read'}`,
     );
   }
   if (content.length > maximumBytes)

@@ -1,4 +1,5 @@
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import type { ServerCapabilities } from '../../contracts/cluster.ts';
 import { isApiError } from '../errors.ts';
 import type { ApiRequest } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
@@ -24,6 +25,8 @@ export interface ClusterClient {
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
   /** The kind in the version that the server prefers; undefined when it serves none. */
   find(group: string, kind: string): Promise<ResourceInfo | undefined>;
+  /** The server's version and what it serves; kept until the kinds are asked anew. */
+  capabilities(): Promise<ServerCapabilities>;
 }
 
 /** What a client is made of. */
@@ -48,6 +51,7 @@ export function createClusterClient(parts: ClientParts): ClusterClient {
       (await parts.transport.request({ verb: 'get', ...request, ...common(options) })).body,
     resolve: (apiVersion, kind) => parts.discovery.resolve(apiVersion, kind),
     find: (group, kind) => parts.discovery.find(group, kind),
+    capabilities: () => parts.discovery.capabilities(),
   };
 }
 

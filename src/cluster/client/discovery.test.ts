@@ -18,8 +18,10 @@ function listing(path: string, kinds: readonly string[], aggregated: boolean): u
     const main = kinds.map((kind) => ({ name: plurals[kind], kind, namespaced: true, verbs: ['get'] }));
     return { kind: 'APIResourceList', resources: [{ name: 'deployments/scale', kind: 'Scale' }, ...main] };
   }
+  if (path === '/version') return { gitVersion: 'v1.31.4-vendor.7+k3s1' };
   if (path !== '/api' && path !== '/apis') return undefined;
-  if (!aggregated) return { kind: path === '/api' ? 'APIVersions' : 'APIGroupList', groups: [] };
+  const groups = [{ versions: [{ groupVersion: 'apps/v1' }] }];
+  if (!aggregated) return { kind: path === '/api' ? 'APIVersions' : 'APIGroupList', groups };
   const subresources = [{ subresource: 'scale' }];
   const resources = kinds.map((kind) => ({
     resource: plurals[kind],
@@ -57,6 +59,23 @@ describe.each([true, false])('discovery, aggregated %s', (aggregated) => {
   afterEach(async () => {
     await transport.close();
     await server.close();
+  });
+
+  it('tells charts the version, without what a vendor adds, and what is served', async () => {
+    expect(await discovery.capabilities()).toEqual({
+      kubeVersion: 'v1.31.4',
+      apiVersions: aggregated ? ['apps/v1', 'apps/v1/Deployment'] : ['apps/v1', 'v1'],
+    });
+    kinds = ['Deployment', 'Widget'];
+    discovery.invalidate();
+    if (aggregated) expect((await discovery.capabilities()).apiVersions).toContain('apps/v1/Widget');
+  });
+
+  it('asks for them again after a failure', async () => {
+    fail = true;
+    await expect(discovery.capabilities()).rejects.toMatchObject({ kind: 'forbidden' });
+    fail = false;
+    expect((await discovery.capabilities()).kubeVersion).toBe('v1.31.4');
   });
 
   it('knows plural, scope and subresources, and asks once', async () => {

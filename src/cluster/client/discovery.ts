@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
+import type { ServerCapabilities } from '../../contracts/cluster.ts';
 import { isApiError, localError } from '../errors.ts';
 import type { Transport } from '../transport/transport.ts';
 
@@ -8,6 +9,8 @@ export interface Discovery {
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
   /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
   find(group: string, kind: string): Promise<ResourceInfo | undefined>;
+  /** The version of the server, and every apiVersion, alone and with each of its kinds. */
+  capabilities(): Promise<ServerCapabilities>;
   /** Forgets everything: a CRD was applied, or a path answered that it does not exist. */
   invalidate(): void;
 }
@@ -28,6 +31,7 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
   let loadedAtMs = Number.NEGATIVE_INFINITY;
   let loads = 0;
   let aggregated = true;
+  let served: Promise<ServerCapabilities> | undefined;
 
   function load(key: string, read: () => Promise<ResourceInfo[]>): Promise<Resources> {
     const known = lists.get(key);
@@ -64,6 +68,7 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
 
   function invalidate(): void {
     lists.clear();
+    served = undefined;
   }
 
   async function find(group: string, kind: string): Promise<ResourceInfo | undefined> {
@@ -79,6 +84,13 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
 
   return {
     invalidate,
+    capabilities() {
+      served ??= load('', readAll).then((all) => capabilitiesOf(transport, aggregated ? all : undefined));
+      served.catch(() => {
+        served = undefined;
+      });
+      return served;
+    },
     async find(group, kind) {
       const known = await find(group, kind);
       if (known || Math.abs(clock.nowMs() - loadedAtMs) < refreshPauseMs) return known;
@@ -128,6 +140,31 @@ async function preferredVersion(transport: Transport, group: string): Promise<st
     if (isApiError(error, 'unknownKind', 'notFound')) return undefined;
     throw error;
   }
+}
+
+/** `resources`: all of them, where the server gives them at once. */
+async function capabilitiesOf(
+  transport: Transport,
+  resources: Resources | undefined,
+): Promise<ServerCapabilities> {
+  const object = 'the version of the server';
+  const { body } = await transport.request({ verb: 'get', path: '/version', object });
+  const { gitVersion } = (body ?? {}) as { gitVersion?: unknown };
+  const [kubeVersion] = /^v\d+\.\d+\.\d+/.exec(String(gitVersion)) ?? [];
+  if (kubeVersion === undefined)
+    throw localError('badAnswer', `${object} is none: /version has no gitVersion`);
+  const infos = [...(resources?.values() ?? [])];
+  const names = resources ? infos.map(({ apiVersion }) => apiVersion) : await groupVersions(transport);
+  const kinds = infos.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`);
+  return { kubeVersion, apiVersions: [...new Set([...names, ...kinds])].sort() };
+}
+
+/** Every apiVersion of a server without aggregated discovery. */
+async function groupVersions(transport: Transport): Promise<string[]> {
+  const body = (await readList(transport, '/apis', 'application/json')) as { groups?: unknown } | null;
+  const groups = arrayOf<{ versions?: unknown }>(body?.groups);
+  const versions = groups.flatMap(({ versions: all }) => arrayOf<{ groupVersion?: unknown }>(all));
+  return ['v1', ...versions.map(({ groupVersion }) => String(groupVersion))];
 }
 
 async function readList(transport: Transport, path: string, accept: string): Promise<unknown> {

@@ -16,24 +16,21 @@ import {
   releaseLease,
 } from './lease-attempt.ts';
 import { identityInPod, type PodName, podOfIdentity } from './lease-holder.ts';
-import { createLeaseStore, isOlder, type LeaseRecord } from './lease-record.ts';
+import { createLeaseStore, isOlder, type LeasePlace, type LeaseRecord } from './lease-record.ts';
 import { type LeaseWatch, watchLease } from './lease-watch.ts';
 
 /** What an election needs. */
-export interface ElectionOptions {
+export interface ElectionOptions extends LeasePlace {
   /** Over a transport of its own: renewals must not queue behind a burst of other requests. */
   readonly client: ClusterClient;
   /** For the watches of the Lease and of its holder's pod. */
   readonly caches: Pick<Caches, 'ensure'>;
-  readonly namespace: string;
-  readonly name: string;
   /** Unique to this process, for instance `<host name>_<uuid>`: a restarted process is another candidate. */
   readonly identity: string;
   /** Identities of processes that ran here before, in this very pod, and are certainly gone: their Lease is taken over at once. */
   readonly former?: readonly string[];
   /** The pod this process runs in. If the API server knows it in `namespace`, the identity says so, and others need not wait when it is gone. */
   readonly pod?: PodName | undefined;
-  readonly manager: string;
   /** Default 15 s lease, 10 s renewal, 2 s retry, as client-go's (ADR 33). */
   readonly times?: LeaseTimes | undefined;
   readonly clock?: Clock;
@@ -190,7 +187,7 @@ function newCandidate(
     clock,
     identity: options.identity,
     former: [],
-    store: createLeaseStore(client, namespace, name, options.manager),
+    store: createLeaseStore(client, options),
     monotonicMs: options.monotonicMs ?? createLeaseClock(),
     leadership: linkSignals(stopping),
     onRenewal: (record) => watch.renewed(record?.holder === candidate.identity ? undefined : record),

@@ -27,6 +27,15 @@ export interface LeaseClaim {
   readonly takesOver: boolean;
 }
 
+/** Which Lease, and what is written into it beside its spec. */
+export interface LeasePlace {
+  readonly namespace: string;
+  readonly name: string;
+  readonly manager: string;
+  /** Of the program that claims the Lease. */
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
+}
+
 /** Reads and writes one coordination.k8s.io Lease; every write is bound to the version that was read (S17, S20). */
 export interface LeaseStore {
   /** Undefined when the Lease does not exist. */
@@ -35,12 +44,10 @@ export interface LeaseStore {
   write(claim: LeaseClaim, over: LeaseRecord | undefined, signal?: AbortSignal): Promise<LeaseRecord>;
 }
 
-/** The stored form of a Lease at `namespace/name`. */
+/** The stored form of a Lease at `namespace/name`. What `annotations` says is true of whoever claims it, so it is written with each claim. */
 export function createLeaseStore(
   client: ClusterClient,
-  namespace: string,
-  name: string,
-  manager: string,
+  { namespace, name, manager, annotations = {} }: LeasePlace,
 ): LeaseStore {
   const reference: ObjectReference = { ...leaseKind, namespace, name };
   return {
@@ -54,12 +61,19 @@ export function createLeaseStore(
       if (!over) {
         const { apiVersion, kind } = reference;
         return leaseRecordOf(
-          await client.create({ apiVersion, kind, metadata: { namespace, name }, spec }, options),
+          await client.create(
+            { apiVersion, kind, metadata: { namespace, name, annotations }, spec },
+            options,
+          ),
         );
       }
       const { resourceVersion } = over;
       return leaseRecordOf(
-        await client.patch(reference, { spec }, { ...options, type: 'merge', resourceVersion }),
+        await client.patch(
+          reference,
+          { metadata: { annotations }, spec },
+          { ...options, type: 'merge', resourceVersion },
+        ),
       );
     },
   };

@@ -1,4 +1,5 @@
 import { type Dispatcher, request as undiciRequest } from 'undici';
+import { systemWords } from '../../api/system-words.ts';
 import { retryAfterMs } from '../../api/time.ts';
 import { onlyWhile } from '../../http/send-condition.ts';
 import type { Authentication } from '../access/credentials.ts';
@@ -105,7 +106,7 @@ export function networkError(
     );
   const through = way?.proxy ? ` through the kubeconfig's proxy-url ${way.proxy}` : '';
   const where = neverSent && way ? ` (API server ${way.server}${through})` : '';
-  return localError('transient', `${request.verb} ${request.object}: ${code || why}${where}`, {
+  return localError('transient', `${request.verb} ${request.object}: ${systemWords(code) ?? why}${where}`, {
     reason: code,
     effectUnknown: !isRead(request.verb) && !neverSent,
   });

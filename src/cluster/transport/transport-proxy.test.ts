@@ -94,7 +94,9 @@ describe('a transport through a proxy', () => {
     const through = (url: string, tls: Partial<TlsMaterial>) =>
       openTransport(url, `https://${proxy.host}`, tls).request(write);
     await expect(through(server.url, { ca: authority.ca })).resolves.toBeDefined();
-    await expect(through(stranger.url, { ca: authority.ca })).rejects.toThrow(/CERT|SIGNATURE|SELF_SIGNED/);
+    await expect(through(stranger.url, { ca: authority.ca })).rejects.toThrow(
+      /its certificate is .*not trusted/,
+    );
     await expect(through(server.url, { insecure: true })).rejects.toMatchObject({ effectUnknown: false });
     expect(stranger.seen).toEqual([]);
     expect(server.seen).toHaveLength(1);
@@ -112,7 +114,7 @@ describe('a transport through a proxy', () => {
     const unreachable = openTransport(server.url, 'http://me:hunter2@127.0.0.1:1').request(write);
     await expect(unreachable).rejects.toMatchObject({
       effectUnknown: false,
-      message: expect.stringMatching(/ECONNREFUSED .*proxy-url http:\/\/127\.0\.0\.1:1\)$/),
+      message: expect.stringMatching(/the connection was refused.*proxy-url http:\/\/127\.0\.0\.1:1\)$/),
     });
     expect(server.seen).toEqual([]);
   });

@@ -163,8 +163,11 @@ function startBackgroundChecks({ parts, observation, decision, status }: RoundSt
     status,
     parts.heads.of(namespacedName(observation.canary)).at,
   );
-  if (decision.check)
-    parts.checks.request(observation.canary, decision.check, checkSubject(observation, decision.check));
+  if (!decision.check) return;
+  const spec = parts.heads.specOf(namespacedName(observation.canary));
+  const writer = 'account' in spec ? { account: spec.account } : undefined;
+  const subject = checkSubject({ ...observation, writer }, decision.check);
+  parts.checks.request(observation.canary, decision.check, subject);
 }
 
 /** Before an action that cannot be undone, the status with its intent is written. A refusal blocks only such actions; a conflict is thrown. */

@@ -213,6 +213,38 @@ describe('a metric with compareWith: primary', () => {
     });
   });
 
+  test('with compare asks both for their points during the analysis, and for none after promotion', async () => {
+    const points: Array<boolean | undefined> = [];
+    const checks = createChecks({
+      clock: createVirtualClock(),
+      metrics: {
+        async read({ role, asPoints }) {
+          points.push(asPoints);
+          const values = role === 'canary' ? [3, 4, 5] : [1, 2, 3];
+          return { kind: 'value', value: values[2] ?? 0, ...(asPoints ? { points: values } : {}) };
+        },
+      },
+      hooks: { call: async () => expect.fail('no webhook is declared') },
+      onDone: () => undefined,
+    });
+    const tested = { name: 'latency', compare: { method: 'mannWhitney', minPoints: 3 } };
+    const spec = { analysis: { metrics: [tested] }, postPromotion: { metrics: [tested] } };
+    const withTest = { ...canary, spec } as unknown as Canary;
+    checks.request(withTest, { ...analysis, metrics: ['latency'] }, subject);
+    await settle();
+    expect(checks.outcomeOf('shop/web')?.readings[0]?.reading).toMatchObject({
+      kind: 'value',
+      value: 4,
+      baseline: 2,
+      detail: expect.stringContaining('median of 3 points; the primary has 2 of 3'),
+    });
+    const after = { ...analysis, key: 'k2', role: 'primary', purpose: 'postPromotion' } as const;
+    checks.request(withTest, { ...after, metrics: ['latency'] }, subject);
+    await settle();
+    expect(checks.outcomeOf('shop/web')?.readings[0]?.reading).toEqual({ kind: 'value', value: 3 });
+    expect(points).toEqual([true, true, undefined]);
+  });
+
   test('has no value without that of the primary', async () => {
     const { reading } = await ask({}, { 'web-2': { kind: 'value', value: 1 } });
     expect(reading).toEqual({ kind: 'error', detail: 'of the primary: nobody knows it' });

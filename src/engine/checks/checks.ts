@@ -7,6 +7,7 @@ import type { MetricReading } from '../../api/observed.ts';
 import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
 import type { Hooks } from '../../contracts/notifications.ts';
 import type { CheckOutcome } from '../../health/check-results.ts';
+import { comparePoints } from '../../health/mann-whitney.ts';
 import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
@@ -27,6 +28,8 @@ interface CheckSubject {
   readonly workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: MetricQuestion['pods'];
+  /** Whom Jobs of checks are created as. */
+  readonly writer?: MetricQuestion['writer'];
   /** The same of the other side, for metrics that compare the two. */
   readonly other?: Pick<MetricQuestion, 'workload' | 'pods'>;
 }
@@ -103,13 +106,13 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
 }
 
 /**
- * One metric; with `compareWith` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
+ * One metric; with `compareWith` or `compare` the other side is asked at the same moment, and without its answer there is none. A release that is tried on
  * the primary is compared with the canary, which serves then. After promotion there is nothing to compare with.
  */
 async function readCompared(
   metrics: Metrics,
   asked: Pick<MetricQuestion, 'canary' | 'metric'> & {
-    readonly request: Pick<CheckRequest, 'role' | 'purpose'>;
+    readonly request: Pick<CheckRequest, 'role' | 'purpose' | 'facts'>;
     readonly subject: CheckSubject;
   },
   signal: AbortSignal,
@@ -117,16 +120,26 @@ async function readCompared(
   const { canary, metric, subject, request } = asked;
   const { role } = request;
   const { other, ...own } = subject;
-  const first = metrics.read({ canary, metric, role, ...own }, signal);
-  if (metric.compareWith !== 'primary' || request.purpose !== 'analysis') return first;
+  const asPoints = metric.compare !== undefined && request.purpose === 'analysis';
+  const release = request.facts.digest;
+  const question = { canary, metric, release, ...(asPoints ? { asPoints } : {}) };
+  const first = metrics.read({ ...question, role, ...own }, signal);
+  if ((metric.compareWith !== 'primary' && !asPoints) || request.purpose !== 'analysis') return first;
   const otherRole = role === 'primary' ? 'canary' : 'primary';
-  const second = metrics.read({ canary, metric, provider: own.provider, ...other, role: otherRole }, signal);
+  const second = metrics.read(
+    { ...question, provider: own.provider, writer: own.writer, ...other, role: otherRole },
+    signal,
+  );
   const [reading, baseline] = await Promise.all([first, second]);
   if (reading.kind !== 'value') return reading;
   if (baseline.kind !== 'value')
     return { kind: baseline.kind, detail: `of the ${otherRole}: ${baseline.detail}` };
-  const compared = { ...reading, baseline: baseline.value };
-  return otherRole === 'canary' ? { ...compared, baselineOf: otherRole } : compared;
+  const compared = asPoints
+    ? comparePoints(metric, reading.points ?? [], baseline.points ?? [], otherRole)
+    : { ...reading, baseline: baseline.value };
+  return otherRole === 'canary' && compared.kind === 'value'
+    ? { ...compared, baselineOf: otherRole }
+    : compared;
 }
 
 async function withDeadline(
@@ -157,16 +170,23 @@ interface Seen {
   readonly world: Pick<World, 'primary' | 'target'>;
   /** Names of pods by their template, where both sides are pods of one workload: those of the newest first. */
   readonly revision?: CheckSubject['pods'];
+  readonly writer?: CheckSubject['writer'];
 }
 
 /** What queries may name besides the Canary: provider, the workload that the check is about, and the one it may be compared with. */
 export function checkSubject(
-  { provider, world, revision }: Seen,
+  { provider, world, revision, writer }: Seen,
   { role }: Pick<CheckRequest, 'role'>,
 ): CheckSubject {
   const otherPods = revision && { pods: revision.otherPods, otherPods: revision.pods };
   const [own, other] = role === 'primary' ? [world.primary, world.target] : [world.target, world.primary];
-  return { provider, workload: own?.name, pods: revision, other: { workload: other?.name, pods: otherPods } };
+  return {
+    provider,
+    writer,
+    workload: own?.name,
+    pods: revision,
+    other: { workload: other?.name, pods: otherPods },
+  };
 }
 
 /** The part of a request that concerns webhooks. */

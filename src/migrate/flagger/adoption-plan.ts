@@ -1,6 +1,6 @@
 import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, namespacedName } from '../../api/kubernetes.ts';
-import { findUnsupported } from '../../api/unsupported-fields.ts';
+import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';
@@ -27,7 +27,7 @@ interface AdoptionRow extends Verdict {
   readonly waitsFor?: string;
 }
 
-/** What `holdfast adopt --dry-run` says. */
+/** What `holdfast migrate plan` says. */
 interface AdoptionPlan {
   readonly canaries: readonly AdoptionRow[];
   /** What of the cluster is not as Holdfast needs it. */
@@ -53,16 +53,14 @@ export function adoptionRow({ object, foreignController, found }: ObservedCanary
     verdict = { outcome: 'refused', what: 'nothing', why };
   } else verdict = judgeAdoption(found.world);
   const parsed = parseCanary(object);
-  // A field that stops the Canary is the reason of its refusal.
   const ofProvider = parsed.ok ? routerFor(parsed.value.spec.provider ?? '')?.ignores(parsed.value) : [];
-  const ignored = parsed.ok ? findUnsupported(parsed.value, ofProvider).filter(({ stops }) => !stops) : [];
   return {
     canary: namespacedName(object),
     phase,
     canaryWeight,
     ...verdict,
     differences: 'world' in found && verdict.outcome === 'rolledOut' ? found.differences : [],
-    notActedOn: [...new Set(ignored.map(({ path }) => path))],
+    notActedOn: parsed.ok ? unsupportedFields(parsed.value, ofProvider) : [],
     ...(foreignController === undefined ? {} : { waitsFor: foreignController }),
   };
 }

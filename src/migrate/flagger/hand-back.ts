@@ -10,7 +10,7 @@ import type { Connection } from '../../server/connection.ts';
 import { paint, printable, type Screen, wrap } from '../../terminal/output.ts';
 import type { ObservedCanary } from './read-canaries.ts';
 
-/** What `holdfast adopt --to flagger` did, or would do, with one Canary. */
+/** What `holdfast handback --to flagger` did, or would do, with one Canary. */
 interface HandBackRow extends HandBack {
   /** `namespace/name`. */
   readonly canary: string;

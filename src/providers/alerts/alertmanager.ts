@@ -37,13 +37,15 @@ function labelsOf({ kind, name, namespace, cluster }: Notice, severity: string):
 }
 
 function annotationsOf({ incident, documentation }: Notice): Record<string, string> {
-  const page = runbookOf(incident.reason);
+  const page = runbookOf(incident.reason, documentation);
   const annotations = {
     summary: lineOf(incident),
     description: plainTextOf(incident),
     reason: incident.reason,
   };
-  return page ? { ...annotations, runbook_url: `${documentation ?? ''}${page}` } : annotations;
+  if (!page) return annotations;
+  // runbook_url is made a link everywhere.
+  return documentation ? { ...annotations, runbook_url: page } : { ...annotations, runbook: page };
 }
 
 /** The address may be Alertmanager's root or the endpoint itself. */

@@ -7,7 +7,7 @@ export const webhook: AlertReceiver = {
   build(notice, { address, token }) {
     const { incident, kind, name, namespace, cluster, documentation } = notice;
     const { alerts: _, reason, ...rest } = incident;
-    const page = runbookOf(reason);
+    const page = runbookOf(reason, documentation);
     const json = {
       version: '1',
       ...(cluster ? { cluster } : {}),
@@ -16,7 +16,7 @@ export const webhook: AlertReceiver = {
       text: plainTextOf(incident),
       reason,
       ...rest,
-      ...(page ? { runbook: `${documentation ?? ''}${page}` } : {}),
+      ...(page ? { runbook: page } : {}),
     };
     return { url: address, json, bearer: token };
   },

@@ -67,6 +67,16 @@ export function newestReading(points: readonly Point[], request: MetricRequest, 
   return freshReading({ atMs: newest.atMs + bucketMs, value: newest.value }, { ...request, windowMs });
 }
 
+/** All finite values of a series, the newest as value: moments without requests have none. As stale as its newest point. */
+export function pointsReading(points: readonly Point[], request: MetricRequest): MetricReading {
+  const finite = points.flatMap(({ atMs, value }) => {
+    const reading = valueReading(value);
+    return reading.kind === 'value' ? [{ atMs, value: reading.value }] : [];
+  });
+  const newest = newestReading(finite, request);
+  return newest.kind === 'value' ? { ...newest, points: finite.map(({ value }) => value) } : newest;
+}
+
 /** What belongs together, by a key. */
 export function groupedBy<T>(items: readonly T[], keyOf: (item: T) => string): T[][] {
   const groups = new Map<string, T[]>();

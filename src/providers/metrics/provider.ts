@@ -1,4 +1,5 @@
 /** What every metric provider implements. */
+import type { Canary } from '../../api/canary/canary.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -23,12 +24,25 @@ export interface MetricCluster extends Pick<Cluster, 'get' | 'create' | 'delete'
   ): Promise<unknown>;
 }
 
+/** What a check that runs Jobs needs. */
+export interface JobAccess {
+  /** It writes as the account of the Source that holds the Canary. */
+  readonly cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'delete'>;
+  /** Jobs belong to it. */
+  readonly canary: Canary;
+  /** The release, the side and the metric: what each has a Job of its own for. */
+  readonly check: readonly string[];
+  readonly signal: AbortSignal;
+}
+
 /** Through what providers ask. */
 export interface MetricAccess extends MetricHttp {
   /** Undefined: it is not lent to MetricTemplates. */
   readonly identity?: CloudIdentity | undefined;
   /** Undefined: the API server is not asked from here. */
   readonly cluster?: MetricCluster | undefined;
+  /** `notHere`: Jobs are the controller's alone. Undefined: no Source holds the Canary, so nobody may run them. */
+  readonly jobs?: JobAccess | 'notHere' | undefined;
   /** Whether a query may name other namespaces than the template's. Default false. */
   readonly crossesNamespaces?: boolean;
 }
@@ -53,12 +67,19 @@ export interface MetricRequest {
   timeoutMs: number;
   /** Now, in milliseconds since the epoch. */
   nowMs: number;
-  /** Window of the metric: an answer older than this is no answer (S29). */
+  /** Window of the metric, or its maxSampleAge: an answer older than this is no answer (S29). */
   windowMs: number;
+  /** `maxSampleAge` of the metric, for systems that are told it with the query. */
+  maxSampleAgeMs?: number | undefined;
+}
+
+/** The same question about several moments, the last of them now. */
+export interface PointsRequest extends MetricRequest {
+  readonly points: { readonly stepMs: number; readonly count: number };
 }
 
 /** The endpoint of a request, without the query. */
-export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs'>;
+export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs' | 'maxSampleAgeMs'>;
 
 /** One kind of metric system. */
 export interface MetricProvider {
@@ -67,6 +88,8 @@ export interface MetricProvider {
   timeoutMs?: number;
   /** Throws for nothing that a server does: that is `error` or `noData`. */
   query(request: MetricRequest, access: MetricAccess): Promise<MetricReading>;
+  /** The finite values of several moments, as `points` of the reading. Undefined: the system is not asked so. */
+  queryPoints?(request: PointsRequest, access: MetricAccess): Promise<MetricReading>;
 }
 
 /** The API server, and a namespace that the query names. Throws for one that the template may not read. */

@@ -335,3 +335,111 @@ describe('a MetricTemplate', () => {
     expect(templateOf(canary, { ...metric, query: 'x' })).toBeUndefined();
   });
 });
+
+describe('a metric that is compared by points', () => {
+  const compared: CanaryMetric = { ...inline, interval: '5s', compare: { method: 'mannWhitney' } };
+
+  /** Points of one series, the newest so many seconds ago, one every five seconds. */
+  function matrix(values: readonly string[], newestSecondsAgo = 0): Handler {
+    const points = values.map((value, index) => [
+      nowSeconds - newestSecondsAgo - 5 * (values.length - 1 - index),
+      value,
+    ]);
+    return json({
+      status: 'success',
+      data: { resultType: 'matrix', result: [{ metric: {}, values: points }] },
+    });
+  }
+
+  it.each<[string, Handler, object]>([
+    ['finite ones', matrix(['1', '2', '3']), { kind: 'value', value: 3, points: [1, 2, 3] }],
+    [
+      'moments without requests are left out',
+      matrix(['1', 'NaN', '+Inf', '4', 'NaN']),
+      { kind: 'value', value: 4, points: [1, 4] },
+    ],
+    ['none at all', matrix(['NaN', 'NaN']), { kind: 'noData', detail: 'the query returns no points' }],
+    [
+      'old ones',
+      matrix(['1', '2'], 60),
+      { kind: 'noData', detail: 'the sample is 60 s old; the data is stale or a clock is wrong' },
+    ],
+    [
+      'an instant answer',
+      vector('1'),
+      { kind: 'error', detail: 'the answer is not a Prometheus query result over time' },
+    ],
+    [
+      'several series',
+      json({
+        status: 'success',
+        data: { resultType: 'matrix', result: [{ values: [] }, { values: [] }] },
+      }),
+      { kind: 'error', detail: 'the query returns 2 series; aggregate them to one, as with sum(...)' },
+    ],
+  ])('gives %s', async (_, handler, reading) => {
+    const { address, http } = await aServer(handler);
+    expect(await readMetric(aSource(compared, address, { asPoints: true }), http)).toEqual(reading);
+  });
+
+  it('asks for the moments between two checks, and no earlier one', async () => {
+    let url = new URL('http://server');
+    const { address, http } = await aServer((request, response) => {
+      url = new URL(request.url ?? '', 'http://server');
+      matrix(['1'])(request, response);
+    });
+    await readMetric(aSource(compared, address, { asPoints: true }), http);
+    expect(url.pathname).toBe('/api/v1/query_range');
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      query: 'sum( errors{pod=~"podinfo-.*"}[5s] )',
+      start: new Date(nowMs - 55_000).toISOString(),
+      end: new Date(nowMs).toISOString(),
+      step: '5',
+    });
+  });
+
+  it('is an error with a system that has no points', async () => {
+    const template: MetricTemplate = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'slo', namespace: 'shop' },
+      spec: { provider: { type: 'web', address: 'http://127.0.0.1:9' }, query: '/' },
+    };
+    const metric: CanaryMetric = {
+      name: 'slo',
+      templateRef: { name: 'slo' },
+      compare: { method: 'mannWhitney' },
+    };
+    const { http } = await aServer(vector('1'));
+    expect(await readMetric(aSource(metric, '', { template, asPoints: true }), http)).toEqual({
+      kind: 'error',
+      detail: 'points of type web cannot be compared; use compareWith: primary with maxRelativeIncrease',
+    });
+  });
+});
+
+describe('a metric with maxSampleAge', () => {
+  it('tells Prometheus how far to look back', async () => {
+    let lookBack: string | null = null;
+    const { address, http } = await aServer((request, response) => {
+      lookBack = new URL(request.url ?? '', 'http://server').searchParams.get('lookback_delta');
+      vector()(request, response);
+    });
+    const reading = await readMetric(aSource({ ...inline, maxSampleAge: '2m' }, address), http);
+    expect(lookBack).toBe('120');
+    expect(reading).toEqual({ kind: 'noData', detail: 'the query returns no series (maxSampleAge is 2m)' });
+  });
+
+  it('takes an answer that the interval alone would call stale, and none that is older', async () => {
+    const old = (seconds: number) =>
+      json({
+        status: 'success',
+        data: { resultType: 'vector', result: [{ value: [nowSeconds - seconds, '1'] }] },
+      });
+    const within = await aServer(old(280));
+    const metric = { ...inline, maxSampleAge: '5m' };
+    expect(await readMetric(aSource(metric, within.address), within.http)).toMatchObject({ value: 1 });
+    const beyond = await aServer(old(340));
+    expect(await readMetric(aSource(metric, beyond.address), beyond.http)).toMatchObject({ kind: 'noData' });
+  });
+});

@@ -1,12 +1,20 @@
 /** One metric of a Canary, asked once. */
 import type { Canary } from '../../api/canary/canary.ts';
+import { comparisonOf, pointsBetweenChecks } from '../../api/canary/comparison.ts';
 import type { CanaryMetric } from '../../api/canary/metrics.ts';
 import { metricWindowMs } from '../../api/defaults.ts';
 import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';
+import { parseDurationMs } from '../../api/time.ts';
 import { builtInQuery, isBuiltIn } from './builtin.ts';
-import { failedReading, type MetricAccess, type MetricEndpoint, type MetricProvider } from './provider.ts';
+import {
+  failedReading,
+  type MetricAccess,
+  type MetricEndpoint,
+  type MetricProvider,
+  type MetricRequest,
+} from './provider.ts';
 import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
 import { prometheus } from './systems/prometheus.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
@@ -34,6 +42,8 @@ export interface MetricSource {
   template?: MetricTemplate | undefined;
   /** Decoded Secret of the template's provider; undefined when it does not exist. */
   secret?: Readonly<Record<string, string>> | undefined;
+  /** Also the points between two checks. */
+  asPoints?: boolean | undefined;
   nowMs: number;
   /** Default 5 s. */
   timeoutMs?: number;
@@ -68,7 +78,7 @@ export function templateOf(
  */
 export async function readMetric(source: MetricSource, access: MetricAccess): Promise<MetricReading> {
   try {
-    return await answerTo(questionOf(source), source.metric, access);
+    return await answerTo(questionOf(source), source, access);
   } catch (error) {
     if (!(error instanceof TemplateError)) throw error;
     return { kind: 'error', detail: error.message };
@@ -77,14 +87,16 @@ export async function readMetric(source: MetricSource, access: MetricAccess): Pr
 
 async function answerTo(
   { provider, endpoint, query, samples, fromProvider }: Question,
-  metric: CanaryMetric,
+  source: MetricSource,
   access: MetricAccess,
 ): Promise<MetricReading> {
+  const { metric } = source;
   if (query.length > limits.queryCharacters)
     return failedReading(
       `the query has ${query.length} characters; at most ${limits.queryCharacters} are sent`,
     );
-  const request = { ...endpoint, windowMs: metricWindowMs(metric) };
+  const maxSampleAgeMs = metric.maxSampleAge === undefined ? undefined : parseDurationMs(metric.maxSampleAge);
+  const request = { ...endpoint, windowMs: maxSampleAgeMs ?? metricWindowMs(metric), maxSampleAgeMs };
   const wanted = metric.minSamples ?? 0;
   if (wanted > 0) {
     if (!samples) return { kind: 'error', detail: 'minSamples works with built-in metrics only' };
@@ -96,8 +108,30 @@ async function answerTo(
         detail: `${Math.floor(count.value)} requests in the window; minSamples is ${wanted}`,
       };
   }
-  const reading = await provider.query({ ...request, query }, access);
-  return reading.kind === 'value' ? { kind: 'value', value: fromProvider(reading.value) } : reading;
+  const reading = await ask(source, provider, { ...request, query }, access);
+  if (reading.kind === 'noData' && metric.maxSampleAge)
+    return { ...reading, detail: `${reading.detail} (maxSampleAge is ${metric.maxSampleAge})` };
+  if (reading.kind !== 'value') return reading;
+  const points = reading.points?.map(fromProvider);
+  return { ...reading, value: fromProvider(reading.value), ...(points ? { points } : {}) };
+}
+
+/** One value, or the points between two checks; those before may be from before the last change of traffic (S4). */
+async function ask(
+  { metric, canary, asPoints }: MetricSource,
+  provider: MetricProvider,
+  request: MetricRequest,
+  access: MetricAccess,
+): Promise<MetricReading> {
+  const comparison = asPoints ? comparisonOf(metric) : undefined;
+  if (!comparison) return provider.query(request, access);
+  if (!provider.queryPoints)
+    return failedReading(
+      `points of type ${provider.type} cannot be compared; use compareWith: primary with maxRelativeIncrease`,
+    );
+  const { stepMs } = comparison;
+  const points = { stepMs, count: pointsBetweenChecks(canary.spec, stepMs) };
+  return provider.queryPoints({ ...request, points }, access);
 }
 
 /** Throws TemplateError for everything the Canary's author has to repair. */

@@ -22,23 +22,27 @@ interface RestQuestion {
 }
 
 /** One such system. */
-interface RestProvider<Answer> {
+interface RestProvider<Answer, Request extends MetricRequest> {
   readonly type: string;
   readonly timeoutMs?: number;
   /** Where the template names no address. Throws for what the template lacks. */
-  readonly address?: string | ((request: MetricRequest) => string);
+  readonly address?: string | ((request: Request) => string);
   /** What is asked, below the address. Throws for what the template or its Secret lack. */
-  question(request: MetricRequest, base: URL, access: MetricAccess): RestQuestion | Promise<RestQuestion>;
+  question(request: Request, base: URL, access: MetricAccess): RestQuestion | Promise<RestQuestion>;
   /** What a good answer is called in messages, and its schema. */
   readonly title: string;
   readonly answer: z.ZodType<Answer>;
   /** Of an answer that is no JSON. Default: it must be JSON. */
   decode?(text: string): unknown;
-  reading(answer: Answer, request: MetricRequest): MetricReading;
+  reading(answer: Answer, request: Request): MetricReading;
 }
 
 /** Its entry of the table. Never throws: what keeps an answer away is an `error` that shows no secret. */
-export function restProvider<Answer>(provider: RestProvider<Answer>): MetricProvider {
+export function restProvider<Answer, Request extends MetricRequest = MetricRequest>(
+  provider: RestProvider<Answer, Request>,
+): Pick<MetricProvider, 'type' | 'timeoutMs'> & {
+  query(request: Request, access: MetricAccess): Promise<MetricReading>;
+} {
   return {
     type: provider.type,
     ...(provider.timeoutMs ? { timeoutMs: provider.timeoutMs } : {}),
@@ -123,10 +127,10 @@ async function ask(
   });
 }
 
-function readingOf<Answer>(
-  { title, answer, decode, reading }: RestProvider<Answer>,
+function readingOf<Answer, Request extends MetricRequest>(
+  { title, answer, decode, reading }: RestProvider<Answer, Request>,
   { status, body }: HttpResponse,
-  request: MetricRequest,
+  request: Request,
 ): MetricReading {
   const isGood = status >= 200 && status <= 299;
   const value = isGood && decode ? decodedBy(decode, body) : jsonOf(body);

@@ -6,6 +6,7 @@ import { dynatrace } from './systems/dynatrace.ts';
 import { externalmetrics } from './systems/externalmetrics.ts';
 import { graphite } from './systems/graphite.ts';
 import { influxdb } from './systems/influxdb.ts';
+import { job } from './systems/job.ts';
 import { keptn } from './systems/keptn.ts';
 import { newrelic } from './systems/newrelic.ts';
 import { loki, prometheus } from './systems/prometheus.ts';
@@ -21,6 +22,7 @@ const providers: readonly MetricProvider[] = [
   externalmetrics,
   graphite,
   influxdb,
+  job,
   keptn,
   loki,
   newrelic,

@@ -56,7 +56,7 @@ describe('a query template', () => {
     ['{{ name | }}', 'a value is missing'],
     ['{{ (name }}', 'a closing parenthesis is missing'],
     ['{{ name) }}', 'a closing parenthesis has no opening one'],
-    ['{{ name "x" }}', 'this is not a function and takes no arguments'],
+    ['{{ name "x" }}', 'name is not a function; there are printf, print'],
     ["{{ 'x' }}", '"\'" is not expected here'],
     ['{{ "\\x41" }}', 'the escape \\x is not supported'],
     ['{{ printf "%s" }}', 'printf: %s has no value'],

@@ -1,4 +1,5 @@
 /** Renders a query: the subset of Go's text/template that MetricTemplates use (flagger-behaviour.md 1.6). */
+import { nearest } from '../../api/problems.ts';
 import {
   errorAt,
   type Node,
@@ -97,8 +98,11 @@ class Renderer {
     const apply = head.kind === 'call' ? ownEntry(templateFunctions, head.name) : undefined;
     const values = [...rest.map((operand) => this.#operand(operand)), ...piped];
     if (apply) return this.#at(head.offset, () => apply(...values));
-    if (values.length > 0)
-      throw errorAt(this.#template, head.offset, 'this is not a function and takes no arguments');
+    if (values.length > 0) {
+      const what = head.kind === 'call' ? head.name : 'this';
+      const functions = Object.keys(templateFunctions).join(', ');
+      throw errorAt(this.#template, head.offset, `${what} is not a function; there are ${functions}`);
+    }
     return this.#operand(head);
   }
 
@@ -110,12 +114,12 @@ class Renderer {
       operand.kind === 'variable'
         ? this.#scopes.findLast((scope) => scope.has(name))?.get(name)
         : ownEntry(this.#values, name);
-    if (holder === undefined)
-      throw errorAt(
-        this.#template,
-        offset,
-        `${name} is unknown; must be one of ${Object.keys(this.#values).join(', ')}`,
-      );
+    if (holder === undefined) {
+      const names = Object.keys(this.#values);
+      const near = nearest(name, [...names, ...Object.keys(templateFunctions)]);
+      const hint = near ? `did you mean ${near}?` : `must be one of ${names.join(', ')}`;
+      throw errorAt(this.#template, offset, `${name} is unknown; ${hint}`);
+    }
     return this.#at(offset, () => fields.reduce<Value>((value, field) => entryOf(value, field), holder));
   }
 

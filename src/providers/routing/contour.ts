@@ -12,6 +12,7 @@ import {
   hasOnlyForeignBackends,
   withForeignBackends,
 } from './foreign-backends.ts';
+import { keepingRoutes } from './kept-route.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
@@ -20,7 +21,6 @@ import {
   isAbTest,
   percentOf,
   type RouteReading,
-  type RoutingProvider,
   routeMetadata,
   unreadable,
 } from './router.ts';
@@ -41,22 +41,30 @@ const ignored: readonly string[] = [
 ];
 
 /** The router of provider `contour`. */
-export const contour: RoutingProvider = {
-  name: 'contour',
-  kinds: [httpProxy],
-  resources: ['httpproxies.projectcontour.io'],
-  requests: {
-    ...envoyMetrics,
-    selector: ({ namespace, ownService }) =>
-      `envoy_cluster_name=~"${literal(namespace)}_${literal(ownService)}_[0-9a-zA-Z-]+"`,
+export const contour = keepingRoutes(
+  {
+    name: 'contour',
+    kinds: [httpProxy],
+    resources: ['httpproxies.projectcontour.io'],
+    requests: {
+      ...envoyMetrics,
+      selector: ({ namespace, ownService }) =>
+        `envoy_cluster_name=~"${literal(namespace)}_${literal(ownService)}_[0-9a-zA-Z-]+"`,
+    },
+    apexFollowsTraffic: false,
+    ignores: () => ignored,
+    check,
+    objects: (context, target, live) => [proxy(context, target, findRoute(context, httpProxy, live))],
+    read,
+    isSucceededBy: (context, object) => hasOnlyForeignBackends(context, object, httpProxyBackends),
   },
-  apexFollowsTraffic: false,
-  ignores: () => ignored,
-  check,
-  objects: (context, target, live) => [proxy(context, target, findRoute(context, httpProxy, live))],
-  read,
-  isSucceededBy: (context, object) => hasOnlyForeignBackends(context, object, httpProxyBackends),
-};
+  {
+    ...{ kind: httpProxy, rules: 'routes', backends: 'services' },
+    serviceOf: ({ name }) => String(name),
+    leadingTo: (backend, name) => ({ ...backend, name }),
+    refusal: (live) => refusal(live as HttpProxy),
+  },
+);
 
 /** Where an HTTPProxy names its backends. */
 const httpProxyBackends: BackendFields = { rules: 'routes', backends: 'services', unweighted: 0 };

@@ -6,8 +6,9 @@ import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
 import { routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, serviceMatches } from './gateway-matches.ts';
-import { type HttpRoute, httpRouteBackends, readHttpRoute } from './gateway-read.ts';
+import { type HttpRoute, httpRouteBackends, readHttpRoute, refusal } from './gateway-read.ts';
 import { type Split, sessionSplits } from './gateway-sessions.ts';
+import { keepingRoutes } from './kept-route.ts';
 import { applicationMetrics } from './request-metrics.ts';
 import {
   assertWeights,
@@ -19,15 +20,31 @@ import {
 } from './router.ts';
 
 /** The router of provider `gatewayapi:v1`. */
-export const gatewayApi = gatewayRouter('v1', []);
+export const gatewayApi = keptBeside(gatewayRouter('v1', []));
 
 /** The router of provider `gatewayapi:v1beta1`. With it Flagger leaves out what the first releases of the Gateway API had no fields for. */
-export const gatewayApiBeta = gatewayRouter('v1beta1', [
-  'spec.service.timeout',
-  'spec.service.backendTimeout',
-  'spec.service.corsPolicy',
-  'spec.analysis.sessionAffinity.primaryCookieName',
-]);
+export const gatewayApiBeta = keptBeside(
+  gatewayRouter('v1beta1', [
+    'spec.service.timeout',
+    'spec.service.backendTimeout',
+    'spec.service.corsPolicy',
+    'spec.analysis.sessionAffinity.primaryCookieName',
+  ]),
+);
+
+function keptBeside(provider: RoutingProvider): RoutingProvider {
+  const [kind] = provider.kinds;
+  if (!kind) return provider;
+  return keepingRoutes(provider, {
+    ...{ kind, rules: 'rules', backends: 'backendRefs' },
+    serviceOf: ({ kind: of = 'Service', name, namespace }, { canary }) =>
+      of === 'Service' && (namespace ?? canary.metadata.namespace) === canary.metadata.namespace
+        ? String(name)
+        : undefined,
+    leadingTo: (backend, name) => ({ ...backend, name }),
+    refusal: (live) => refusal(live as HttpRoute, []),
+  });
+}
 
 function gatewayRouter(version: string, ignored: readonly string[]): RoutingProvider {
   const name = `gatewayapi:${version}`;

@@ -75,7 +75,7 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
  *
  * The Gateway's condition Programmed does not count: it is about the Gateway's generation, not about a route.
  */
-function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
+export function refusal(route: HttpRoute, named: readonly ParentRef[]): string | undefined {
   const { name, namespace } = route.metadata;
   const parents = route.spec.parentRefs ?? [];
   if (parents.length === 0) return `HTTPRoute ${name} has no parentRefs, so no Gateway serves it`;

@@ -101,10 +101,15 @@ function destinationIn(context: RouteContext, { route = [] }: Route, name: strin
   return route.find(({ destination }) => isHost(context, destination?.host, name));
 }
 
-/** A host may be written as the short name of a Service, or with its namespace. */
-function isHost({ canary }: RouteContext, host: string | undefined, name: string): boolean {
-  const [service, namespace = canary.metadata.namespace ?? 'default'] = host?.split('.') ?? [];
-  return service === name && namespace === (canary.metadata.namespace ?? 'default');
+function isHost(context: RouteContext, host: string | undefined, name: string): boolean {
+  return serviceAt(context, host) === name;
+}
+
+/** The Service of the Canary's namespace at a host, which may be its short name or with its namespace. */
+export function serviceAt({ canary }: RouteContext, host: string | undefined): string | undefined {
+  const own = canary.metadata.namespace ?? 'default';
+  const [service, namespace = own] = host?.split('.') ?? [];
+  return namespace === own ? service : undefined;
 }
 
 function missing(context: RouteContext, live: readonly KubernetesObject[]): string | undefined {
@@ -114,7 +119,7 @@ function missing(context: RouteContext, live: readonly KubernetesObject[]): stri
 }
 
 /** Istio writes a status only where its analysis is turned on; without it the route counts as taken. */
-function refusal({ metadata, status }: VirtualService): string | undefined {
+export function refusal({ metadata, status }: VirtualService): string | undefined {
   const { observedGeneration, validationMessages = [] } = status ?? {};
   if (Number(observedGeneration) !== metadata.generation) return undefined;
   const found = validationMessages.find(({ level }) => level === 'ERROR' || level === '3');

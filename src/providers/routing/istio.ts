@@ -7,17 +7,18 @@ import type { HeaderMatch } from '../../api/schema.ts';
 import { durationOr } from '../../api/time.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { istioProblems } from './istio-check.ts';
-import { destinationRule, isTcp, originalOf, readVirtualService, virtualService } from './istio-read.ts';
-import { istioMetrics } from './request-metrics.ts';
 import {
-  assertWeights,
-  findObject,
-  findRoute,
-  ignoredBut,
-  isAbTest,
-  type RoutingProvider,
-  routeMetadata,
-} from './router.ts';
+  destinationRule,
+  isTcp,
+  originalOf,
+  readVirtualService,
+  refusal,
+  serviceAt,
+  virtualService,
+} from './istio-read.ts';
+import { keepingRoutes } from './kept-route.ts';
+import { istioMetrics } from './request-metrics.ts';
+import { assertWeights, findObject, findRoute, ignoredBut, isAbTest, routeMetadata } from './router.ts';
 import { cookiePattern, type SessionRule, sessionRules } from './sessions.ts';
 
 const ignored: readonly string[] = [
@@ -36,22 +37,38 @@ const ignored: readonly string[] = [
 ];
 
 /** The router of provider `istio`. */
-export const istio: RoutingProvider = {
-  name: 'istio',
-  kinds: [virtualService, destinationRule],
-  resources: ['virtualservices.networking.istio.io', 'destinationrules.networking.istio.io'],
-  requests: istioMetrics,
-  references: (_, { apex, primary, canary }) => [
-    { ...virtualService, name: apex },
-    { ...destinationRule, name: primary },
-    { ...destinationRule, name: canary },
-  ],
-  apexFollowsTraffic: false,
-  ignores: () => ignored,
-  check: istioProblems,
-  objects,
-  read: (context, live) => readVirtualService(context, live),
-};
+export const istio = keepingRoutes(
+  {
+    name: 'istio',
+    kinds: [virtualService, destinationRule],
+    resources: ['virtualservices.networking.istio.io', 'destinationrules.networking.istio.io'],
+    requests: istioMetrics,
+    references: (_, { apex, primary, canary }) => [
+      { ...virtualService, name: apex },
+      { ...destinationRule, name: primary },
+      { ...destinationRule, name: canary },
+    ],
+    apexFollowsTraffic: false,
+    ignores: () => ignored,
+    check: istioProblems,
+    objects,
+    read: (context, live) => readVirtualService(context, live),
+  },
+  {
+    ...{ kind: virtualService, rules: 'http', backends: 'route' },
+    serviceOf: ({ destination }, context) => serviceAt(context, hostOf(destination)),
+    leadingTo: (backend, name) => {
+      const destination = backend.destination as { host: string };
+      const [, ...domain] = destination.host.split('.');
+      return { ...backend, destination: { ...destination, host: [name, ...domain].join('.') } };
+    },
+    refusal,
+  },
+);
+
+function hostOf(destination: unknown): string | undefined {
+  return (destination as { host?: string } | undefined)?.host;
+}
 
 /** The rules before the VirtualService, so that a policy holds from the first request on. */
 function objects(

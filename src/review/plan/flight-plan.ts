@@ -24,6 +24,8 @@ export interface FlightMetric {
   readonly max?: number;
   /** Percent that the canary may be above the primary. */
   readonly maxRelativeIncrease?: number;
+  /** Confidence in percent at which its points are compared with the primary's. */
+  readonly confidencePercent?: number;
   readonly window: string;
 }
 
@@ -145,6 +147,7 @@ function flightMetrics(metrics: readonly CanaryMetric[], when: FlightMetric['whe
     when,
     ...boundsOf(metric),
     ...(metric.maxRelativeIncrease === undefined ? {} : { maxRelativeIncrease: metric.maxRelativeIncrease }),
+    ...(metric.compare && when === 'analysis' ? { confidencePercent: metric.compare.confidence ?? 95 } : {}),
     window: metric.interval ?? '1m',
   }));
 }

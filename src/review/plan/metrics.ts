@@ -134,6 +134,7 @@ async function checkOne(
     case 'value':
       return ok(subject, `is ${Number(reading.value.toPrecision(6))} now`);
     case 'noData':
+      if (reading.isPending) return ok(subject, reading.detail);
       return bad('warning', subject, `no data now: ${reading.detail}`, {
         actor: 'author',
         act: 'send some traffic, or check the query and the labels it selects',

@@ -11,6 +11,7 @@ import { releaseWarnings } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import { type BuildCache, type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
+import { offlineCapabilities } from '../../render/helm.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
 import type { Decryption } from '../../render/sops/decrypt.ts';
@@ -25,8 +26,8 @@ export interface SideParts {
   /** Stands for the key of a cluster: digests are compared with each other only. */
   readonly secretKey: Uint8Array;
   readonly signal: AbortSignal;
-  /** Asks a cluster for the scope of kinds; undefined: nobody is asked. */
-  readonly kindOf?: ReadingParts['cluster']['kindOf'] | undefined;
+  /** Knows the scope of kinds, and what charts ask; undefined: nobody is asked. */
+  readonly cluster?: Pick<ReadingParts['cluster'], 'kindOf' | 'capabilities'> | undefined;
 }
 
 /** `folder`: where renderers work, deleted by the caller; `client`: the cluster that knows kinds, if one is asked. */
@@ -40,7 +41,7 @@ export function openSideParts(
     builds: createBuildCache(),
     secretKey: randomBytes(32),
     signal: new AbortController().signal,
-    kindOf: client && createClusterPort(client).kindOf,
+    cluster: client && createClusterPort(client),
   };
 }
 
@@ -85,7 +86,8 @@ export async function renderSide(
   );
   const state = { key: '', repository: reader, rendered: createRenderCache(), previous };
   // Variables of ConfigMaps and Secrets stay as they are written, so that no value of a cluster gets into a plan.
-  const inputs = { decryption: sealed, variables: variablesIn(source) };
+  const { capabilities } = parts.cluster ?? {};
+  const inputs = { decryption: sealed, variables: variablesIn(source), capabilities };
   try {
     const snapshot = await readSnapshot(reading, source, state, { commit, signal: parts.signal, inputs });
     const { entries, rest, plans } = snapshot;
@@ -129,7 +131,8 @@ function readingParts(parts: SideParts, source: Source): ReadingParts {
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,
-      kindOf: parts.kindOf ?? (async (apiVersion, kind) => offlineKind(apiVersion, kind, source)),
+      kindOf: parts.cluster?.kindOf ?? (async (apiVersion, kind) => offlineKind(apiVersion, kind, source)),
+      capabilities: parts.cluster?.capabilities ?? (async () => offlineCapabilities),
     },
   };
 }

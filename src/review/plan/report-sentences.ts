@@ -119,11 +119,14 @@ function stepWords(steps: readonly FlightStep[]): string {
 }
 
 function metricWords(metric: FlightMetric, measured: readonly Measured[] | undefined): string {
-  const { name, when, min, max, maxRelativeIncrease, window } = metric;
+  const { name, when, min, max, maxRelativeIncrease, confidencePercent, window } = metric;
   const bounds = [
     ...(min === undefined ? [] : [`at least ${min}`]),
     ...(max === undefined ? [] : [`at most ${max}`]),
     ...(maxRelativeIncrease === undefined ? [] : [`at most ${maxRelativeIncrease} % above the primary`]),
+    ...(confidencePercent === undefined
+      ? []
+      : [`no different from the primary at ${confidencePercent} % confidence`]),
   ];
   const now = measured?.find((one) => one.name === name && one.when === when);
   const during = when === 'analysis' ? 'during analysis' : 'after promotion';

@@ -1,3 +1,4 @@
+import type { AlertProvider } from '../../api/alert-provider.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
 import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
@@ -7,10 +8,11 @@ import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { findUnsupported } from '../../api/unsupported-fields.ts';
+import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
+import { kubernetesProblems } from './kubernetes-objects.ts';
 
 /** `problem`: it is refused. `warning`: it is taken, perhaps not as meant. `note`: valid, but without effect in this version. */
 export type Severity = 'problem' | 'warning' | 'note';
@@ -31,10 +33,10 @@ export interface KindOptions {
   readonly forbidsOtherNamespaces: boolean;
 }
 
-/** Remarks on one object of our kinds; none for any other object. */
+/** Remarks on one object of our kinds or of Kubernetes'; none for any other object. */
 export function remarksOn(object: KubernetesObject, options: KindOptions): Remark[] {
   const name = kindOf(object);
-  if (!name) return [];
+  if (!name) return as('problem', kubernetesProblems(object));
   const result = parseKind(name, object, { strict: options.strict });
   const warnings = as('warning', result.warnings);
   if (!result.ok) return [...as('problem', result.problems), ...warnings];
@@ -47,6 +49,7 @@ const furtherChecks: {
   Canary: canaryRemarks,
   Source: sourceRemarks,
   MetricTemplate: templateRemarks,
+  AlertProvider: ({ spec }: AlertProvider) => addressRemarks(spec.address, 'spec.address'),
 };
 
 /** Which of our kinds this is; a wrong version of our groups counts, so that it is named. */
@@ -66,7 +69,9 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
     ...as('problem', checked.problems),
     ...as('warning', checked.warnings),
     ...routeRemarks(canary, defaultProvider),
-    ...notes(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)),
+    ...unsupportedFields(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)).map(
+      (path): Remark => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }),
+    ),
   ];
 }
 
@@ -87,21 +92,19 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
 function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
   const checked = checkSource(source, { forbidsOtherNamespaces });
   const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
-  return [...as('problem', problems), ...as('warning', checked.warnings), ...notes(source)];
+  return [...as('problem', problems), ...as('warning', checked.warnings)];
+}
+
+function addressRemarks(address: string | undefined, path: string): Remark[] {
+  if (address === undefined || /^https?:\/\//.test(address)) return [];
+  return [{ severity: 'problem', path, message: 'must begin with http:// or https://' }];
 }
 
 function templateRemarks({ spec }: MetricTemplate): Remark[] {
-  const { type } = spec.provider;
-  if (metricProvider(type)) return [];
+  const { type, address } = spec.provider;
+  if (metricProvider(type)) return addressRemarks(address, 'spec.provider.address');
   const message = `${type} is valid, but this version only supports ${supportedMetricProviders().join(', ')}; checks that use it have no value`;
   return [{ severity: 'warning', path: 'spec.provider.type', message }];
-}
-
-/** Those that stop the object are problems already. */
-function notes(object: Canary | Source, ignored?: readonly string[]): Remark[] {
-  return findUnsupported(object, ignored)
-    .filter(({ stops }) => !stops)
-    .map(({ path }) => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }));
 }
 
 function as(severity: Severity, problems: readonly Problem[]): Remark[] {

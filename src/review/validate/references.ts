@@ -1,5 +1,6 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { objectKey, type RenderResult } from '../../render/render.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { RenderResult } from '../../render/render.ts';
 import { scopeOf } from '../offline.ts';
 import { kindOf } from './kinds.ts';
 import type { Finding } from './releases.ts';
@@ -18,17 +19,37 @@ export function namespaceFindings({ objects }: RenderResult, complete: boolean):
     }));
 }
 
-/** MetricTemplates and AlertProviders that Canaries name and that are in none of the files. */
-export function referenceFindings({ objects, lineOf }: RenderResult): Finding[] {
-  const keys = new Set(objects.map(({ object }) => objectKey(object)));
+/** Sources whose path is not in their repository. A warning: without the remotes of a clone it may be another repository's. */
+export function folderFindings({ objects, lineOf }: RenderResult, missing: readonly Source[]): Finding[] {
+  const keys = new Set(missing.map(namespacedName));
+  return objects
+    .filter(({ object }) => kindOf(object) === 'Source' && keys.has(namespacedName(object)))
+    .map(({ object, origin }) => {
+      const { path } = (object as Source).spec;
+      const message = `there is no folder ${path} in this repository`;
+      const line = lineOf(origin, 'spec.path');
+      return { file: origin.file, line, field: 'spec.path', message, severity: 'warning' };
+    });
+}
+
+/** MetricTemplates, AlertProviders and scalers that Canaries name and that are in none of the files. `keys`: of all objects that were found. */
+export function referenceFindings(
+  { objects, lineOf }: RenderResult,
+  keys: ReadonlySet<string>,
+  complete: boolean,
+): Finding[] {
   return objects.flatMap(({ object, origin }) =>
     kindOf(object) === 'Canary'
       ? referencesOf(object)
-          .filter(({ kind, namespace, name }) => !keys.has(`flagger.app|${kind}|${namespace}|${name}`))
+          .filter(({ group, kind, namespace, name }) => !keys.has([group, kind, namespace, name].join('|')))
           .map(({ field, kind, namespace, name }): Finding => {
             const shown = namespace ? `${namespace}/${name}` : name;
+            const at = { file: origin.file, line: lineOf(origin, field), field };
+            // Templates and alerts are often shared; a scaler belongs to its target.
+            if (complete && field === 'spec.autoscalerRef')
+              return { ...at, message: `${kind} ${shown} is in no file of this Source`, severity: 'problem' };
             const message = `${kind} ${shown} is in none of these files; it must come from elsewhere`;
-            return { file: origin.file, line: lineOf(origin, field), field, message, severity: 'warning' };
+            return { ...at, message, severity: 'warning' };
           })
       : [],
   );
@@ -36,14 +57,15 @@ export function referenceFindings({ objects, lineOf }: RenderResult): Finding[] 
 
 interface Reference {
   readonly field: string;
-  readonly kind: 'MetricTemplate' | 'AlertProvider';
+  readonly group: string;
+  readonly kind: string;
   readonly namespace: string;
   readonly name: string;
 }
 
 /** From the object as it came: one that does not parse is named anyway. */
 function referencesOf({ metadata, spec }: KubernetesObject): Reference[] {
-  const { analysis, postPromotion } = (spec ?? {}) as RawSpec;
+  const { analysis, postPromotion, autoscalerRef } = (spec ?? {}) as RawSpec;
   const lists = [
     { at: 'analysis.metrics', entries: analysis?.metrics, by: 'templateRef', kind: 'MetricTemplate' },
     {
@@ -54,19 +76,30 @@ function referencesOf({ metadata, spec }: KubernetesObject): Reference[] {
     },
     { at: 'analysis.alerts', entries: analysis?.alerts, by: 'providerRef', kind: 'AlertProvider' },
   ] as const;
-  return lists.flatMap(({ at, entries, by, kind }) =>
+  const scaler = scalerOf(autoscalerRef, metadata.namespace ?? '');
+  const named = lists.flatMap(({ at, entries, by, kind }) =>
     (Array.isArray(entries) ? (entries as RawEntry[]) : []).flatMap((entry, index) => {
       const reference = entry?.[by];
       if (!reference?.name) return [];
       const namespace = reference.namespace || metadata.namespace || '';
-      return [{ field: `spec.${at}[${index}].${by}`, kind, namespace, name: reference.name }];
+      const field = `spec.${at}[${index}].${by}`;
+      return [{ field, group: 'flagger.app', kind, namespace, name: reference.name }];
     }),
   );
+  return [...named, ...scaler];
+}
+
+function scalerOf(reference: RawSpec['autoscalerRef'], namespace: string): Reference[] {
+  const { apiVersion, kind, name } = reference ?? {};
+  if (!kind || !name) return [];
+  const group = apiVersion?.split('/')[0] ?? (kind === 'ScaledObject' ? 'keda.sh' : 'autoscaling');
+  return [{ field: 'spec.autoscalerRef', group, kind, namespace, name }];
 }
 
 interface RawSpec {
   analysis?: { metrics?: unknown; alerts?: unknown };
   postPromotion?: { metrics?: unknown };
+  autoscalerRef?: { apiVersion?: string; kind?: string; name?: string };
 }
 
 type RawEntry = { [By in 'templateRef' | 'providerRef']?: { name?: string; namespace?: string } } | null;

@@ -1,83 +1,233 @@
 import { lstatSync } from 'node:fs';
 import { relative, sep } from 'node:path';
+import { createPause } from '../../api/clock.ts';
+import { parseSource } from '../../api/kinds/parse.ts';
 import type { Source } from '../../api/source/source.ts';
+import { checkSource } from '../../api/source/validate.ts';
+import { ignoreRules } from '../../engine/sync/read/ignore-rules.ts';
+import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
+import { collectKustomization, isKustomization } from '../../render/build/collect.ts';
 import { isChart } from '../../render/helm.ts';
 import { createRenderCache, type RenderResult, renderPlain, settle } from '../../render/render.ts';
 import type { FileProblem, Origin, RenderedObject, SourceFile } from '../../render/rendered-object.ts';
 import { unopened } from '../../render/sops/decrypt.ts';
-import { renderSource, type SourcePart, type SourceRendering } from '../../render/source.ts';
-import { folderOfPath } from '../../render/tree.ts';
+import { renderSource, type SourcePart } from '../../render/source.ts';
+import { folderOfPath, inside } from '../../render/tree.ts';
 import { type LocalFolder, localFolder } from '../local-files.ts';
 import { scopeOf, sourceForPath, variablesIn } from '../offline.ts';
-import { kindOf } from './kinds.ts';
+import { chooseSources } from '../plan/sources.ts';
 
-/** What the files hold, and the Sources among them. */
+/** What is applied together: a Source's folder, a kustomization, a chart, or files that nobody said how to read. */
 interface LocalRendering {
   readonly rendered: RenderResult;
-  readonly sources: readonly Source[];
+  /** A Source was found that applies exactly this, so that what is missing here is missing for certain. */
+  readonly complete: boolean;
 }
 
+interface LocalOptions {
+  readonly builders: Builders;
+  /** For objects without a namespace where no Source says one. */
+  readonly namespace: string | undefined;
+}
+
+/** What became of the files. */
+interface LocalReading {
+  readonly renderings: readonly LocalRendering[];
+  /** Files that hold no object of Kubernetes and that no Source reads, as they were given. */
+  readonly leftAlone: readonly string[];
+  /** Sources of this repository whose path is not there. */
+  readonly missing: readonly Source[];
+}
+
+/** `others`: files without any object, which no Source reads. */
+interface Groups {
+  readonly groups: readonly Group[];
+  readonly others: readonly SourceFile[];
+}
+
+/** Files that are rendered with the settings of one Source. Paths are those from the repository's root. */
 interface Group {
   readonly at: LocalFolder;
-  /** Paths from the repository's root. */
   readonly files: readonly SourceFile[];
+  readonly source: Source;
+  readonly complete: boolean;
 }
 
 /**
- * Renders what was given as a Source would: each folder as its path, charts below it as Sources of their own, single files as they are. The
- * settings come from the Source among the files whose path the folder is, else from the only one. Paths are as they were given.
+ * Renders what was given as the controller would. In a folder: the paths of the Sources among the files, each with its own settings; of what no
+ * Source reads, each kustomization that is no base of another and each chart; of the rest the files that hold Kubernetes objects, other YAML is
+ * left alone. A folder inside a repository that is given with one Source of another path counts as that path. Single files are read as they are. Paths
+ * in what is found are as they were given.
  */
 export async function renderLocal(
   paths: readonly string[],
   files: readonly SourceFile[],
-  builders: Builders,
-): Promise<LocalRendering> {
+  { builders, namespace }: LocalOptions,
+): Promise<LocalReading> {
+  const sources = renderPlain(files).objects.flatMap(({ object }) => {
+    const parsed = object.kind === 'Source' ? parseSource(object) : undefined;
+    return parsed?.ok && checkSource(parsed.value).problems.length === 0 ? [parsed.value] : [];
+  });
   const folders = paths.filter((path) => lstatSync(path, { throwIfNoEntry: false })?.isDirectory());
-  const groups = folders.flatMap((folder) => groupsOf(localFolder(folder), files));
-  const grouped = new Set(groups.flatMap(({ at, files: own }) => own.map(({ path }) => at.shown(path))));
+  const renderings: LocalRendering[] = [];
+  const leftAlone: string[] = [];
+  const missing: Source[] = [];
+  const grouped = new Set<string>();
+  for (const folder of folders) {
+    const at = localFolder(folder);
+    const own = filesBelow(at, files);
+    for (const { path } of own) grouped.add(at.shown(path));
+    const here = await sourcesOf(folder, sources);
+    missing.push(...(await withoutFolder(at, here)));
+    const { groups, others } = await groupsOf(at, own, here);
+    leftAlone.push(...others.map(({ path }) => at.shown(path)));
+    for (const group of groups) renderings.push(await renderGroup(group, builders, namespace));
+  }
   const single = files.filter(({ path }) => !grouped.has(path));
-  const sources = renderPlain(files)
-    .objects.map(({ object }) => object)
-    .filter((object): object is Source => kindOf(object) === 'Source');
-  const renderings: SourceRendering[] = [];
-  for (const group of groups) renderings.push(await renderGroup(group, sources, builders));
+  if (single.length === 0) return { renderings, leftAlone, missing };
   const plain = renderPlain(single);
-  const parts = [...renderings.flatMap(({ read }) => read), plain];
-  const lineOf = (origin: Origin, field: string) => {
-    const owner = renderings.find(({ read }) =>
-      read.some(({ objects }) => objects.some((entry) => entry.origin === origin)),
-    );
-    return (owner ?? plain).lineOf(origin, field);
-  };
-  return { rendered: { ...withNamespaces(parts, sources), lineOf }, sources };
+  const [only] = sources.length === 1 ? sources : [];
+  const settled = inNamespaces([plain], defaultNamespaceOf(only) ?? namespace);
+  renderings.push({ rendered: { ...settled, lineOf: plain.lineOf }, complete: false });
+  return { renderings, leftAlone, missing };
 }
 
-function groupsOf(at: LocalFolder, files: readonly SourceFile[]): Group[] {
+/** Sources that follow the repository of a folder; where no remote tells and they name several, none can be known to. */
+async function sourcesOf(folder: string, sources: readonly Source[]): Promise<readonly Source[]> {
+  const repository = await openLocalRepository(folder).catch(() => undefined);
+  const remotes = (await repository?.remotes()) ?? [];
+  await repository?.close();
+  const chosen = chooseSources(sources, { remotes, branch: undefined });
+  const isKnown = chosen.length < sources.length || new Set(chosen.map(({ spec }) => spec.url)).size === 1;
+  return isKnown ? chosen : [];
+}
+
+/** Sources whose path is no folder of the repository; asked for the whole repository only. */
+async function withoutFolder(at: LocalFolder, sources: readonly Source[]): Promise<Source[]> {
+  if (at.folder !== '') return [];
+  const entries = await at.tree.read(sources.map(pathOf));
+  return sources.filter((source) => entries.get(pathOf(source))?.kind !== 'folder');
+}
+
+/** Files below a given folder, by their path from the repository's root. */
+function filesBelow(at: LocalFolder, files: readonly SourceFile[]): SourceFile[] {
   const root = at.shown('.');
-  const own = files
+  return files
     .map((file) => ({ ...file, path: relative(root, file.path).split(sep).join('/') }))
-    .filter(({ path }) => (at.folder === '' ? !path.startsWith('../') : path.startsWith(`${at.folder}/`)));
-  const charts = own
-    .filter(({ path }) => isChart(path) && folderOfPath(path) !== at.folder)
-    .map(({ path }) => folderOfPath(path));
-  const tops = charts.filter((folder) => !charts.some((other) => folder.startsWith(`${other}/`)));
-  const inChart = (path: string) => tops.find((folder) => path.startsWith(`${folder}/`));
-  return [
-    { at, files: own.filter(({ path }) => !inChart(path)) },
-    ...tops.map((folder) => ({
-      at: { ...at, folder },
-      files: own.filter(({ path }) => inChart(path) === folder),
-    })),
-  ];
+    .filter(({ path }) => (at.folder === '' ? !path.startsWith('../') : isBelow(at.folder, path)));
+}
+
+async function groupsOf(
+  at: LocalFolder,
+  files: readonly SourceFile[],
+  sources: readonly Source[],
+): Promise<Groups> {
+  const placed = sources.map((source) => ({ source, folder: pathOf(source) }));
+  // The folder is all or part of what a Source reads: nothing in it is anybody else's.
+  const around =
+    placed.find(({ folder }) => folder === at.folder) ??
+    placed.find(({ folder }) => isBelow(folder, `${at.folder}/`));
+  const below = placed.filter(({ folder }) => folder !== at.folder && isBelow(at.folder, `${folder}/`));
+  const groups: Group[] = [];
+  const [only] = placed;
+  if (!around && below.length === 0 && only && placed.length === 1 && at.folder !== '')
+    return { groups: [{ at, files, source: only.source, complete: true }], others: [] };
+  for (const { source, folder } of around ? [around, ...below] : below) {
+    const from = isBelow(folder, `${at.folder}/`) ? at.folder : folder;
+    const own = await unignored(
+      source,
+      folder,
+      files.filter(({ path }) => isBelow(from, path)),
+    );
+    if (own.length > 0) groups.push({ at: { ...at, folder: from }, files: own, source, complete: true });
+  }
+  if (around) return { groups, others: [] };
+  const read = new Set(groups.flatMap(({ files: own }) => own.map(({ path }) => path)));
+  for (const group of groups) for (const path of await basesOf(group)) read.add(path);
+  const isCovered = (path: string) => groups.some((group) => isBelow(group.at.folder, path));
+  const left = files.filter(({ path }) => !read.has(path));
+  const loose = await looseGroups(
+    at,
+    left.filter(({ path }) => !isCovered(path)),
+  );
+  const ignored = left.filter(({ path }) => isCovered(path));
+  return { groups: [...groups, ...loose.groups], others: [...ignored, ...loose.others] };
+}
+
+/** The folders of kustomizations and charts that no Source names, and what is left. */
+async function looseGroups(at: LocalFolder, files: readonly SourceFile[]): Promise<Groups> {
+  const heads = files.filter((file) => isKustomization(file.path) && !isComponent(file));
+  const kustomized = heads.map(({ path }) => folderOfPath(path));
+  const bases = new Set<string>();
+  for (const folder of kustomized) {
+    const { files: read } = await collectKustomization(folder, at.tree);
+    for (const path of read.keys()) if (folderOfPath(path) !== folder) bases.add(path);
+  }
+  const tops = heads.filter(({ path }) => !bases.has(path)).map(({ path }) => folderOfPath(path));
+  const charts = files.filter(({ path }) => isChart(path)).map(({ path }) => folderOfPath(path));
+  const topCharts = charts.filter(
+    (folder) =>
+      !charts.some((other) => other !== folder && isBelow(other, `${folder}/`)) &&
+      !kustomized.some((other) => isBelow(other, `${folder}/`)),
+  );
+  const built = [...kustomized, ...topCharts];
+  const rest = files.filter(
+    ({ path }) =>
+      !isKustomization(path) && !built.some((folder) => isBelow(folder, path)) && !bases.has(path),
+  );
+  const whole = [...tops, ...topCharts].map((folder): Group => {
+    const own = files.filter(({ path }) => isBelow(folder, path));
+    return { at: { ...at, folder }, files: own, source: sourceForPath(folder), complete: false };
+  });
+  const manifests = rest.filter(holdsObjects);
+  const others = rest.filter((file) => !manifests.includes(file));
+  if (manifests.length === 0) return { groups: whole, others };
+  const source = sourceForPath(at.folder);
+  const plain = { ...source, spec: { ...source.spec, renderer: 'plain' as const } };
+  return { groups: [...whole, { at, files: manifests, source: plain, complete: false }], others };
+}
+
+/** Files outside its folder that a Source's kustomization reads. */
+async function basesOf({ at, files }: Group): Promise<Iterable<string>> {
+  const paths: string[] = [];
+  for (const { path } of files.filter((file) => isKustomization(file.path)))
+    paths.push(...(await collectKustomization(folderOfPath(path), at.tree)).files.keys());
+  return paths;
+}
+
+async function unignored(
+  { spec }: Source,
+  folder: string,
+  files: readonly SourceFile[],
+): Promise<SourceFile[]> {
+  const rules = ignoreRules(Array.isArray(spec.ignore) ? spec.ignore : []);
+  const pause = createPause(new AbortController().signal);
+  const kept: SourceFile[] = [];
+  for (const file of files) {
+    const path = folder ? file.path.slice(folder.length + 1) : file.path;
+    if (!(await rules.ignores(path, pause))) kept.push(file);
+  }
+  return kept;
+}
+
+/** Components are parts of other kustomizations only. */
+function isComponent({ bytes }: SourceFile): boolean {
+  return /^kind:\s*['"]?Component\b/m.test(new TextDecoder().decode(bytes));
+}
+
+/** Whether anything in a file claims to be an object of Kubernetes; pipelines, compose files and values do not. */
+function holdsObjects({ path, bytes }: SourceFile): boolean {
+  const text = new TextDecoder().decode(bytes);
+  const isObject = /^(\s*\{)?\s*["']?(apiVersion|kind)["']?\s*:|^\s{0,4}"(apiVersion|kind)"\s*:/m.test(text);
+  return isObject && !/(^|\/)\.sops\.ya?ml$/.test(path);
 }
 
 async function renderGroup(
-  { at, files }: Group,
-  sources: readonly Source[],
+  { at, files, source, complete }: Group,
   builders: Builders,
-): Promise<SourceRendering> {
-  const source = sourceFor(at.folder, sources);
+  namespace: string | undefined,
+): Promise<LocalRendering> {
   const rendering = await renderSource(
     source,
     { folder: at.folder, files, problems: [], tree: at.tree },
@@ -104,33 +254,31 @@ async function renderGroup(
       problems: part.problems.map((problem): FileProblem => ({ ...problem, file: show(problem.file) })),
     }),
   );
-  return {
-    ...rendering,
-    read,
-    lineOf: (origin, field) => rendering.lineOf(rooted.get(origin) ?? origin, field),
-  };
+  const fallback = read.some((part) => part.isChart) ? 'default' : undefined;
+  const settled = inNamespaces(read, defaultNamespaceOf(source) ?? namespace ?? fallback);
+  const lineOf = (origin: Origin, field: string) => rendering.lineOf(rooted.get(origin) ?? origin, field);
+  return { rendered: { ...settled, lineOf }, complete };
 }
 
-function sourceFor(folder: string, sources: readonly Source[]): Source {
-  const pathOf = ({ spec }: Source) =>
-    (spec?.path ?? '')
-      .split('/')
-      .filter((part) => part !== '' && part !== '.')
-      .join('/');
-  const [only] = sources.length === 1 ? sources : [];
-  const found = sources.find((source) => pathOf(source) === folder) ?? only;
-  return found ?? sourceForPath(folder);
-}
-
-function withNamespaces(
+function inNamespaces(
   parts: readonly SourcePart[],
-  sources: readonly Source[],
+  defaultNamespace: string | undefined,
 ): Pick<RenderResult, 'objects' | 'problems'> {
-  const named = sources.map(({ spec }) => spec?.helm?.namespace ?? spec?.defaultNamespace).filter(Boolean);
-  const namespaces = new Set(
-    parts.some(({ isChart: chart }) => chart) && named.length === 0 ? ['default'] : named,
-  );
-  const [defaultNamespace] = namespaces.size === 1 ? namespaces : [];
   if (!defaultNamespace) return settle(parts, {});
   return settle(parts, { defaultNamespace, isNamespaced: (_, kind) => scopeOf(kind) !== 'cluster' });
+}
+
+function defaultNamespaceOf(source: Source | undefined): string | undefined {
+  return source?.spec.helm?.namespace ?? source?.spec.defaultNamespace;
+}
+
+/** `spec.path` as a folder from the repository's root. */
+function pathOf({ spec }: Source): string {
+  const parts = String(spec.path ?? '').split('/');
+  return parts.filter((part) => part !== '' && part !== '.').join('/');
+}
+
+/** Whether a file lies in a folder or below it; a folder is given with a slash at its end. */
+function isBelow(folder: string, path: string): boolean {
+  return folder === '' || path.startsWith(inside(folder, ''));
 }

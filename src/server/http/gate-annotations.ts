@@ -5,6 +5,7 @@ import type { KubernetesObject, NamespacedName, ObjectReference } from '../../ap
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError, localError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
+import { reviewAccess, reviewToken } from './reviews.ts';
 
 /** What keeping gates needs. */
 interface GateAnnotationsOptions {
@@ -19,8 +20,6 @@ interface GateAnnotationsOptions {
 
 /** Field manager of gates that are switched over HTTP. */
 const manager = 'holdfast-gate';
-/** Tokens for the API server itself are refused: nobody should send them to another address. */
-const audience = 'holdfast.dev';
 
 /** Gates as annotations of Canaries; who may switch one is for the API server's token and access reviews to say. */
 export function createGateAnnotations(options: GateAnnotationsOptions): GateStore {
@@ -104,41 +103,12 @@ async function review(
   { namespace, name }: NamespacedName,
   gate: BuiltInGate,
 ): Promise<GatePermission> {
-  const { user, authenticated, audiences } = await ask<TokenStatus>(client, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenReview',
-    spec: { token, audiences: [audience] },
-  });
-  // A server that knows nothing of audiences leaves them out.
-  if (!authenticated || !audiences?.includes(audience) || !user?.username) return { kind: 'unknown' };
-  const { username, groups, uid, extra } = user;
-  const resourceAttributes = { namespace, name, verb: gate, group: 'flagger.app', resource: 'canaries' };
-  const { allowed } = await ask<{ allowed?: boolean }>(client, {
-    apiVersion: 'authorization.k8s.io/v1',
-    kind: 'SubjectAccessReview',
-    spec: { user: username, groups, uid, extra, resourceAttributes },
-  });
-  return { kind: allowed === true ? 'allowed' : 'forbidden', user: username };
-}
-
-interface TokenStatus {
-  readonly authenticated?: boolean;
-  readonly audiences?: readonly string[];
-  readonly user?: {
-    readonly username?: string;
-    readonly uid?: string;
-    readonly groups?: readonly string[];
-    readonly extra?: Readonly<Record<string, readonly string[]>>;
-  };
-}
-
-/** Reviews have no name and are stored nowhere: the answer is the object's status. */
-async function ask<Status extends object>(
-  client: GateAnnotationsOptions['client'],
-  question: { apiVersion: string; kind: string; spec: object },
-): Promise<Partial<Status>> {
-  const answer = await client.create({ ...question, metadata: { name: '' } }, { manager });
-  return (answer.status ?? {}) as Partial<Status>;
+  const reviewer = { client, manager };
+  const person = await reviewToken(reviewer, token);
+  if (!person) return { kind: 'unknown' };
+  const wish = { namespace, name, verb: gate, group: 'flagger.app', resource: 'canaries' };
+  const isAllowed = await reviewAccess(reviewer, person, wish);
+  return { kind: isAllowed ? 'allowed' : 'forbidden', user: person.user };
 }
 
 function referenceOf({ namespace, name }: NamespacedName): ObjectReference {

@@ -14,6 +14,9 @@ export interface Answer {
   /** Default text/plain. */
   readonly contentType?: string;
   readonly retryAfterSeconds?: number;
+  readonly headers?: OutgoingHttpHeaders;
+  /** Writes what follows the head, and ends it, in place of the body. */
+  readonly stream?: (response: ServerResponse) => void;
 }
 
 /** One path (exact, or everything below it when it ends with `/`) and what it answers. */
@@ -55,13 +58,20 @@ const serverOptions = {
 const requestsPerConnection = 1_000;
 /** Of one connection, sent before the first one is answered. */
 const pipelinedRequests = 4;
-const connections = { total: 512, perAddress: 64 };
+const ordinaryBounds: ConnectionBounds = { total: 512, perAddress: 64 };
+
+/** How many connections may be open. */
+interface ConnectionBounds {
+  readonly total: number;
+  readonly perAddress: number;
+}
 
 /** Starts to serve the routes. Rejects with the system's error when the address is taken. */
 export async function startHttpServer(
   address: ListenAddress,
   routes: readonly Route[],
   onError: (error: unknown) => void,
+  bounds: ConnectionBounds = ordinaryBounds,
 ): Promise<HttpServer> {
   const server = createServer(serverOptions, (request, response) => {
     void answer(routes, request).then(
@@ -73,7 +83,7 @@ export async function startHttpServer(
     );
   });
   server.maxRequestsPerSocket = requestsPerConnection;
-  boundConnections(server);
+  boundConnections(server, bounds);
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
   return {
@@ -91,7 +101,7 @@ export async function startHttpServer(
  * Bounds the connections, in total and of one address. One too many takes the place of the one that has been without a request for longest,
  * so that connections nobody uses keep out neither a probe nor a webhook; while all have a request to be answered, it is refused.
  */
-function boundConnections(server: Server): void {
+function boundConnections(server: Server, bounds: ConnectionBounds): void {
   const open = new Set<Socket>();
   /** Without a whole head of a request, the longest one first. */
   const idle = new Set<Socket>();
@@ -100,8 +110,8 @@ function boundConnections(server: Server): void {
   function makeRoom(socket: Socket): boolean {
     const isNeighbour = ({ remoteAddress }: Socket) => remoteAddress === socket.remoteAddress;
     const share = [...open].filter(isNeighbour).length;
-    if (open.size < connections.total && share < connections.perAddress) return true;
-    const victim = [...idle].find((each) => share < connections.perAddress || isNeighbour(each));
+    if (open.size < bounds.total && share < bounds.perAddress) return true;
+    const victim = [...idle].find((each) => share < bounds.perAddress || isNeighbour(each));
     if (victim) forget(victim);
     victim?.destroy();
     return victim !== undefined;
@@ -162,7 +172,7 @@ function fits({ path: own }: Route, path: string): boolean {
 
 function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
   if (response.headersSent) return;
-  const { status, body, contentType, retryAfterSeconds } = answer;
+  const { status, body, contentType, retryAfterSeconds, stream } = answer;
   const headers: OutgoingHttpHeaders = {
     'content-type': contentType ?? 'text/plain; charset=utf-8',
     'x-content-type-options': 'nosniff',
@@ -170,8 +180,11 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
     ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
     // Nobody waits for the rest of a body that nobody reads.
     ...(request.complete ? {} : { connection: 'close' }),
+    ...answer.headers,
   };
-  response.writeHead(status, headers).end(body);
+  response.writeHead(status, headers);
+  if (stream && request.method !== 'HEAD') stream(response);
+  else response.end(body);
 }
 
 function listen(server: Server, { host, port }: ListenAddress): Promise<void> {

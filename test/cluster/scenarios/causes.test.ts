@@ -1,4 +1,7 @@
-/** Rows of docs/guides/diagnosis.md that a control plane can make, each on the primary alone unless it says otherwise. */
+/**
+ * Rows of docs/guides/diagnosis.md that scheduler, quota and admission make, on the primary alone. Those that a kubelet makes are played in
+ * the sandbox (test/sandbox/scenarios/causes.test.ts).
+ */
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
@@ -10,24 +13,9 @@ import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { runJson } from './command.ts';
 import { type Reviewed, startRewritingWebhook } from './rewriting-webhook.ts';
 import { condition, imageOf, replicasOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
-import { createSignal } from './signal.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [
-  'slow-pull',
-  'pull-fails',
-  'config-deleted',
-  'no-room',
-  'quota',
-  'pull-denied',
-  'sidecar',
-  'image-missing',
-  'reference',
-  'probe-fails',
-  'crash-loop',
-  'crash-later',
-  'crash-both',
-]);
+const shops = shareHoldfast(bed, ['config-deleted', 'no-room', 'quota', 'sidecar']);
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
 type Hook = NonNullable<Canary['spec']['analysis']['webhooks']>[number];
 const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
@@ -55,6 +43,7 @@ const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
 
 /** The release is held while the canary serves; explain says why as soon as the fault shows, and the guide has it so. */
 async function expectHeld(shop: Shop, cause: string, evidence: RegExp): Promise<void> {
+  await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
   const { judgement } = await explained(shop.namespace, cause, evidence);
   expect(judgement).toMatchObject({ action: 'hold', onCanaryToo: false });
   await shop.until('held', isHeldByCanary);
@@ -111,36 +100,9 @@ function onThePrimary(namespace: string, operations: readonly object[]) {
   });
 }
 
-const otherImage = (image: string) => [{ op: 'replace', path: '/spec/containers/0/image', value: image }];
-const untracked = { 'flagger.app/config-tracking': 'disabled' };
 const proxy = { name: 'proxy', image: 'missing/proxy:1' };
 
 describe.concurrent('nobody has to act', () => {
-  test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
-    const patient = { strategy: { type: 'Recreate' }, primaryDeadlineSeconds: 20 };
-    const shop = await shops.openRunning('slow-pull', { ...options, ...patient });
-    const load = shop.startLoad();
-    const pulled = createSignal(shop.namespace);
-    const slow = { SLOW_PULL_MS: '0', PRIMARY_SLOW_PULL_FILE: pulled.path };
-    const commit = await shop.release('v2', slow, { image: 'slow/app:v2' });
-    await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
-    pulled.give();
-    await expectPromoted(shop, commit);
-    pulled.remove();
-    expect((await load.stop()).failures).toEqual([]);
-    await shop.close();
-  });
-
-  test('[PullFails] a registry that does not answer is held, then reverted', async () => {
-    const shop = await shops.openRunning('pull-fails', options);
-    const webhook = await onThePrimary(shop.namespace, otherImage('unreachable/app:v2'));
-    await shop.release('v2');
-    await expectHeld(shop, 'PullFails', /ImagePullBackOff in container app: .*i\/o timeout/);
-    await expectReverted(shop);
-    await webhook.close();
-    await shop.close();
-  });
-
   test('config outside Git that is deleted meanwhile fails the release in its analysis, and the primary is not written', async () => {
     const shop = await shops.openRunning('config-deleted', gated('config-deleted'));
     await bed.apply([configMap({ level: 'info' })], shop.namespace);
@@ -192,16 +154,6 @@ describe.concurrent('whoever runs the cluster has to act', () => {
     await shop.close();
   });
 
-  test('[PullDenied] a registry that refuses is held, then reverted', async () => {
-    const shop = await shops.openRunning('pull-denied', options);
-    const webhook = await onThePrimary(shop.namespace, otherImage('denied/app:v2'));
-    await shop.release('v2');
-    await expectHeld(shop, 'PullDenied', /ImagePullBackOff in container app: .*authorization failed/);
-    await expectReverted(shop);
-    await webhook.close();
-    await shop.close();
-  });
-
   test('[SidecarFails] a container that only the primary gets is held, then reverted', async () => {
     const shop = await shops.openRunning('sidecar', options);
     const webhook = await onThePrimary(shop.namespace, [
@@ -211,99 +163,6 @@ describe.concurrent('whoever runs the cluster has to act', () => {
     await expectHeld(shop, 'SidecarFails', /ImagePullBackOff in container proxy/);
     await expectReverted(shop);
     await webhook.close();
-    await shop.close();
-  });
-});
-
-describe.concurrent('the author of the release has to act', () => {
-  test('[ImageMissing] an image that the mirror of the primary lacks is held, then reverted', async () => {
-    const shop = await shops.openRunning('image-missing', options);
-    const webhook = await onThePrimary(shop.namespace, otherImage('missing/app:v2'));
-    const load = shop.startLoad();
-    await shop.release('v2');
-    await expectHeld(shop, 'ImageMissing', /ImagePullBackOff in container app: .*not found/);
-    await expectReverted(shop);
-    expect((await load.stop()).failures).toEqual([]);
-    await webhook.close();
-    await shop.close();
-  });
-
-  test('[ReferenceMissing] a key that is taken away meanwhile is held, then reverted', async () => {
-    const shop = await shops.openRunning('reference', gated('reference'));
-    // Config that is not tracked is no part of the release: both copies read the one object.
-    await bed.apply([configMap({ level: 'info' }, untracked)], shop.namespace);
-    const load = shop.startLoad();
-    const level = { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } };
-    await shop.release('v2', {}, { container: { env: [level] } });
-    await shop.until('waiting for promotion', isBeforePromotion);
-    const merge = { 'content-type': 'application/merge-patch+json' };
-    await bed.api.request('PATCH', settingsOf(shop), { data: { level: null, mode: 'safe' } }, merge);
-    hooks.answer('reference', 200);
-    await expectHeld(
-      shop,
-      'ReferenceMissing',
-      /CreateContainerConfigError in container app: couldn't find key level in ConfigMap reference\/settings/,
-    );
-    await expectReverted(shop);
-    expect((await load.stop()).failures).toEqual([]);
-    await shop.close();
-  });
-
-  test.each([
-    ['ProbeFails', 'probe-fails', { PRIMARY_READY: 'false' }, /NotReadyYet in container app/],
-    [
-      'CrashLoop',
-      'crash-loop',
-      { PRIMARY_READY: 'false', PRIMARY_CRASH_AFTER_MS: '300' },
-      /(CrashLoopBackOff|Error) in container app: .*(exit|restarting)/,
-    ],
-  ])('[%s] on the primary alone is held, then reverted', async (cause, namespace, env, evidence) => {
-    const shop = await shops.openRunning(namespace, options);
-    const load = shop.startLoad();
-    await shop.release('v2', env);
-    await expectHeld(shop, cause, evidence);
-    await expectReverted(shop);
-    expect((await load.stop()).failures).toEqual([]);
-    await shop.close();
-  });
-
-  test('[CrashLoop] after the primary was ready, with all traffic on it, is reverted at once', async () => {
-    const patient = { primaryDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
-    const shop = await shops.openRunning('crash-later', { ...options, ...patient });
-    const fault = createSignal(shop.namespace);
-    await shop.release('v2', { PRIMARY_CRASH_FILE: fault.path });
-    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
-
-    fault.give();
-    await expectReverted(shop);
-
-    const told = (await shop.status()).incidents?.find(({ outcome }) => outcome === 'Reverted');
-    expect(told).toMatchObject({
-      reason: 'PrimaryUnhealthy',
-      // The probe may be the first to notice.
-      finding: expect.stringMatching(/(CrashLoopBackOff|Error|ProbeFailing) in container app/),
-    });
-    fault.remove();
-    await shop.close();
-  });
-
-  test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
-    const shop = await shops.openRunning('crash-both', { ...options, primaryDeadlineSeconds: 300 });
-    const fault = createSignal(shop.namespace);
-    await shop.release('v2', { PRIMARY_CRASH_AFTER_MS: '100', CRASH_FILE: fault.path });
-    const converging = await explained(shop.namespace, 'CrashLoop', /container app/);
-    expect(converging).toMatchObject({
-      state: 'Converging',
-      judgement: { action: 'hold', onCanaryToo: false },
-    });
-
-    fault.give();
-    await expectReverted(shop);
-
-    expect(rowOf('CrashLoop').canaryToo).toBe('revert at once');
-    const [told] = (await shop.status()).incidents ?? [];
-    expect(JSON.stringify(told)).toContain('CrashLoop');
-    fault.remove();
     await shop.close();
   });
 });

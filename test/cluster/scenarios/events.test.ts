@@ -1,41 +1,19 @@
 /**
- * One event in each state of a release, under load: a row through the table of docs/guides/state-by-event.md on real parts. The whole table
- * is played on the core (test/rollout/matrix.test.ts), more of it on the sandbox.
+ * What somebody takes away meanwhile, under load: events of the table of docs/guides/state-by-event.md that end with real controllers, the
+ * garbage collector and Envoy. The whole table is played on the core (test/rollout/matrix.test.ts), more of it in the sandbox
+ * (test/sandbox/scenarios/events.test.ts, test/sandbox/matrix.test.ts).
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { untilStandsStill } from './answers.ts';
+import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [
-  'event-abort',
-  'event-suspend',
-  'event-newer',
-  'event-delete',
-  'event-rollback',
-  'event-target',
-  'event-primary',
-]);
+const shops = shareHoldfast(bed, ['event-delete', 'event-target', 'scaled-away']);
 const steps = { interval: '2s', threshold: 2, stepWeights: [30, 60], metrics: [] };
 const neverReady = { PRIMARY_READY: 'false' };
-
-let hooks: HookServer;
-
-beforeAll(async () => {
-  hooks = await startHookServer();
-});
-
-afterAll(() => hooks.close());
-
-/** The release comes to its first step, and stays there until `hooks.answer(name, 200)`. */
-function heldAtStep(name: string): ShopOptions {
-  hooks.answer(name, 200, 403);
-  const gate = { name: 'gate', type: 'confirm-traffic-increase' as const, url: hooks.url(name) };
-  return { analysis: { ...steps, webhooks: [gate] } };
-}
 
 const running = (namespace: string, options: ShopOptions = {}) =>
   shops.openRunning(namespace, { analysis: steps, ...options });
@@ -43,72 +21,10 @@ const isAtRest =
   (phase: CanaryStatus['phase']) =>
   ({ phase: now, run }: CanaryStatus) =>
     now === phase && !run;
-const isAtStep = ({ phase, canaryWeight }: CanaryStatus) => phase === 'Progressing' && canaryWeight === 30;
-const isSuspended = ({ conditions = [] }: CanaryStatus) =>
-  conditions.some(({ type, reason }) => type === 'Ready' && reason === 'Suspended');
-
-async function ask({ namespace }: Shop, verb: string, value: string): Promise<void> {
-  await bed.kubectl(['-n', namespace, 'annotate', 'canary/podinfo', `holdfast.dev/${verb}=${value}`]);
-}
-
-async function suspend({ namespace }: Shop, isSuspended: boolean): Promise<void> {
-  const patch = JSON.stringify({ spec: { suspend: isSuspended } });
-  await bed.kubectl(['-n', namespace, 'patch', 'canary/podinfo', '--type=merge', '-p', patch]);
-}
-
 const remove = ({ namespace }: Shop, object: string) =>
   bed.kubectl(['-n', namespace, 'delete', object, '--wait=false']);
 
-const primaryImage = async (shop: Shop) => imageOf(await shop.workload('podinfo-primary'));
-
-describe.concurrent('one event in each state, under 50 requests a second', () => {
-  test('Progressing: aborted by a person, the release ends and is rejected', async () => {
-    const shop = await running('event-abort', heldAtStep('event-abort'));
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('at a step', isAtStep);
-    await ask(shop, 'abort', commit);
-    const ended = await shop.until('aborted', isAtRest('Failed'));
-    expect((await load.stop()).failures).toEqual([]);
-    expect(ended.rejected).toHaveLength(1);
-    expect(await primaryImage(shop)).toBe('app:v1');
-    await shop.close();
-  });
-
-  test('Progressing: suspended, nothing moves; resumed, it goes on to the end', async () => {
-    const shop = await running('event-suspend', heldAtStep('event-suspend'));
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('at a step', isAtStep);
-    await suspend(shop, true);
-    await shop.until('suspended', isSuspended);
-    const before = (await shop.status()).canaryWeight;
-    hooks.answer('event-suspend', 200);
-    await sleep(6000);
-    const after = (await shop.status()).canaryWeight;
-    await suspend(shop, false);
-    const ended = await shop.until('promoted', isAtRest('Succeeded'));
-    expect((await load.stop()).failures).toEqual([]);
-    expect([before, after]).toEqual([30, 30]);
-    expect(ended.lastPromotedCommit).toBe(commit);
-    await shop.close();
-  });
-
-  test('Verifying: a newer commit takes the place of the release', async () => {
-    const shop = await running('event-newer', { postPromotion: { interval: '2s', successThreshold: 100 } });
-    const load = shop.startLoad();
-    await shop.release('v2');
-    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
-    const commit = await shop.release('v3');
-    await shop.until('v3 on the primary', ({ serving = [] }) =>
-      serving.some(({ workload, commit: of }) => workload === 'podinfo-primary' && of === commit),
-    );
-    expect((await load.stop()).failures).toEqual([]);
-    expect(await primaryImage(shop)).toBe('app:v3');
-    expect((await shop.status()).rejected ?? []).toEqual([]);
-    await shop.close();
-  });
-
+describe.concurrent('under constant traffic', () => {
   test('Held: the Canary is deleted, and the only healthy copy goes on serving', async () => {
     const spec = { revertOnDeletion: true };
     const strategy = { type: 'Recreate' };
@@ -133,20 +49,6 @@ describe.concurrent('one event in each state, under 50 requests a second', () =>
     await shop.close();
   });
 
-  test('Succeeded: a person goes back to an older release', async () => {
-    const shop = await running('event-rollback');
-    const first = (await shop.status()).lastPromotedCommit ?? '';
-    // The checks after promotion need requests to look at.
-    const load = shop.startLoad();
-    await shop.release('v2');
-    await shop.until('v2 promoted', isAtRest('Succeeded'));
-    await ask(shop, 'rollback-to', first);
-    await shop.until('back', (status) => status.lastPromotedCommit === first && !status.run);
-    expect((await load.stop()).failures).toEqual([]);
-    expect(await primaryImage(shop)).toBe('app:v1');
-    await shop.close();
-  });
-
   test('Initialized: the target is deleted, and comes back without pods', async () => {
     const shop = await running('event-target');
     const load = shop.startLoad();
@@ -162,22 +64,27 @@ describe.concurrent('one event in each state, under 50 requests a second', () =>
     await shop.close();
   });
 
-  test('Failed: the primary is deleted, and comes back as the last known good', async () => {
-    const shop = await running('event-primary', { primaryDeadlineSeconds: 6 });
-    await shop.release('v2', neverReady);
-    await shop.until('reverted', isAtRest('Failed'));
-    await remove(shop, 'deployment/podinfo-primary');
-    await waitFor(
-      async () => {
-        const { readyReplicas } = ((await shop.workload('podinfo-primary'))?.status ?? {}) as Record<
-          string,
-          number
-        >;
-        return readyReplicas === 2 && (await primaryImage(shop)) === 'app:v1';
-      },
-      { timeoutMs: 120_000, what: 'the primary is back', describe: () => shop.status() },
+  test('13: a canary that somebody scales to nothing gets no larger share, and comes back', async () => {
+    const shop = await shops.openRunning('scaled-away');
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until('10 %', (status) => status.canaryWeight === 10);
+    const before = load.current();
+    await bed.kubectl(['-n', 'scaled-away', 'scale', 'deployment', 'podinfo', '--replicas=0']);
+    await shop.until('no share for what is gone', ({ canaryWeight = 0 }) => canaryWeight === 0);
+    const moved = await untilStandsStill(load, 'no request fails', ({ failed }) => failed);
+    const ended = await shop.until(
+      'v2 ended',
+      (status) => status.lastAppliedCommit === commit && status.run === undefined && !!status.phase,
     );
-    expect((await shop.status()).rejected).toHaveLength(1);
+    const { failed, failures } = await load.stop();
+    expect(ended.phase).toBe('Succeeded');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    // Nothing can answer for the share of a canary that is gone, until the route has moved: 10 % for some moments, and never again.
+    expect(failures.filter(({ version }) => version !== undefined)).toEqual([]);
+    expect(moved.failed - before.failed).toBeLessThan(3 + (moved.requests - before.requests) * 0.25);
+    expect(failed).toBe(moved.failed);
+    expect(condition(ended, 'Promoted')).toBe('True');
     await shop.close();
   });
 });

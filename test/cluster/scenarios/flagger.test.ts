@@ -56,7 +56,7 @@ test('Flagger initializes, Holdfast takes over and promotes, and Flagger goes on
   const load = startLoad();
   const first = await look.pods(/./);
 
-  expect(await runJson(bed, 'adopt', '--dry-run', ...inNamespace)).toMatchObject({
+  expect(await runJson(bed, 'migrate', 'plan', ...inNamespace)).toMatchObject({
     canaries: [{ canary: `${namespace}/podinfo`, outcome: 'takenOver' }],
   });
   holdfast.start();
@@ -67,7 +67,7 @@ test('Flagger initializes, Holdfast takes over and promotes, and Flagger goes on
   await holdfast.stop();
   const second = await look.pods(/primary/);
 
-  expect(await runJson(bed, 'adopt', '--to', 'flagger', ...inNamespace)).toMatchObject({
+  expect(await runJson(bed, 'handback', '--to', 'flagger', ...inNamespace)).toMatchObject({
     canaries: [{ canary: `${namespace}/podinfo`, outcome: 'handedBack' }],
   });
   await flagger.start();

@@ -21,7 +21,10 @@ async function running(namespace: string, options: ShopOptions = {}): Promise<Sh
   return shop;
 }
 
-/** S13, S14, L1: killed at ten moments over four stories, each reaches the end it reaches undisturbed. */
+/**
+ * S13, S14, L1: killed at seven moments over two stories, each reaches the end it reaches undisturbed. Plans of faults kill it at any write
+ * (test/plans).
+ */
 describe.concurrent('killed without warning and started again', () => {
   test('a good release is promoted all the same (4 kills)', async () => {
     const shop = await running('killed-good');
@@ -41,20 +44,6 @@ describe.concurrent('killed without warning and started again', () => {
     await shop.close();
   });
 
-  test('a release that answers 500 is stopped all the same (1 kill)', async () => {
-    const shop = await running('killed-errors');
-    const load = shop.startLoad();
-    await shop.release('v2', { ERROR_PERCENT: '100' });
-    const killed = shop.killAt([weight(10)]);
-    const ended = await shop.until('v2 failed', (status) => status.phase === 'Failed' && !status.run);
-    await killed;
-    const seen = await load.stop();
-    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
-    expect(ended.rejected?.map((entry) => entry.reason)).toEqual(['AnalysisFailed']);
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    await shop.close();
-  });
-
   test('a release whose primary never becomes ready goes back all the same (3 kills)', async () => {
     const shop = await running('killed-unready', {
       strategy: { type: 'Recreate' },
@@ -68,20 +57,6 @@ describe.concurrent('killed without warning and started again', () => {
     const seen = await load.stop();
     expect(seen.failures).toEqual([]);
     expect(condition(ended, 'Reverted')).toBe('True');
-    expect(ended.rejected?.length).toBe(1);
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    await shop.close();
-  });
-
-  test('a release whose errors come only after promotion goes back all the same (2 kills)', async () => {
-    const shop = await running('killed-late');
-    const load = shop.startLoad();
-    await shop.release('v2', { PRIMARY_ERROR_PERCENT: '50' });
-    const killed = shop.killAt([state('Verifying'), state('Reverting')]);
-    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    await killed;
-    const seen = await load.stop();
-    expect(seen.failures.filter((failure) => failure.version !== 'v2')).toEqual([]);
     expect(ended.rejected?.length).toBe(1);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     await shop.close();

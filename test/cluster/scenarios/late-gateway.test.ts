@@ -21,7 +21,6 @@ interface Late {
   readonly shop: Shop;
   readonly gateway: OwnGateway;
   /** Images of the two templates, and the canary's share as it is written. */
-  readonly primary: ObjectTrail<string | undefined>;
   readonly target: ObjectTrail<string | undefined>;
   readonly share: ObjectTrail<number>;
   close(): Promise<void>;
@@ -46,13 +45,12 @@ async function openLate(namespace: string, more: ShopOptions = {}): Promise<Late
   };
   const shop = openShopOn(bed, { namespace, repo: await bed.createGitRepo(namespace) }, options);
   await untilRunning(shop);
-  const primary = followObject(bed, { kind: 'Deployment', namespace, name: 'podinfo-primary' }, imageOf);
   const target = followObject(bed, { kind: 'Deployment', namespace, name: 'podinfo' }, imageOf);
   const share = followObject(bed, { kind: 'HTTPRoute', namespace, name: 'podinfo' }, canaryShare);
   return {
-    ...{ shop, gateway, primary, target, share },
+    ...{ shop, gateway, target, share },
     close: async () => {
-      for (const trail of [primary, target, share]) trail.close();
+      for (const trail of [target, share]) trail.close();
       await shop.close();
       await gateway.close();
     },
@@ -73,22 +71,6 @@ async function untilTold(shop: Shop, wentOn: () => boolean): Promise<void> {
 const isAtTheGate = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
 
 describe.concurrent('the controller of the gateway stands still', () => {
-  test('on the way up: the pods of a Recreate primary wait until Envoy sends them nothing (issue 11, 17)', async () => {
-    const { shop, gateway, primary, share, close } = await openLate('late-up');
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('v2 at the gate', isAtTheGate);
-    gateway.pause();
-    hooks.answer('late-up', 200);
-    await share.until('all traffic is for the canary', (percent) => percent === 100);
-    await untilTold(shop, () => primary.values.length > 1).finally(gateway.resume);
-    const meanwhile = [...primary.values];
-    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-    const { failed } = await load.stop();
-    expect({ meanwhile, failed }).toEqual({ meanwhile: ['app:v1'], failed: 0 });
-    await close();
-  });
-
   test('on the way down: nothing is verified, and no pod goes, while Envoy sends half to the canary (issue 11, 17)', async () => {
     const analysis = { interval: '15s', stepWeightPromotion: 50 };
     const { shop, gateway, share, close } = await openLate('late-down', { analysis });

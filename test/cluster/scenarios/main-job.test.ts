@@ -93,7 +93,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
   });
 
   test('(e,f) [bad-head] a bad head causes no write; replicas alone are applied; git revert needs no analysis', async () => {
-    const shop = await running('bad-head');
+    const shop = await running('bad-head', { pollInterval: '1s' });
     const bad = await shop.release('v2', { ERROR_PERCENT: '100' });
     const load = shop.startLoad();
     await shop.until('v2 failed', (status) => status.phase === 'Failed');
@@ -112,7 +112,7 @@ describe.concurrent('the main job under 50 requests a second', () => {
       return writesIn('bad-head', user).length === before.length;
     };
     await waitFor(isAtRest, { timeoutMs: 120_000, what: 'the release has come to rest' });
-    await untilPolled(50);
+    await untilPolled(20);
     expect(writesIn('bad-head', user)).toEqual(before);
 
     await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: 3 });

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { move } from '../../../src/cli/adopt.ts';
+import { move } from '../../../src/cli/migrate/migrate.ts';
 import { makeJourney, type SaidMove } from '../../move/journey.ts';
 import { type Api, type PlayedTool, playArgo, playFlux, toolCrds } from '../../move/tools.ts';
 import { ApiError } from '../bed/api-client.ts';
@@ -103,8 +103,8 @@ describe.concurrent('a move', () => {
       const say = async (isBack: boolean): Promise<SaidMove> => {
         const screen = { columns: 80, colour: false };
         const { stdout } = await move({
-          ...{ tool, path: prod, isBack, isOffline: false, kubeconfig: bed.kubeconfigPath, version: '0.0.0' },
-          ...{ programs: {}, format: 'json', screen },
+          ...{ tool, path: prod, isBack, isOffline: false, version: '0.0.0' },
+          ...{ cluster: { kubeconfig: bed.kubeconfigPath }, programs: {}, format: 'json', screen },
         });
         const [first = { name: '', stops: [], steps: [] }] = (JSON.parse(stdout) as { moves: SaidMove[] })
           .moves;

@@ -1,23 +1,12 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
-import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { knativeCrds } from '../../knative/crds.ts';
-import { playKnative } from '../../knative/player.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { deployment, service } from '../bed/manifests.ts';
 import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [
-  'by-header',
-  'by-blue-green',
-  'by-selector',
-  'by-service-rollingupdate',
-  'by-service-recreate',
-  'by-contour',
-  'by-revision',
-]);
+const shops = shareHoldfast(bed, ['by-header', 'by-comparison', 'by-selector', 'by-service', 'by-contour']);
 
 let hooks: HookServer;
 
@@ -102,26 +91,70 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('gatewayapi:v1: blue/green moves all traffic once, after its iterations', async () => {
-    const analysis = {
-      interval: '2s',
-      threshold: 2,
-      iterations: 2,
-      metrics: [{ ...rate, onNoData: 'pass' as const }],
+  test('metrics are compared with the primary, and a Job decides too: what is slower fails, and what is not is promoted', async () => {
+    const seconds = (part: string) =>
+      `sum(rate(http_request_duration_seconds_${part}{${pods}}[{{ interval }}]))`;
+    const pods = 'kubernetes_namespace="{{ namespace }}", kubernetes_pod_name=~"{{ pods }}"';
+    const template = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'latency' },
+      spec: {
+        provider: { type: 'prometheus', address: bed.prometheusUrl },
+        query: `${seconds('sum')} / ${seconds('count')}`,
+      },
     };
-    const shop = await running('by-blue-green', { analysis });
+    // A pod that ends as it is told, with a Job's restart policy.
+    const { spec } = deployment({ name: 'smoke', image: 'app:smoke', env: { CRASH_AFTER_MS: '500' } });
+    const pod = (spec as { template: { spec: object } }).template;
+    const jobTemplate = {
+      spec: { backoffLimit: 0, template: { ...pod, spec: { ...pod.spec, restartPolicy: 'Never' } } },
+    };
+    const smoke = {
+      apiVersion: 'batch/v1',
+      kind: 'CronJob',
+      metadata: { name: 'smoke' },
+      spec: { schedule: '@yearly', suspend: true, jobTemplate },
+    };
+    const outcome = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'MetricTemplate',
+      metadata: { name: 'smoke' },
+      spec: { provider: { type: 'job' }, query: 'cronjob/smoke?CRASH_EXIT_CODE={{ variables.code }}' },
+    };
+    const job = { templateRef: { name: 'smoke' }, thresholdRange: { min: 1 } };
+    // Five times as slow: what two sound releases differ by on a busy machine is less.
+    const latency = { templateRef: { name: 'latency' }, interval: '3s', maxRelativeIncrease: 400 };
+    const compare = { method: 'mannWhitney' as const, confidence: 99, step: '1s', minPoints: 6 };
+    const shop = await running('by-comparison', {
+      analysis: {
+        interval: '7s',
+        threshold: 1,
+        stepWeights: [50],
+        metrics: [
+          { ...latency, name: 'at once', compareWith: 'primary', onNoData: 'wait' },
+          { ...latency, name: 'over time', compare, maxSampleAge: '10s' },
+          { ...job, name: 'smoke', templateVariables: { code: '0' } },
+        ],
+      },
+      postPromotion: { metrics: [] },
+      files: { template, smoke, outcome },
+    });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
-    const weights = new Set<number>();
-    await shop.release('v2');
-    await shop.until('v2 succeeded', (status) => {
-      weights.add(status.canaryWeight ?? 0);
-      return status.phase === 'Succeeded' && !status.run;
-    });
-    const seen = await load.stop();
-    expect([...weights].sort()).toEqual([0, 100]);
-    expect(seen.failures).toEqual([]);
-    expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
+    const slow = await shop.release('v2', { DELAY_MS: '100', PRIMARY_DELAY_MS: '0' });
+    const failed = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
+    const sound = await shop.release('v3');
+    const ended = await shop.until('v3 succeeded', ({ phase, run }) => phase === 'Succeeded' && !run);
+    expect((await load.stop()).failures).toEqual([]);
+    expect(failed.rejected?.map(({ commit }) => commit)).toEqual([slow]);
+    expect(failed.checks).toMatchObject([
+      { name: 'at once', verdict: 'fail', detail: expect.stringMatching(/^the primary has /) },
+      { name: 'over time', verdict: 'fail', detail: expect.stringContaining('Mann-Whitney p 0.0') },
+      { name: 'smoke', verdict: 'pass', value: 1, detail: expect.stringContaining('completed') },
+    ]);
+    expect(await bed.listObjects('Job', shop.namespace)).toEqual([]);
+    expect(ended.lastPromotedCommit).toBe(sound);
     await shop.close();
   });
 
@@ -159,82 +192,30 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('knative: revisions of a Service get their shares, and one that is never ready gets none', async () => {
-    const namespace = 'by-revision';
-    await bed.define(knativeCrds);
-    const image = (name: string) => ({
-      apiVersion: 'serving.knative.dev/v1',
-      kind: 'Service',
-      metadata: { name: 'podinfo' },
-      spec: { template: { spec: { containers: [{ image: name }] } } },
-    });
-    const ask = (method: string, path: string, body?: unknown, type = 'application/json') =>
-      bed.api.request<unknown>(method, path, body, { 'content-type': type });
-    const player = playKnative(ask, namespace, {
-      fails: ({ spec }) => JSON.stringify(spec).includes('broken'),
-    });
-    const shop = await running(namespace, {
-      provider: 'knative',
-      spec: { targetRef: { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } },
-      analysis: { interval: '2s', threshold: 2, stepWeights: [30, 60] },
-      postPromotion: { metrics: [] },
-      files: { service: image('app:v1') },
-    });
-    const weights = new Set<number>();
-    const commit = await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:v2')) }, 'v2');
-    await shop.until('v2 succeeded', (status) => {
-      weights.add(status.canaryWeight ?? 0);
-      return status.lastPromotedCommit === commit && !status.run;
-    });
-    await shop.repo.commit({ 'service.yaml': JSON.stringify(image('app:broken')) }, 'v3');
-    const ended = await shop.until('v3 failed', (status) => status.phase === 'Failed' && !status.run);
-    const live = (await ask(
-      'GET',
-      `/apis/serving.knative.dev/v1/namespaces/${namespace}/services/podinfo`,
-    )) as KubernetesObject;
-    await player.stop();
-    expect([...weights]).toEqual(expect.arrayContaining([0, 30, 60]));
-    expect(live.metadata.annotations).toMatchObject({ 'flagger.app/primary-revision': 'podinfo-00002' });
-    expect(live.spec).toMatchObject({
-      traffic: [
-        { latestRevision: true, percent: 0 },
-        { revisionName: 'podinfo-00002', percent: 100 },
-      ],
-    });
-    expect(ended.lastPromotedCommit).toBe(commit);
+  test('kubernetes: no mesh, the apex Service follows what is ready', async () => {
+    const analysis = { interval: '2s', threshold: 2, iterations: 2 };
+    const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
+    const shop = await running('by-service', options);
+    const empty: string[] = [];
+    const watching = setInterval(
+      () => void readyBehindApex(shop.namespace).then((count) => count === 0 && empty.push('none')),
+      200,
+    );
+    const commit = await shop.release('v2');
+    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
+    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
+    const held = await shop.until(
+      'v3 held',
+      (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+    );
+    const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
+    clearInterval(watching);
+    expect(held.serving?.[0]?.workload).toBe('podinfo');
+    expect(ended.serving?.[0]?.workload).toBe('podinfo-primary');
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+    expect(empty).toEqual([]);
     await shop.close();
   });
-
-  test.each(['RollingUpdate', 'Recreate'])(
-    'kubernetes: no mesh, the apex Service follows what is ready (%s)',
-    async (type) => {
-      const analysis = { interval: '2s', threshold: 2, iterations: 2 };
-      const options = { provider: 'kubernetes' as const, analysis, postPromotion: { metrics: [] } };
-      const shop = await running(`by-service-${type.toLowerCase()}`, {
-        ...options,
-        strategy: { type },
-      });
-      const empty: string[] = [];
-      const watching = setInterval(
-        () => void readyBehindApex(shop.namespace).then((count) => count === 0 && empty.push('none')),
-        200,
-      );
-      const commit = await shop.release('v2');
-      await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-      await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
-      const held = await shop.until(
-        'v3 held',
-        (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
-      );
-      const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
-      clearInterval(watching);
-      expect(held.serving?.[0]?.workload).toBe('podinfo');
-      expect(ended.serving?.[0]?.workload).toBe('podinfo-primary');
-      expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-      expect(empty).toEqual([]);
-      await shop.close();
-    },
-  );
 });
 
 /** Ready addresses behind the apex Service, as its EndpointSlices say. */

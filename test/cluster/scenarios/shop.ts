@@ -1,4 +1,5 @@
 import { afterAll } from 'vitest';
+import { syncAnnotation } from '../../../src/api/annotations.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
@@ -61,6 +62,8 @@ export interface ShopOptions {
   readonly requestsPerSecond?: number;
   /** The Gateway of the route, with the Envoy that serves it. Default: the bed's. */
   readonly gateway?: { readonly name: string; readonly namespace: string; readonly envoyUrl: string };
+  /** Of a shop that shares its Holdfast: how often its Source looks at Git though nothing was pushed. Default 5s. */
+  readonly pollInterval?: string;
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
 }
@@ -111,8 +114,9 @@ export function shareHoldfast(bed: BedClient, namespaces: readonly string[]): Sh
   const open = async (namespace: string, options: ShopOptions = {}) => {
     started ??= start();
     await started;
-    const repo = await bed.createGitRepo(namespace);
-    await bed.apply([source(namespace, repo.url)], namespace);
+    const interval = options.pollInterval ?? '5s';
+    const repo = toldOfPushes(bed, namespace, await bed.createGitRepo(namespace));
+    await bed.apply([source(namespace, repo.url, { interval })], namespace);
     const end = async () => {
       // Else it would put back at once what is cleared.
       await suspend(bed, `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources/shop`);
@@ -126,12 +130,28 @@ export function shareHoldfast(bed: BedClient, namespaces: readonly string[]): Sh
   };
 }
 
+const mergePatch = { 'content-type': 'application/merge-patch+json' };
+
+/** Its Source looks at Git when something was pushed, and hardly by itself: polls of many Sources keep the machine from what is tested. */
+function toldOfPushes(bed: BedClient, namespace: string, repo: GitRepo): GitRepo {
+  const path = `/apis/holdfast.dev/v1alpha1/namespaces/${namespace}/sources/shop`;
+  const tell = async (commit: string) => {
+    const metadata = { annotations: { [syncAnnotation]: commit } };
+    await bed.api.request('PATCH', path, { metadata }, mergePatch);
+    return commit;
+  };
+  return {
+    ...repo,
+    commit: (files, message) => repo.commit(files, message).then(tell),
+    revert: (commit) => repo.revert(commit).then(tell),
+  };
+}
+
 async function suspend(bed: BedClient, path: string): Promise<void> {
-  const headers = { 'content-type': 'application/merge-patch+json' };
   const gone = (error: unknown) => {
     if (!(error instanceof ApiError) || error.status !== 404) throw error;
   };
-  await bed.api.request('PATCH', path, { spec: { suspend: true } }, headers).catch(gone);
+  await bed.api.request('PATCH', path, { spec: { suspend: true } }, mergePatch).catch(gone);
 }
 
 /** Starts the program on a repository and a namespace that are there; `source` adds fields to the Source's spec. */

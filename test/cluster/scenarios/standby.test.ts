@@ -109,20 +109,6 @@ describe.concurrent('a standby takes over', () => {
     await close();
   });
 
-  test('when the one that leads is asked to end', async () => {
-    const namespace = 'standby-goodbye';
-    const { shop, takenOver, close } = await openPair(namespace);
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('v2 is tried', (status) => status.phase === 'Progressing' && status.canaryWeight === 10);
-    const last = await untilHeldBy(namespace, leaderPod);
-    expect(await shop.program.stop()).toBe(0);
-    expectNoWait(last, await takenOver());
-    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-    expect((await load.stop()).failures).toEqual([]);
-    await close();
-  });
-
   test('and puts a deleted primary back, of which the one that led did not hear any more', async () => {
     const namespace = 'standby-primary';
     const { shop, before, takenOver, close } = await openPair(namespace);

@@ -7,10 +7,12 @@ import {
   conditionOf,
   expectBack,
   expectLive,
+  LONG_MS,
   live,
   metrics,
   pass,
   seenBy,
+  standing,
   until,
 } from './worlds.ts';
 
@@ -192,5 +194,18 @@ describe('the successor of a superseded release fails (issue 11, 20)', () => {
     expect(said(model)).not.toContain('NotLastKnownGood');
     expect(said(model)).not.toMatch(/never proved itself|who wrote/);
     expect(model.outages).toEqual([]);
+  });
+
+  it('and the healthy primary is left as it is where the last-known-good does not come up beside it', () => {
+    const model = live({ analysis, postPromotion: { metrics, successThreshold: 5 } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.commit('c', { ...GOOD, canaryMetric: 50 });
+    until(model, 'c under way', () => model.status.run?.digest === 'c');
+    model.behaviours.set('a', { ...GOOD, canaryReady: false, primaryReady: false });
+    pass(model, LONG_MS, () => model.status.postPromotion?.reason === 'LKGNotReady');
+    expect(standing(model)).toMatch(/^Failed\/Held LKGNotReady, 0 % on the canary, primary b 2\/2/);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
   });
 });

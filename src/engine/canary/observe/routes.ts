@@ -27,7 +27,7 @@ export function labelOf(
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
-  more: Pick<RouteContext, 'apex' | 'successor' | 'settings'> = {},
+  more: Pick<RouteContext, 'apex' | 'successor' | 'inGit' | 'settings'> = {},
 ): RouteContext {
   return { canary, names: serviceNames(canary), label, ...more };
 }
@@ -46,6 +46,16 @@ export function successorOf(
   const isOfRouter = (object: KubernetesObject) =>
     router.kinds.some(({ apiVersion, kind }) => object.apiVersion === apiVersion && object.kind === kind);
   return held.find((object) => isOfRouter(object) && router.isSucceededBy?.(context, object));
+}
+
+/** The route that `spec.routeRef` names, as Git holds it; undefined: Git is not known, or holds none. */
+export function keptInGit(
+  { heads }: Pick<CanaryParts, 'heads'>,
+  canary: Canary,
+): KubernetesObject | undefined {
+  const { kind, name } = canary.spec.routeRef ?? {};
+  const held = heads.of(namespacedName(canary)).shared ?? [];
+  return held.find((object) => object.kind === kind && object.metadata.name === name);
 }
 
 /** The objects that a router reads and writes for a Canary. */

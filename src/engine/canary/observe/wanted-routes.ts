@@ -13,7 +13,7 @@ import { EngineError } from '../../failure.ts';
 import { type ReadContext, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from './releases.ts';
-import { labelOf, liveRoutes, routeContext, successorOf } from './routes.ts';
+import { keptInGit, labelOf, liveRoutes, routeContext, successorOf } from './routes.ts';
 
 /** Apex, primary and canary Service with the ports of what they select; without a digest of the canary, its Service is left out. */
 export async function wantedServices(
@@ -40,8 +40,9 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const label = sides === 'workloads' ? requiredLabel(context) : undefined;
   const { movesTo } = observation.world;
   const successor = successorOf(parts, observation.canary, { router, movesTo });
-  const settings = parts.options.routes;
-  return router.objects(routeContext(observation.canary, label, { apex, successor, settings }), route, live);
+  const inGit = keptInGit(parts, observation.canary);
+  const more = { apex, successor, inGit, settings: parts.options.routes };
+  return router.objects(routeContext(observation.canary, label, more), route, live);
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {

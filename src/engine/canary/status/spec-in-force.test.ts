@@ -102,6 +102,20 @@ test('a target that an older Canary has is no spec that the last one stands in f
   expect('failure' in found && found.failure.reason).toBe('TargetConflict');
 });
 
+test('a Canary of another namespace, of another kind of target, or on its way out has nobody’s target', () => {
+  const created = { creationTimestamp: '2020-01-01T00:00:00Z' };
+  const others = [
+    canary({ metadata: { ...created, name: 'older', namespace: 'other' } }),
+    canary({ metadata: { ...created, name: 'older', deletionTimestamp: '2026-01-01T00:00:00Z' } }),
+    canary({
+      metadata: { ...created, name: 'older' },
+      spec: { ...good, targetRef: { ...good.targetRef, kind: 'DaemonSet' } },
+    }),
+  ];
+  const found = inForce(canary({ metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } }), others);
+  expect('failure' in found && found.failure).toBe(false);
+});
+
 test('names are looked for in both specs while they differ', () => {
   const renamed = canary({ spec: { ...good, targetRef: { ...good.targetRef, name: 'api' } }, status: kept });
   expect(specsOf(renamed).map(({ spec }) => (spec as typeof good).targetRef.name)).toEqual(['api', 'web']);

@@ -74,7 +74,7 @@ export interface ReadingParts
     SourceParts,
     'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
   > {
-  readonly cluster: Pick<Cluster, 'get' | 'kindOf'>;
+  readonly cluster: Pick<Cluster, 'get' | 'kindOf' | 'capabilities'>;
   readonly heads: Pick<Heads, 'sourceOf'>;
 }
 

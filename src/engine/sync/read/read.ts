@@ -55,11 +55,11 @@ async function snapshotAt(
   const tree = treeAt(state.repository, commit.commit, signal);
   const files = await selectFiles(read, source, folder, signal);
   const { builders, builds } = parts;
-  const { variables, decryption } = inputs ?? (await inputsOf(parts.cluster, source));
+  const { variables, decryption, capabilities } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
     source,
     { folder, files, problems: unread, tree },
-    { builders, builds, cache: state.rendered, signal, variables, decryption },
+    { builders, builds, cache: state.rendered, signal, variables, decryption, capabilities },
   );
   if (written.anew > 0) parts.onRendered?.(state.key, written.anew);
   const rendered = await inNamespaces(parts.cluster, source, written);

@@ -1,6 +1,6 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { Cluster, OpenWatch } from '../../../contracts/cluster.ts';
+import type { Cluster, OpenWatch, ServerCapabilities } from '../../../contracts/cluster.ts';
 import { type Decryption, decryptionWith } from '../../../render/sops/decrypt.ts';
 import type { Variables } from '../../../render/substitute/expand.ts';
 import { EngineError } from '../../failure.ts';
@@ -14,12 +14,17 @@ interface InputObject extends ObjectReference {
 export interface RenderInputs {
   readonly variables: Variables | undefined;
   readonly decryption: Decryption | undefined;
+  readonly capabilities: (() => Promise<ServerCapabilities>) | undefined;
 }
 
-/** Both, read anew. Throws EngineError where an object or a key is missing. */
-export async function inputsOf(cluster: Pick<Cluster, 'get'>, source: Source): Promise<RenderInputs> {
+/** All, read anew. Throws EngineError where an object or a key is missing. */
+export async function inputsOf(
+  cluster: Pick<Cluster, 'get' | 'capabilities'>,
+  source: Source,
+): Promise<RenderInputs> {
   const variables = await variablesOf(cluster, source);
-  return { variables, decryption: await decryptionOf(cluster, source) };
+  const decryption = await decryptionOf(cluster, source);
+  return { variables, decryption, capabilities: () => cluster.capabilities() };
 }
 
 /** Every object outside Git that decides what a Source means. */

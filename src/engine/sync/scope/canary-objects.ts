@@ -12,6 +12,7 @@ interface CanaryNames {
   targetRef?: Reference;
   autoscalerRef?: Reference;
   service?: { name?: string };
+  routeRef?: Reference;
 }
 
 /** A rollout may write an object of this name, too: the Canary's Services and routes. It applies no kind of our own. */
@@ -40,9 +41,9 @@ export function objectsByCanaryName(
 }
 
 function namesOf({ spec }: KubernetesObject): string[] {
-  const { targetRef, service } = (spec ?? {}) as CanaryNames;
+  const { targetRef, service, routeRef } = (spec ?? {}) as CanaryNames;
   const apex = service?.name || targetRef?.name;
-  return [`${apex}`, `${apex}-primary`, `${apex}-canary`];
+  return [...new Set([`${apex}`, `${apex}-primary`, `${apex}-canary`, routeRef?.name ?? `${apex}`])];
 }
 
 /** `objectKey` of the workload that the Canary names, and of its scaler. */

@@ -3,7 +3,6 @@ import { limits } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { SourceStatus } from '../../../api/source/status.ts';
 import { shorten } from '../../../api/text.ts';
-import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
@@ -52,7 +51,6 @@ function sourceStatus(
     ['Pruned', pruned],
     ['Drifted', driftNews(state, findCondition(source.status?.conditions, 'Drifted'), nowMs)],
     ['Conflicted', conflictedNews(state)],
-    ['FieldsNotActedOn', notActedOnNews(source)],
   ];
   const generation = source.metadata.generation;
   const at = generation === undefined ? {} : { observedGeneration: generation };
@@ -132,13 +130,6 @@ function conflictedNews({ result }: SourceState): News | undefined {
   const conflicts = (result?.failures ?? []).filter(({ reason }) => reason === 'Conflicted');
   if (conflicts.length === 0) return undefined;
   return { status: 'True', reason: 'OtherOwner', message: listed(conflicts.map(({ message }) => message)) };
-}
-
-function notActedOnNews(source: Source): News | undefined {
-  const fields = unsupportedFields(source);
-  if (fields.length === 0) return undefined;
-  const message = `valid, but not acted on by this version: ${fields.join(', ')}`;
-  return { status: 'True', reason: 'FieldsNotActedOn', message };
 }
 
 function readyNews(source: Source, state: SourceState, parts: readonly News[]): News {

@@ -24,7 +24,7 @@ export const graphite = restProvider({
     onlyOne(targets, 'sumSeries(...)', ({ datapoints }) =>
       newestReading(
         datapoints.map(([value, seconds]) => ({ atMs: seconds * 1_000, value })),
-        { ...request, windowMs: request.windowMs + bucketMsOf(datapoints) },
+        { ...request, windowMs: request.windowMs + bucketMsOf(datapoints, request) },
       ),
     ),
 });
@@ -39,8 +39,17 @@ function parametersOf({ query }: MetricRequest): Record<string, string> {
   return Object.fromEntries([...given].map(([name, value]) => [name, value.trim()]));
 }
 
-/** A point says when its bucket began. The last one may be filling: what is asked, a sum or an average, is the query's to say. */
-function bucketMsOf(datapoints: ReadonlyArray<readonly [unknown, number]>): number {
+/** Milliseconds of the units of a relative `from`, such as `-10min`. */
+const unitsMs = { s: 1_000, min: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/**
+ * A point says when its bucket began. The last one may be filling: what is asked, a sum or an average, is the query's to say. One point alone, as
+ * of `summarize(..., "10min", "sum", true)`, covers all that is asked.
+ */
+function bucketMsOf(datapoints: ReadonlyArray<readonly [unknown, number]>, request: MetricRequest): number {
   const [first, second] = datapoints;
-  return first && second ? Math.max(0, second[1] - first[1]) * 1_000 : 0;
+  if (first && second) return Math.max(0, second[1] - first[1]) * 1_000;
+  const { amount, unit } =
+    /^-(?<amount>\d{1,6})(?<unit>s|min|h|d)/.exec(parametersOf(request).from ?? '')?.groups ?? {};
+  return Number(amount ?? 0) * unitsMs[(unit ?? 's') as keyof typeof unitsMs];
 }

@@ -1,8 +1,8 @@
 /** Prometheus and what speaks its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries answer alike. */
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
-import { freshReading, onlyOne } from '../points.ts';
-import { failedReading, type MetricRequest } from '../provider.ts';
+import { freshReading, onlyOne, pointsReading } from '../points.ts';
+import { failedReading, type MetricProvider, type MetricRequest, type PointsRequest } from '../provider.ts';
 import { below, credentials, restProvider } from '../rest.ts';
 
 const sample = z.tuple([z.number(), z.string().max(64)]);
@@ -13,6 +13,10 @@ const answerSchema = z.discriminatedUnion('resultType', [
   z.object({ resultType: z.literal('string') }),
   z.object({ resultType: z.literal('streams') }),
 ]);
+const matrixSchema = z.object({
+  status: z.literal('success'),
+  data: z.object({ result: z.array(z.object({ values: z.array(sample) })) }),
+});
 const envelopeSchema = z.object({ status: z.literal('success'), data: answerSchema });
 
 /** The `prometheus` entry of the table of providers. */
@@ -22,17 +26,42 @@ export const prometheus = instantQueries('prometheus', '/api/v1/query', 'a Prome
 export const loki = instantQueries('loki', '/loki/api/v1/query', 'a Loki query result');
 
 /** White space in a query has no meaning and is collapsed, as Flagger does. */
-function instantQueries(type: string, path: string, title: string) {
-  return restProvider({
+function instantQueries(type: string, path: string, title: string): MetricProvider {
+  const parametersOf = ({ query, maxSampleAgeMs }: MetricRequest) => ({
+    query: query.replace(/\s+/g, ' ').trim(),
+    // How far Prometheus looks back for the newest sample of a series; of 5 minutes unless it is told.
+    ...(maxSampleAgeMs === undefined ? {} : { lookback_delta: String(maxSampleAgeMs / 1_000) }),
+  });
+  const instant = restProvider({
     type,
     title,
     answer: envelopeSchema,
-    question: (request, base) => ({
-      url: below(base, path, { query: request.query.replace(/\s+/g, ' ').trim() }),
+    question: (request: MetricRequest, base) => ({
+      url: below(base, path, parametersOf(request)),
       auth: credentials(request),
     }),
     reading: ({ data }, request) => readingOf(data, request),
   });
+  const range = restProvider({
+    type,
+    title: `${title} over time`,
+    answer: matrixSchema,
+    question: (request: PointsRequest, base) => {
+      const { stepMs, count } = request.points;
+      const end = new Date(request.nowMs).toISOString();
+      const start = new Date(request.nowMs - (count - 1) * stepMs).toISOString();
+      const parameters = { ...parametersOf(request), start, end, step: String(stepMs / 1_000) };
+      return { url: below(base, `${path}_range`, parameters), auth: credentials(request) };
+    },
+    reading: ({ data }, request) =>
+      onlyOne(data.result, 'sum(...)', ({ values }) =>
+        pointsReading(
+          values.map(([seconds, value]) => ({ atMs: seconds * 1_000, value })),
+          request,
+        ),
+      ),
+  });
+  return { ...instant, queryPoints: range.query };
 }
 
 function readingOf(answer: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {

@@ -1,0 +1,51 @@
+/** How the status of a Canary reads in few words: the same on the command line and the dashboard. */
+import { sharesWorkload } from '../defaults.ts';
+import type { Condition, KubernetesObject } from '../kubernetes.ts';
+import type { CanaryStatus } from './status.ts';
+
+/** bad: a person should look; busy: something is under way; good: the newest release serves; none: not looked at yet. */
+export type StatusTone = 'bad' | 'busy' | 'none' | 'good';
+
+/** The tones, the most urgent first. */
+export const urgency: readonly StatusTone[] = ['bad', 'busy', 'none', 'good'];
+
+/** The status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
+export function canaryStatus(object: KubernetesObject): CanaryStatus {
+  return (object.status ?? {}) as CanaryStatus;
+}
+
+/** A condition by type. */
+export function conditionOf(
+  status: { readonly conditions?: readonly Condition[] | undefined },
+  type: string,
+): Condition | undefined {
+  return status.conditions?.find((condition) => condition.type === type);
+}
+
+/** The first seven digits of a commit. */
+export function shortCommit(commit: string | undefined): string {
+  return (commit ?? '').slice(0, 7);
+}
+
+/** What a share is of, where it is not of the traffic: rolled out in place, of the pods. */
+export function shareOf({ provider }: CanaryStatus): string {
+  return sharesWorkload(provider) ? ' % of pods' : '';
+}
+
+/** `Promoting (Held)`; `-` before Holdfast has looked at it. */
+export function phaseOf(object: KubernetesObject): string {
+  const { phase, postPromotion } = canaryStatus(object);
+  if (!phase) return '-';
+  return postPromotion ? `${phase} (${postPromotion.state})` : phase;
+}
+
+/** What it asks of people. */
+export function toneOf(object: KubernetesObject): StatusTone {
+  const status = canaryStatus(object);
+  const isTrue = (type: string) => conditionOf(status, type)?.status === 'True';
+  const state = status.postPromotion?.state;
+  if (status.phase === 'Failed' || state === 'Held' || state === 'Reverting' || isTrue('Stalled'))
+    return 'bad';
+  if (isTrue('Ready')) return 'good';
+  return status.phase ? 'busy' : 'none';
+}

@@ -1,0 +1,224 @@
+import { type Command, Option } from 'commander';
+import { InputError } from '../../api/problems.ts';
+import { createHttpClient } from '../../http/client.ts';
+import { adoptionExitCode, adoptionLines, adoptionRow } from '../../migrate/flagger/adoption-plan.ts';
+import { type AdoptionQuery, readCanaries } from '../../migrate/flagger/read-canaries.ts';
+import { planMoves } from '../../migrate/moves.ts';
+import { moveLines } from '../../migrate/moves-text.ts';
+import { movesExitCode } from '../../migrate/steps.ts';
+import type { ProgramPaths } from '../../render/build/programs.ts';
+import type { Connection } from '../../server/connection.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  type Screen,
+  screenOf,
+} from '../../terminal/output.ts';
+import { clusterFindings } from '../check/check.ts';
+import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
+import { type ControllerFlags, controllerFlags, withControllerFlags } from '../controller-flags.ts';
+import {
+  asUserOption,
+  type ClusterFlags,
+  contextOption,
+  holdfastNamespaceOption,
+  kubeconfigOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  releaseLimitsIn,
+  withProgramFlags,
+} from '../flags.ts';
+
+interface PlanFlags extends CanaryFlags {
+  readonly as?: string;
+}
+
+interface StepsFlags extends MoveFlags {
+  readonly from: 'flux' | 'argocd';
+}
+
+/** `holdfast migrate`: what taking over from Flagger would do, and the steps from Flux and Argo CD to a Source. */
+export const migrateCommand: CliCommand = {
+  register(program, context) {
+    const { version } = context;
+    const migrate = program
+      .command('migrate')
+      .summary('migrate from Flagger, Flux or Argo CD')
+      .description('Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.');
+    withCanaryFlags(
+      migrate
+        .command('plan')
+        .summary('what Holdfast would do with the Canaries that Flagger left')
+        .description(
+          'Print what Holdfast would do with each Canary when it takes over from Flagger. Writes nothing; Flagger may keep running.\n\nExit codes: 0 nothing is rolled out, 1 a rollout would start or something is refused or missing, 2 error.',
+        ),
+    )
+      .addOption(asUserOption())
+      .action(async (flags: PlanFlags) =>
+        emit(await answered(withConnection(flags, context, (on) => planAdoption(on, flags))), context),
+      );
+    withMoveFlags(
+      migrate
+        .command('steps')
+        .summary('the steps from Flux or Argo CD to a Source')
+        .description(
+          'Print the next commit, and the commands, that migrate Kustomizations or Applications to Sources. Writes nothing.\n\nExit codes: 0 everything is migrated, 1 something is refused, 2 error, 3 steps remain.',
+        )
+        .argument('<path>', 'file or folder with the Kustomizations or Applications')
+        .addOption(
+          new Option('--from <tool>', 'the tool to migrate from')
+            .choices(['flux', 'argocd'])
+            .makeOptionMandatory(),
+        ),
+    ).action(async (path: string, flags: StepsFlags) => {
+      const options = moveOptions({ flags, tool: flags.from, path, isBack: false, version });
+      emit(await answered(move(options)), context);
+    });
+  },
+};
+
+/** What looking at Canaries as the controller does is told. */
+export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
+  readonly holdfastNamespace: string;
+  readonly output: 'text' | DataFormat;
+}
+
+/** Adds them. */
+export function withCanaryFlags(command: Command): Command {
+  return withControllerFlags(
+    command
+      .addOption(kubeconfigOption())
+      .addOption(contextOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace')),
+  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** What planning the steps of a tree is told. */
+export interface MoveFlags extends ProgramFlags, ClusterFlags {
+  readonly offline?: boolean;
+  readonly output: 'text' | DataFormat;
+}
+
+/** Adds them. */
+function withMoveFlags(command: Command): Command {
+  return withProgramFlags(
+    command
+      .option('--offline', 'do not contact a cluster, so that no step is verified')
+      .addOption(kubeconfigOption())
+      .addOption(contextOption()),
+  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** The result, or an InputError: 1 is an answer, so whatever kept us from one is 2. */
+export function answered(work: Promise<CommandResult>): Promise<CommandResult> {
+  return work.catch((error: unknown) => {
+    throw new InputError((error as Error).message);
+  });
+}
+
+/** Which Canaries are asked about, and as which controller; and what to say about that. Throws InputError, ApiError. */
+export async function adoptionQuery(
+  connection: Connection,
+  given: CanaryFlags,
+): Promise<{ readonly query: AdoptionQuery; readonly stderr: string }> {
+  const { flags, note } = await controllerFlags(connection, given.holdfastNamespace, given);
+  const { tracksConfig, forbidsOtherNamespaces } = releaseLimitsIn(flags);
+  const query = {
+    watchNamespaces: flags.watchNamespaces,
+    ownNamespace: given.holdfastNamespace,
+    tracksConfig,
+    options: {
+      minIntervalMs: flags.minAnalysisInterval,
+      defaultProvider: flags.meshProvider,
+      selectorLabels: flags.selectorLabels,
+      includeLabelPrefixes: flags.includeLabelPrefix,
+      forbidsOtherNamespaces,
+    },
+  };
+  return { query, stderr: note === undefined ? '' : `note: ${note}\n` };
+}
+
+/** What Holdfast would do when it is started on what Flagger left. Writes nothing. Throws ApiError, EngineError, InputError. */
+async function planAdoption(connection: Connection, flags: PlanFlags): Promise<CommandResult> {
+  const { query, stderr } = await adoptionQuery(connection, flags);
+  const { ownNamespace, watchNamespaces } = query;
+  const { defaultProvider } = query.options;
+  const asked = { ownNamespace, watchNamespaces, asUser: flags.as, defaultProvider };
+  const cluster = await clusterFindings({ connection }, asked);
+  const seen = await readCanaries(connection, query);
+  const plan = { canaries: seen.map(adoptionRow), cluster };
+  const screen = screenOf(process.stdout, process.env);
+  const stdout =
+    flags.output === 'text' ? `${adoptionLines(plan, screen).join('\n')}\n` : formatData(plan, flags.output);
+  return { stdout, stderr, exitCode: adoptionExitCode(plan) };
+}
+
+/** What the steps of a tree are asked for. */
+interface MoveOptions {
+  readonly tool: 'flux' | 'argocd';
+  readonly path: string;
+  readonly isBack: boolean;
+  /** No cluster is asked. */
+  readonly isOffline: boolean;
+  readonly cluster: ClusterFlags;
+  readonly version: string;
+  readonly programs: ProgramPaths;
+  readonly format: 'text' | DataFormat;
+  readonly screen: Screen;
+}
+
+/** From the flags, the environment and the terminal. */
+export function moveOptions({
+  flags,
+  ...asked
+}: Pick<MoveOptions, 'tool' | 'path' | 'isBack' | 'version'> & { readonly flags: MoveFlags }): MoveOptions {
+  return {
+    ...asked,
+    isOffline: flags.offline === true,
+    cluster: flags,
+    programs: programsIn(flags, process.env),
+    format: flags.output,
+    screen: screenOf(process.stdout, process.env),
+  };
+}
+
+/** Says what to commit and to run next. Writes neither to the tree nor to the cluster. Throws InputError and ApiError. */
+export async function move(options: MoveOptions): Promise<CommandResult> {
+  const { tool, path, isBack, isOffline, cluster: where, format, screen } = options;
+  const query = { tool, path, isBack };
+  const moves = isOffline
+    ? await planMoves({ ...query, cluster: undefined })
+    : await withConnection(where, options, (connection) =>
+        withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
+      );
+  const note = isOffline
+    ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
+    : [];
+  const stdout =
+    format === 'text'
+      ? `${[...note, ...moveLines(moves, screen)].join('\n')}\n`
+      : formatData({ moves, readBack: !isOffline }, format);
+  return { stdout, stderr: '', exitCode: movesExitCode(moves) };
+}
+
+async function withGit<T>(
+  connection: Connection,
+  { version, programs }: MoveOptions,
+  work: (cluster: {
+    connection: Connection;
+    http: ReturnType<typeof createHttpClient>;
+    programs: ProgramPaths;
+  }) => Promise<T>,
+): Promise<T> {
+  const http = createHttpClient({
+    ...outboundPolicy(connection.access.server),
+    userAgent: `holdfast/${version}`,
+  });
+  try {
+    return await work({ connection, http, programs });
+  } finally {
+    await http.close();
+  }
+}

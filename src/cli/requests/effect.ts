@@ -1,0 +1,90 @@
+import { createInterface } from 'node:readline/promises';
+import { canaryStatus } from '../../api/canary/summary.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import type { RecordView } from '../../rollout/world.ts';
+import { formatAge, printable } from '../../terminal/output.ts';
+import { commitLine, commitSubject } from '../status-rows.ts';
+
+/** What a request would do, shown before it is made. */
+export interface Effect {
+  /** The release that loses the traffic. */
+  readonly from: string;
+  readonly to: string;
+  readonly effect: string;
+}
+
+/** Asks whether to go on, after these lines; true goes on. */
+export type Confirm = (lines: readonly string[]) => Promise<boolean>;
+
+/** An effect in lines, under the name of the Canary. */
+export function effectLines(canary: KubernetesObject, what: string, { from, to, effect }: Effect): string[] {
+  return [`${describe(canary)}: ${what}`, `  from    ${from}`, `  to      ${to}`, `  effect  ${effect}`].map(
+    printable,
+  );
+}
+
+/** What `abort` would do. Throws InputError when no release is under way. */
+export function abortEffect(canary: KubernetesObject): Effect {
+  const { run, lastKnownGood } = canaryStatus(canary);
+  if (!run) throw new InputError(`${describe(canary)}: no rollout is in progress`);
+  return {
+    from: named(canary, run.commit),
+    to: `${named(canary, lastKnownGood?.commit)} (last known good)`,
+    effect:
+      'the rollout ends, the last known good release serves, and this release is not tried again until holdfast retry or another commit. Git stays as it is',
+  };
+}
+
+/**
+ * What `rollback` would do. Throws InputError where the last known good release serves after a failure and no other one was named: the
+ * release before it is not what anybody wants back by default.
+ */
+export function rollbackEffect(
+  canary: KubernetesObject,
+  wanted: RecordView,
+  { isNamed, nowMs }: { isNamed: boolean; nowMs: number },
+): Effect {
+  const { run, phase, lastKnownGood, serving = [] } = canaryStatus(canary);
+  const isOlder = lastKnownGood !== undefined && wanted.digest !== lastKnownGood.digest;
+  if (isOlder && !run && phase === 'Failed' && !isNamed) {
+    const { name, namespace } = canary.metadata;
+    throw new InputError(
+      `${describe(canary)}: the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, serves already. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
+    );
+  }
+  const takesAway = isOlder ? '; it replaces the last known good release' : '';
+  return {
+    from: named(canary, run?.commit ?? serving[0]?.commit ?? lastKnownGood?.commit),
+    to: `${commitLine(wanted.commit.commit, wanted.commit.subject)} (good since ${formatAge(wanted.promotedTime, nowMs)})`,
+    effect: `${isOlder ? 'the older release is tried on the canary without analysis and then promoted' : 'the rollout ends and the last known good release serves'}${takesAway}; the release at head is not tried again until holdfast retry or another commit. Git stays as it is`,
+  };
+}
+
+function named(canary: KubernetesObject, commit: string | undefined): string {
+  return commitLine(commit, commitSubject(canary, commit)) || 'a release without a commit';
+}
+
+/**
+ * On a terminal the lines and a question, which only y or yes answers with yes; elsewhere and with `isYes` the lines alone. They go to
+ * standard error, since standard output is for the answer.
+ */
+export function confirmOn(
+  { stdin, stderr }: { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream },
+  { isYes, isQuiet }: { readonly isYes: boolean; readonly isQuiet: boolean },
+): Confirm {
+  return async (lines) => {
+    const asks = !isYes && stdin.isTTY === true && stderr.isTTY === true;
+    if (asks || !isQuiet) stderr.write(`${lines.join('\n')}\n`);
+    if (!asks) return true;
+    const terminal = createInterface({ input: stdin, output: stderr });
+    // Ctrl-D and a closed terminal are no answer.
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    try {
+      const answer = await Promise.race([terminal.question('Go on? [y/N] '), closed]);
+      return /^y(es)?$/i.test(answer.trim());
+    } finally {
+      terminal.close();
+    }
+  };
+}

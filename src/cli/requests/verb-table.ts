@@ -1,0 +1,120 @@
+import { canaryStatus } from '../../api/canary/summary.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import { storedReleases } from '../history.ts';
+import { abortEffect, rollbackEffect } from './effect.ts';
+import { type VerbCommand, verbCommand } from './verbs.ts';
+
+/** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
+export const promote: VerbCommand = {
+  name: 'promote',
+  verb: 'promote',
+  description:
+    'skip the remaining checks and promote the current release; after promotion, accept it as good',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** `holdfast abort`: the release under way ends and is rejected. */
+export const abort: VerbCommand = {
+  name: 'abort',
+  verb: 'abort',
+  description: 'stop the current release and go back to the last known good release',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  effect: async (_client, canary) => abortEffect(canary),
+  isWanted: (outcome) => outcome === 'Failed',
+};
+
+/** `holdfast retry`: what was rejected at head is tried again. */
+export const retry: VerbCommand = {
+  name: 'retry',
+  verb: 'retry',
+  description: 'retry the rejected release at head',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is at head (default: any)',
+  revision(_client, canary) {
+    const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
+    const digest = run?.digest ?? lastAppliedSpec;
+    if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
+    throw new InputError(`${describe(canary)}: the release at head was not rejected`);
+  },
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** `holdfast rollback`: a stored release serves again. */
+export const rollback: VerbCommand = {
+  name: 'rollback',
+  verb: 'rollback-to',
+  description: 'roll back to an earlier good release',
+  flag: '--to <commit>',
+  flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
+  async revision(client, canary) {
+    const { run, rejected = [] } = canaryStatus(canary);
+    const good = (await storedReleases(client, canary)).filter(
+      ({ digest, promotedTime }) =>
+        promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
+    );
+    // With a release under way the last-known-good, else the good one before it.
+    const wanted = run ? good[0] : good[1];
+    if (wanted) return wanted.digest;
+    throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
+  },
+  async effect(client, canary, { revision, ...how }) {
+    const wanted = (await storedReleases(client, canary)).find(
+      ({ digest, commit }) => digest.startsWith(revision) || commit.commit.startsWith(revision),
+    );
+    // The controller says what is wrong with a revision that is not kept.
+    return wanted && rollbackEffect(canary, wanted, how);
+  },
+  isWanted: (outcome) => outcome === 'RolledBack' || outcome === 'Succeeded',
+};
+
+/** `holdfast approve`: opens the gate that a release waits at. */
+export const approve: VerbCommand = {
+  name: 'approve',
+  verb: 'approve',
+  description: 'open the gate that a release waits at, before it starts or before it is promoted',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest waits (default: any)',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** `holdfast skip-step`: the check of the step is left out once. */
+export const skipStep: VerbCommand = {
+  name: 'skip-step',
+  verb: 'skip-step',
+  description:
+    'skip the check of the current step once; the pods of the next step must be ready all the same',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest is at its step (default: any)',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** `holdfast ignore-window`: one release starts although its window is closed. */
+export const ignoreWindow: VerbCommand = {
+  name: 'ignore-window',
+  verb: 'ignore-window',
+  description: 'start the release that waits for its window now; the next one waits again',
+  flag: '--revision <commit>',
+  flagMeaning: 'only if this commit or digest waits (default: any)',
+  revision: (_client, canary) => releaseUnderWay(canary),
+  isWanted: (outcome) => outcome === 'Succeeded',
+};
+
+/** Every command that requests a verb, in the order of the help text. */
+export const verbCommands = [promote, approve, skipStep, ignoreWindow, abort, retry, rollback].map(
+  verbCommand,
+);
+
+/** The digest of the release under way. Throws InputError when there is none. */
+function releaseUnderWay(canary: KubernetesObject): string {
+  const digest = canaryStatus(canary).run?.digest;
+  if (digest) return digest;
+  throw new InputError(`${describe(canary)}: no rollout is in progress`);
+}

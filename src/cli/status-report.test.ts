@@ -1,0 +1,275 @@
+import { describe, expect, it } from 'vitest';
+import { canaryDocument } from '../../test/documents/builders.ts';
+import type { CanaryStatus } from '../api/canary/status.ts';
+import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
+import { formatAge, formatSpan } from '../terminal/output.ts';
+import { parseObjectArgument } from './flags.ts';
+import { type StatusOptions, type StatusReader, status } from './status-report.ts';
+
+const nowMs = Date.parse('2026-03-01T03:00:00Z');
+const good = 'a'.repeat(40);
+const bad = 'b'.repeat(40);
+const options: StatusOptions = {
+  namespace: 'shop',
+  format: 'table',
+  screen: { columns: 80, colour: false },
+  nowMs,
+};
+
+function canary(name: string, status: CanaryStatus | undefined, annotations = {}): KubernetesObject {
+  const object = canaryDocument({}) as unknown as KubernetesObject;
+  const metadata = { name, namespace: 'shop', annotations, managedFields: [{ manager: 'x' }] };
+  return { ...object, metadata, ...(status ? { status } : {}) };
+}
+
+const calm = canary('calm', {
+  phase: 'Succeeded',
+  canaryWeight: 0,
+  lastAppliedCommit: good,
+  serving: [
+    {
+      workload: 'calm-primary',
+      digest: 'v1:1',
+      commit: good,
+      subject: 'Add the search box',
+      weight: 100,
+      ready: 3,
+    },
+  ],
+  conditions: [{ type: 'Ready', status: 'True', reason: 'Succeeded', message: 'all is well' }],
+  message: 'all is well',
+});
+
+const held = canary('held', {
+  phase: 'Promoting',
+  canaryWeight: 100,
+  postPromotion: { state: 'Held', reason: 'PrimaryNotReady' },
+  lastAppliedCommit: bad,
+  lastPromotedCommit: good,
+  lastKnownGood: {
+    commit: good,
+    digest: 'v1:1',
+    promotedTime: '2026-02-27T23:00:00Z',
+    record: 'holdfast-held-1',
+  },
+  serving: [
+    {
+      workload: 'held',
+      digest: 'v1:2',
+      commit: bad,
+      subject: 'Make the cart faster with a subject that is long',
+      weight: 100,
+      ready: 2,
+    },
+  ],
+  checks: [
+    { name: 'request-success-rate', value: 99.87654, min: 99, verdict: 'pass', time: '2026-03-01T02:59:30Z' },
+    { name: 'latency', value: 612, max: 500, verdict: 'fail', time: '2026-03-01T02:59:30Z' },
+  ],
+  history: [
+    {
+      digest: 'v1:1',
+      commit: good,
+      subject: 'Add the search box',
+      result: 'Succeeded',
+      endTime: '2026-02-27T23:00:00Z',
+    },
+  ],
+  rejected: [{ digest: 'v1:2', commit: bad, reason: 'CheckFailed', time: '2026-03-01T02:00:00Z' }],
+  next: { action: 'revert to the last known good', time: '2026-03-01T03:08:00Z' },
+  conditions: [
+    {
+      type: 'Ready',
+      status: 'False',
+      reason: 'PrimaryNotReady',
+      message: 'pods of the primary are not ready',
+    },
+  ],
+  message: 'the primary does not become ready; the canary serves everybody; look at the pods of held-primary',
+});
+
+const source: KubernetesObject = {
+  apiVersion: 'holdfast.dev/v1alpha1',
+  kind: 'Source',
+  metadata: { name: 'shop', namespace: 'shop' },
+  spec: { url: 'https://git.example.com/shop.git', ref: { branch: 'main' } },
+  status: {
+    head: { commit: bad, subject: 'Make the cart faster', author: 'Ada' },
+    appliedCommit: bad,
+    counts: { canaries: 2, objects: 9 },
+    conditions: [{ type: 'Ready', status: 'False', reason: 'CanaryRejected', message: 'a Canary is held' }],
+  },
+};
+
+function reader(...objects: KubernetesObject[]): StatusReader {
+  const same = (a: { kind: string }, b: { kind: string }) => a.kind === b.kind;
+  return {
+    get: async (reference: ObjectReference) =>
+      objects.find((object) => same(object, reference) && object.metadata.name === reference.name),
+    list: async (_, kind) => ({
+      items: objects.filter((object) => object.kind === kind),
+      resourceVersion: '1',
+    }),
+  };
+}
+
+async function lines(more: Partial<StatusOptions> = {}, objects = [calm, held, source]): Promise<string[]> {
+  return (await status(reader(...objects), { ...options, ...more })).stdout.split('\n');
+}
+
+describe('status', () => {
+  it('puts what needs a person on top, with what goes on and what comes next, on 80 columns', async () => {
+    const shown = await lines();
+    expect(shown).toEqual([
+      'CANARY  PHASE             WEIGHT  SERVING               HEAD     REASON',
+      'held    Promoting (Held)  100     Make the cart faste…  bbbbbbb  PrimaryNotReady',
+      '  the primary does not become ready; the canary serves everybody; look at the',
+      '  pods of held-primary',
+      '  Next: revert to the last known good in 8m',
+      'calm    Succeeded         0       Add the search box    aaaaaaa  Succeeded',
+      '',
+      'SOURCE  READY  REASON          CANARIES  APPLIED  HEAD',
+      'shop    False  CanaryRejected  2         bbbbbbb  Make the cart faster',
+      '  a Canary is held',
+      '',
+    ]);
+    expect(Math.max(...shown.map((line) => line.length))).toBeLessThanOrEqual(80);
+  });
+
+  it('shows shares of pods where no router divides the traffic', async () => {
+    const inPlace = canary('worker', {
+      ...{ phase: 'Progressing', canaryWeight: 40, provider: 'native', lastAppliedCommit: bad },
+      serving: [
+        { workload: 'worker', digest: 'v1:1', commit: good, weight: 60, ready: 3 },
+        { workload: 'worker', digest: 'v1:2', commit: bad, weight: 40, ready: 2 },
+      ],
+    });
+    expect(await lines({}, [inPlace])).toContainEqual(expect.stringContaining('40 % of pods'));
+    const detail = await lines({ kind: 'Canary', name: 'worker' }, [inPlace]);
+    expect(detail.filter((line) => line.includes('% of pods'))).toHaveLength(2);
+  });
+
+  it('cuts nothing when asked for the wide form', async () => {
+    const [, first] = await lines({ format: 'wide', namespace: undefined });
+    expect(first).toMatch(
+      /^shop +held .*with a subject that is long .*in 8m +the primary does not .*held-primary$/,
+    );
+  });
+
+  it('uses colours on a terminal only', async () => {
+    const coloured = await lines({ screen: { columns: 80, colour: true } });
+    expect(coloured.join('\n')).toContain('\u001b[31mPromoting (Held)\u001b[0m');
+    expect((await lines()).join('\n')).not.toContain('\u001b');
+  });
+
+  it('shows one Canary with shares as bars, checks with bounds and what to do', async () => {
+    const text = (await lines({ kind: 'Canary', name: 'held' })).join('\n');
+    expect(text).toMatch(/^Canary shop\/held +Promoting \(Held\)$/m);
+    expect(text).toMatch(/held +████████████████████ +100 % +2 ready +bbbbbbb Make the cart/);
+    expect(text).toMatch(/pass +request-success-rate +99\.877 \(min 99\) +30s ago/);
+    expect(text).toMatch(/fail +latency +612 \(max 500\)/);
+    expect(text).toMatch(/aaaaaaa Add the search box {2}1d4h ago/);
+    expect(text).toContain('git revert --no-edit bbbbbbbbbbbb && git push');
+    expect(text).toContain('holdfast retry -n shop canary/held');
+    const wide = text.split('\n').filter((line) => line.length > 80);
+    expect(wide).toEqual([]);
+  });
+
+  it('shows the newest rejections first; the status has them last', async () => {
+    const rejected = Array.from({ length: 12 }, (_, index) => ({
+      digest: `v1:${index}`,
+      commit: `${'abcdef012345'[index]}`.repeat(40),
+      reason: 'AnalysisFailed',
+      time: `2026-02-${20 - index}T00:00:00Z`,
+    })).reverse();
+    const text = (await lines({ name: 'web' }, [canary('web', { phase: 'Failed', rejected })])).join('\n');
+    expect(text).toMatch(/Rejected\n {2}aaaaaaa .*\n {2}bbbbbbb /);
+    expect(text).not.toContain('5555555');
+  });
+
+  it('says how to go on after a pause', async () => {
+    const paused = canary('web', calm.status as CanaryStatus, { 'holdfast.dev/pause': 'true' });
+    const text = (await lines({ name: 'web' }, [paused])).join('\n');
+    expect(text).toContain('holdfast resume -n shop canary/web');
+  });
+
+  it('puts nothing from a status into a command but a commit id', async () => {
+    const forged = canary('web', {
+      phase: 'Failed',
+      lastAppliedCommit: '$(reboot)',
+      rejected: [{ digest: 'd', commit: '$(reboot)', reason: 'X', time: '2026-03-01T02:00:00Z' }],
+    });
+    const text = (await lines({ name: 'web' }, [forged])).join('\n');
+    expect(text).not.toMatch(/(git revert|annotate).*reboot/);
+  });
+
+  it('shows control characters of a commit message as blanks', async () => {
+    const forged = canary('web', { phase: 'Succeeded', message: 'fine\u001b[2J\nreally' });
+    expect((await lines({ name: 'web' }, [forged])).join('|')).toContain('fine [2J really');
+  });
+
+  it('gives programs the objects without managed fields', async () => {
+    const { stdout } = await status(reader(calm, source), { ...options, format: 'json' });
+    const { items } = JSON.parse(stdout) as { items: KubernetesObject[] };
+    expect(items.map(({ metadata }) => metadata.name)).toEqual(['calm', 'shop']);
+    expect(stdout).not.toContain('managedFields');
+  });
+
+  it('shows a Canary that nobody has looked at yet', async () => {
+    const fresh = canary('fresh', undefined);
+    expect((await lines({}, [fresh]))[1]).toMatch(/^fresh +- +- +- +- +-$/);
+    expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('not reconciled by Holdfast yet');
+  });
+
+  it('says where it looked when there is nothing', async () => {
+    expect(await status(reader(), options)).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringContaining('namespace shop'),
+    });
+    const missing = await status(reader(), { ...options, name: 'web' });
+    expect(missing).toMatchObject({
+      exitCode: 2,
+      stderr: expect.stringContaining('Canary shop/web not found'),
+    });
+  });
+
+  it('shows one Source', async () => {
+    const text = (await lines({ kind: 'Source', name: 'shop' })).join('\n');
+    expect(text).toMatch(/^Source shop\/shop +CanaryRejected$/m);
+    expect(text).toContain('bbbbbbb Make the cart faster  Ada');
+    expect(text).toContain('canaries 2, objects 9');
+  });
+});
+
+describe('the subject on the command line', () => {
+  it.each([
+    [[], {}],
+    [['canaries'], { kind: 'Canary' }],
+    [['canary', 'web'], { kind: 'Canary', name: 'web' }],
+    [['source/shop'], { kind: 'Source', name: 'shop' }],
+    [['web'], { kind: 'Canary', name: 'web' }],
+  ])('%j', ([first, second], expected) => {
+    expect(parseObjectArgument(first, second)).toEqual(expected);
+  });
+
+  it('refuses other kinds', () => {
+    expect(() => parseObjectArgument('pod', 'web')).toThrow('must be canary or source');
+  });
+});
+
+it.each([
+  [0, '0s'],
+  [61_000, '1m1s'],
+  [3_600_000, '1h'],
+  [90_000_000, '1d1h'],
+  [-5, '0s'],
+])('a span of %i ms is %s', (ms, text) => {
+  expect(formatSpan(ms)).toBe(text);
+});
+
+it('an age is past or to come', () => {
+  expect(formatAge('2026-03-01T02:59:00Z', nowMs)).toBe('1m ago');
+  expect(formatAge('2026-03-01T03:00:30Z', nowMs)).toBe('in 30s');
+  expect(formatAge('2026-03-01T03:00:00.200Z', nowMs)).toBe('now');
+  expect(formatAge('soon', nowMs)).toBe('');
+});

@@ -1,0 +1,108 @@
+import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { ClusterClient } from '../cluster/client/client.ts';
+import { isApiError } from '../cluster/errors.ts';
+import { type CommandResult, type DataFormat, formatData, type Screen } from '../terminal/output.ts';
+import type { ObjectArgument } from './flags.ts';
+import { canaryDetail, sourceDetail } from './status-detail.ts';
+import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './status-rows.ts';
+
+/** What `holdfast status` is asked for. */
+export interface StatusOptions extends ObjectArgument {
+  /** Absent: all namespaces. */
+  readonly namespace: string | undefined;
+  readonly labelSelector?: string | undefined;
+  readonly format: 'table' | 'wide' | DataFormat;
+  readonly screen: Screen;
+  readonly nowMs: number;
+}
+
+/** The part of the client that reading takes. */
+export type StatusReader = Pick<ClusterClient, 'get' | 'list'>;
+
+/** What Holdfast is doing, as its objects in the cluster say. Throws ApiError. */
+export async function status(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
+  return options.name === undefined ? all(reader, options) : one(reader, options, options.name);
+}
+
+async function one(reader: StatusReader, options: StatusOptions, name: string): Promise<CommandResult> {
+  const kind = options.kind ?? 'Canary';
+  const namespace = options.namespace ?? 'default';
+  const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
+  const object = await reader.get(reference);
+  if (!object) {
+    const stderr = `error: ${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all\n`;
+    return { stdout: '', stderr, exitCode: 2 };
+  }
+  const { format, screen, nowMs } = options;
+  if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
+  const detail = kind === 'Canary' ? canaryDetail : sourceDetail;
+  return printed(textOf(detail(object, screen, nowMs)));
+}
+
+async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
+  const { kind, namespace, format, screen, nowMs } = options;
+  const canaries = kind === 'Source' ? [] : await list(reader, 'Canary', options);
+  const sources = kind === 'Canary' ? [] : await sourcesOf(reader, options);
+  if (format === 'json' || format === 'yaml') {
+    const items = [...canaries, ...sources].map(clean);
+    return printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
+  }
+  const table: TableOptions = { screen, wide: format === 'wide', withNamespace: namespace === undefined };
+  const blocks = [
+    ...(canaries.length > 0
+      ? [
+          canaryTable(
+            canaries.map((canary) => canaryRow(canary, nowMs)),
+            table,
+          ),
+        ]
+      : []),
+    ...(sources.length > 0 ? [sourceTable(sources.map(sourceRow), table)] : []),
+  ];
+  if (blocks.length === 0) return { stdout: '', stderr: nothingFound(options), exitCode: 0 };
+  return printed(blocks.map(textOf).join('\n'));
+}
+
+function nothingFound({ kind, namespace, labelSelector }: StatusOptions): string {
+  const what = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
+  const labels = labelSelector === undefined ? '' : ` with labels ${labelSelector}`;
+  const where = namespace === undefined ? '' : ` in namespace ${namespace} (use -A for all namespaces)`;
+  return `No ${what} found${labels}${where}.\n`;
+}
+
+/** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
+async function sourcesOf(reader: StatusReader, options: StatusOptions): Promise<KubernetesObject[]> {
+  try {
+    return await list(reader, 'Source', options);
+  } catch (error) {
+    if (options.kind === undefined && isApiError(error, 'unknownKind', 'forbidden')) return [];
+    throw error;
+  }
+}
+
+async function list(
+  reader: StatusReader,
+  kind: KindName,
+  { namespace, labelSelector }: Pick<StatusOptions, 'namespace' | 'labelSelector'>,
+): Promise<KubernetesObject[]> {
+  const { items } = await reader.list(apiVersionOf(kind), kind, {
+    ...(namespace === undefined ? {} : { namespace }),
+    ...(labelSelector === undefined ? {} : { labelSelector }),
+  });
+  return [...items];
+}
+
+/** Without the bookkeeping of field managers. */
+export function clean(object: KubernetesObject): KubernetesObject {
+  const { managedFields: _, ...metadata } = object.metadata;
+  return { ...object, metadata };
+}
+
+function textOf(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`;
+}
+
+function printed(stdout: string): CommandResult {
+  return { stdout, stderr: '', exitCode: 0 };
+}

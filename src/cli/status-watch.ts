@@ -1,0 +1,162 @@
+import { systemClock } from '../api/clock.ts';
+import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import type { CacheHandle } from '../cluster/caches/caches.ts';
+import { isApiError } from '../cluster/errors.ts';
+import type { Connection } from '../server/connection.ts';
+import { paint, printable } from '../terminal/output.ts';
+import { canRedraw, createLivePage } from '../terminal/timeline/live-screen.ts';
+import { clean, type StatusOptions, type StatusReader, status } from './status-report.ts';
+import { canaryRow, sourceRow } from './status-rows.ts';
+
+/** At most so often a page is drawn; ages move on without any change. */
+const redrawMs = 250;
+const ageMs = 1_000;
+
+/** Where to show it, and until when. */
+interface WatchStatusOptions extends Omit<StatusOptions, 'nowMs'> {
+  readonly stream: NodeJS.WriteStream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * `holdfast status --watch`: on a terminal the page of `holdfast status`, drawn again as things change; elsewhere a line for each change,
+ * with -o json an object a line. Rejects with the signal's reason. Throws ApiError for what cannot be read at the beginning.
+ */
+export async function watchStatus(
+  connection: Pick<Connection, 'client' | 'caches'>,
+  options: WatchStatusOptions,
+): Promise<never> {
+  const { stream, env, signal, format } = options;
+  const kinds = await readableKinds(connection, options);
+  const { namespace, labelSelector, name } = options;
+  const handles = new Map<string, CacheHandle>(
+    kinds.map((kind) => [
+      kind,
+      connection.caches.ensure({
+        apiVersion: apiVersionOf(kind),
+        kind,
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+        ...(name === undefined ? {} : { name }),
+      }),
+    ]),
+  );
+  const isTable = format === 'table' || format === 'wide';
+  try {
+    const show = isTable && canRedraw(stream, env) ? onPage : inLines;
+    return await show(handles, options, signal);
+  } finally {
+    await Promise.all([...handles.values()].map((handle) => handle.release()));
+  }
+}
+
+/** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
+async function readableKinds(
+  { client }: Pick<Connection, 'client'>,
+  { kind, namespace, labelSelector }: WatchStatusOptions,
+): Promise<KindName[]> {
+  const readable: KindName[] = [];
+  for (const one of kind ? [kind] : (['Canary', 'Source'] as const)) {
+    try {
+      await client.list(apiVersionOf(one), one, {
+        ...(namespace === undefined ? {} : { namespace }),
+        ...(labelSelector === undefined ? {} : { labelSelector }),
+        metadataOnly: true,
+      });
+      readable.push(one);
+    } catch (error) {
+      const isOptional = kind === undefined && one === 'Source';
+      if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
+    }
+  }
+  return readable;
+}
+
+async function onPage(
+  handles: ReadonlyMap<string, CacheHandle>,
+  options: WatchStatusOptions,
+  signal: AbortSignal,
+): Promise<never> {
+  await untilAborted(Promise.all([...handles.values()].map((handle) => handle.synced())), signal);
+  const reader: StatusReader = {
+    get: async ({ kind, namespace, name }) => handles.get(kind)?.store.get(namespace, name),
+    list: async (_, kind, { namespace } = {}) => ({
+      items: handles.get(kind)?.store.list(namespace) ?? [],
+      resourceVersion: '',
+    }),
+  };
+  const page = createLivePage(options.stream);
+  let drawnMs = 0;
+  let isNews = true;
+  const onNews = () => {
+    isNews = true;
+  };
+  const stops = [...handles.values()].map((handle) => handle.store.subscribe(onNews));
+  const draw = async () => {
+    const nowMs = Date.now();
+    if (!isNews && nowMs - drawnMs < ageMs) return;
+    isNews = false;
+    drawnMs = nowMs;
+    const { columns = 80 } = options.stream;
+    const screen = { ...options.screen, columns };
+    const { stdout, stderr } = await status(reader, { ...options, screen, nowMs });
+    const failing = [...handles.values()]
+      .map((handle) => handle.health())
+      .find(({ failures }) => failures > 0);
+    const note = failing ? [paint(screen, 'bad', printable(`no changes arrive: ${failing.lastError}`))] : [];
+    page.draw([...note, ...(stdout || stderr).trimEnd().split('\n')]);
+  };
+  const timer = setInterval(() => void draw(), redrawMs);
+  try {
+    await draw();
+    return await untilAborted(new Promise<never>(() => undefined), signal);
+  } finally {
+    clearInterval(timer);
+    for (const stop of stops) stop();
+    page.close();
+  }
+}
+
+async function inLines(
+  handles: ReadonlyMap<string, CacheHandle>,
+  { stream, format }: WatchStatusOptions,
+  signal: AbortSignal,
+): Promise<never> {
+  const told = new Map<string, string>();
+  const lineOf = format === 'json' ? (object: KubernetesObject) => JSON.stringify(clean(object)) : summary;
+  const stops = [...handles.values()].map((handle) =>
+    handle.store.subscribe((type, object) => {
+      const line = type === 'deleted' ? `${describe(object)} deleted` : lineOf(object);
+      if (told.get(describe(object)) === line) return;
+      told.set(describe(object), line);
+      if (format === 'json') stream.write(type === 'deleted' ? '' : `${line}\n`);
+      else stream.write(`${new Date(systemClock.nowMs()).toISOString()}  ${line}\n`);
+    }),
+  );
+  try {
+    return await untilAborted(new Promise<never>(() => undefined), signal);
+  } finally {
+    for (const stop of stops) stop();
+  }
+}
+
+/** One object in a line that changes only with what it says. */
+function summary(object: KubernetesObject): string {
+  if (object.kind === 'Source') {
+    const { ready, reason, commit, message } = sourceRow(object);
+    return printable(`${describe(object)} ready ${ready} (${reason}) ${commit} ${message}`.trimEnd());
+  }
+  const { phase, weight, step, reason, message } = canaryRow(object, 0);
+  const parts = [`weight ${weight}`, ...(step === '-' ? [] : [`step ${step}`]), reason];
+  return printable(`${describe(object)} ${phase} (${parts.join(', ')}) ${message}`.trimEnd());
+}
+
+function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    if (signal.aborted) return reject(signal.reason);
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}

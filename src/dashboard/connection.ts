@@ -1,0 +1,128 @@
+import { type Signal, signal } from '@preact/signals';
+import type { Session } from './views.ts';
+
+/** Where the token is kept: of this tab alone, and gone with it. */
+const tokenKey = 'holdfast-token';
+const firstRetryMs = 1_000;
+const longestRetryMs = 15_000;
+
+/** Who is logged in; `unknown` before the server has said, `nobody` when it asks for a token. */
+type Login =
+  | { readonly kind: 'unknown'; readonly problem: string }
+  | { readonly kind: 'nobody'; readonly message: string }
+  | { readonly kind: 'somebody'; readonly session: Session };
+
+/** Who is logged in. */
+export const login: Signal<Login> = signal({ kind: 'unknown', problem: '' });
+
+/** Why nothing new is coming; empty while the connection is open. */
+export const lost: Signal<string> = signal('');
+
+/** Takes a token out of the address, where `holdfast demo` puts it, so that it stays in no history. */
+export function takeTokenFromAddress(): void {
+  const found = /^#token=([\w.~+/-]+=*)$/.exec(location.hash)?.[1];
+  if (!found) return;
+  sessionStorage.setItem(tokenKey, found);
+  history.replaceState(null, '', location.pathname);
+}
+
+/** Keeps the token for this tab. */
+export function setToken(token: string): void {
+  sessionStorage.setItem(tokenKey, token.trim());
+}
+
+/** Forgets the token. */
+export function logOut(): void {
+  sessionStorage.removeItem(tokenKey);
+  login.value = { kind: 'nobody', message: 'You are logged out.' };
+}
+
+/** Addresses are relative, so that the page works behind any path of a proxy. The first header is what other sites cannot send. */
+function send(path: string, init: RequestInit = {}): Promise<Response> {
+  const token = sessionStorage.getItem(tokenKey);
+  const headers = { 'x-holdfast-page': '1', ...(token ? { 'x-holdfast-token': token } : {}) };
+  return fetch(path, { ...init, headers: { ...headers, ...init.headers } });
+}
+
+/** Asks who is logged in. */
+export async function askSession(): Promise<void> {
+  try {
+    const answer = await send('api/session');
+    if (answer.ok) login.value = { kind: 'somebody', session: (await answer.json()) as Session };
+    else if (answer.status === 401) login.value = { kind: 'nobody', message: await messageIn(answer) };
+    else login.value = { kind: 'unknown', problem: await messageIn(answer) };
+  } catch {
+    login.value = { kind: 'unknown', problem: 'Holdfast does not answer.' };
+  }
+}
+
+async function messageIn(answer: Response): Promise<string> {
+  const said = (await answer.json().catch(() => ({}))) as { message?: unknown };
+  return typeof said.message === 'string' ? said.message : `Holdfast answered ${answer.status}.`;
+}
+
+/** Asks for something; the answer is what to tell the person when it was refused, undefined when it was taken. */
+export async function request(body: object): Promise<string | undefined> {
+  try {
+    const headers = { 'content-type': 'application/json' };
+    const answer = await send('api/requests', { method: 'POST', headers, body: JSON.stringify(body) });
+    return answer.ok ? undefined : await messageIn(answer);
+  } catch {
+    return 'Holdfast does not answer; look whether it was taken before asking again.';
+  }
+}
+
+/** Reads a view's events until it is closed; a connection that ends is opened again, later each time. */
+export function follow(query: string, onEvent: (event: string, data: unknown) => void): () => void {
+  const closing = new AbortController();
+  let retryMs = firstRetryMs;
+
+  async function run(): Promise<void> {
+    while (!closing.signal.aborted) {
+      const why = (await readOnce()) ?? 'The connection to Holdfast ended.';
+      if (closing.signal.aborted || login.value.kind === 'nobody') return;
+      lost.value = why;
+      await new Promise((resolve) => setTimeout(resolve, retryMs));
+      retryMs = Math.min(2 * retryMs, longestRetryMs);
+    }
+  }
+
+  async function readOnce(): Promise<string | undefined> {
+    try {
+      const answer = await send(`api/stream?${query}`, { signal: closing.signal });
+      if (answer.status === 401) login.value = { kind: 'nobody', message: await messageIn(answer) };
+      if (!answer.ok || !answer.body) return await messageIn(answer);
+      lost.value = '';
+      return await readEvents(answer.body, (event, data) => {
+        retryMs = firstRetryMs;
+        onEvent(event, data);
+      });
+    } catch {
+      return 'Holdfast does not answer.';
+    }
+  }
+
+  void run();
+  return () => closing.abort();
+}
+
+/** Until the stream ends; the answer is what the server said last, where it ended it itself. */
+async function readEvents(
+  body: ReadableStream<Uint8Array>,
+  onEvent: (event: string, data: unknown) => void,
+): Promise<string | undefined> {
+  const reader = body.getReader();
+  const decoder = new TextDecoder();
+  let text = '';
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return undefined;
+    const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
+    text = blocks.pop() ?? '';
+    for (const block of blocks) {
+      const [, event = '', data = ''] = /^event: (\w+)\ndata: (.*)$/s.exec(block) ?? [];
+      if (event === 'end') return (JSON.parse(data) as { message: string }).message;
+      if (event) onEvent(event, JSON.parse(data));
+    }
+  }
+}

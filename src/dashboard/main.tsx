@@ -1,0 +1,152 @@
+import { render } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { CanaryPage } from './canary-page.tsx';
+import { askSession, login, logOut, lost, setToken, takeTokenFromAddress } from './connection.ts';
+import { FleetPage } from './fleet-page.tsx';
+import { When } from './parts.tsx';
+import { noFilter } from './routing.ts';
+import { SourcePage, SourcesPage } from './source-pages.tsx';
+import { detail, freshness, go, route, start } from './state.ts';
+import { nextTheme, showTheme, theme } from './theme.ts';
+
+const retryMs = 5_000;
+
+function App() {
+  const who = login.value;
+  return (
+    <>
+      <button type="button" class="skip" onClick={() => document.getElementById('main')?.focus()}>
+        Skip to content
+      </button>
+      <header class="top">
+        <span class="brand">Holdfast</span>
+        <Links />
+        <span class="space" />
+        {who.kind === 'somebody' && (
+          <span class="who">
+            {who.session.clusterName} · {who.session.user}
+          </span>
+        )}
+        <button type="button" onClick={nextTheme}>
+          Theme: {theme.value}
+        </button>
+        {who.kind === 'somebody' && (
+          <button type="button" onClick={logOut}>
+            Log out
+          </button>
+        )}
+      </header>
+      <Notices />
+      <main id="main" tabIndex={-1}>
+        {who.kind === 'somebody' ? <View /> : <LogIn />}
+      </main>
+      <footer class="quiet">
+        Keys: <kbd>/</kbd> search, <kbd>j</kbd> <kbd>k</kbd> or arrows go through the list, <kbd>Enter</kbd>{' '}
+        opens, <kbd>g</kbd> back to the list, <kbd>s</kbd> Sources
+        {who.kind === 'somebody' && ` · version ${who.session.version}`}
+      </footer>
+    </>
+  );
+}
+
+function Links() {
+  const { view } = route.value;
+  const current = (views: readonly string[]) => (views.includes(view) ? ('page' as const) : undefined);
+  return (
+    <nav aria-label="Views">
+      <a href="#/canaries" aria-current={current(['canaries', 'canary'])}>
+        Canaries
+      </a>
+      <a href="#/sources" aria-current={current(['sources', 'source'])}>
+        Sources
+      </a>
+    </nav>
+  );
+}
+
+/** What is shown may be old: said, and since when. */
+function Notices() {
+  const { staleSince, problem, isLeader } = freshness.value ?? {};
+  return (
+    <div role="status" class="notices">
+      {lost.value && <p class="notice">{lost.value} What is shown may be old; trying again…</p>}
+      {staleSince && (
+        <p class="notice">
+          Nothing was heard of the API server since {staleSince} (<When time={staleSince} />
+          ): what is shown may be old, and nothing can be asked for.
+        </p>
+      )}
+      {problem && <p class="notice">{problem}</p>}
+      {isLeader === false && (
+        <p class="quiet">Served by a copy of Holdfast that waits for the Lease: plots begin when it did.</p>
+      )}
+    </div>
+  );
+}
+
+function View() {
+  const at = route.value;
+  if (!('name' in at)) return at.view === 'canaries' ? <FleetPage filter={at.filter} /> : <SourcesPage />;
+  const shown = detail.value;
+  if (!shown)
+    return (
+      <p class="quiet">
+        {at.namespace}/{at.name} is read…
+      </p>
+    );
+  if (shown.kind === 'missing') return <p>{shown.message}</p>;
+  return shown.kind === 'canary' ? <CanaryPage view={shown.view} /> : <SourcePage view={shown.view} />;
+}
+
+function LogIn() {
+  const field = useRef<HTMLInputElement>(null);
+  const who = login.value;
+  useEffect(() => field.current?.focus(), []);
+  if (who.kind === 'unknown') return <p class="quiet">{who.problem || 'Asking who you are…'}</p>;
+  return (
+    <form
+      class="login"
+      onSubmit={(event) => {
+        event.preventDefault();
+        setToken(field.current?.value ?? '');
+        void askSession();
+      }}
+    >
+      <h1>Log in</h1>
+      <label>
+        Token
+        <input ref={field} type="password" autocomplete="off" required />
+      </label>
+      <p>{who.kind === 'nobody' && who.message}</p>
+      <button type="submit">Log in</button>
+    </form>
+  );
+}
+
+/** Letters are for the page unless somebody writes. */
+function onKey(event: KeyboardEvent): void {
+  const target = event.target as HTMLElement;
+  if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))
+    return;
+  if (event.key === '/') document.getElementById('search')?.focus();
+  else if (event.key === 'g') go({ view: 'canaries', filter: noFilter });
+  else if (event.key === 's') go({ view: 'sources', filter: noFilter });
+  else if (event.key === 'j' || event.key === 'ArrowDown') {
+    if (target.closest('ul.rows')) return;
+    const first = document.querySelector<HTMLElement>('ul.rows a');
+    if (!first) return;
+    first.focus();
+  } else return;
+  event.preventDefault();
+}
+
+takeTokenFromAddress();
+showTheme();
+addEventListener('keydown', onKey);
+start();
+void askSession();
+setInterval(() => {
+  if (login.value.kind === 'unknown') void askSession();
+}, retryMs);
+const root = document.getElementById('app');
+if (root) render(<App />, root);

@@ -1,0 +1,211 @@
+/**
+ * Routes that their users keep (flagger 1715, issue 14): where `spec.routeRef` names one, a provider writes the weights of the rules that lead to
+ * the Canary's Services, and nothing else. What the rules are is Git's word, or the live object's where Git is not known.
+ */
+import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
+import type { OtherBackends, RouteTarget } from '../../api/observed.ts';
+import type { RouteContext, RouteKind, RouteProblem } from '../../contracts/routing.ts';
+import {
+  assertWeights,
+  findObject,
+  ignoredBut,
+  percentOf,
+  type RouteReading,
+  type RoutingProvider,
+  requestFields,
+  unreadable,
+} from './router.ts';
+
+type Entry = Readonly<Record<string, unknown>>;
+
+/** How a kind of route names its backends. */
+interface KeptKind {
+  readonly kind: RouteKind;
+  /** The list in its spec, and the list in each entry of that. */
+  readonly rules: string;
+  readonly backends: string;
+  /** The Service that a backend leads to; undefined: one of another namespace, or none. */
+  serviceOf(backend: Entry, context: RouteContext): string | undefined;
+  /** The same backend, to this Service. */
+  leadingTo(backend: Entry, service: string): Entry;
+  /** Why the data plane has not taken the live object, undefined when it has. */
+  refusal(live: KubernetesObject): string | undefined;
+}
+
+/** The provider, which for Canaries with a `routeRef` of this kind leaves the route to its users. */
+export function keepingRoutes(provider: RoutingProvider, kept: KeptKind): RoutingProvider {
+  const nameIn = (canary: Canary): string | undefined =>
+    canary.spec.routeRef?.kind === kept.kind.kind ? canary.spec.routeRef.name : undefined;
+  const { isSucceededBy } = provider;
+  return {
+    ...provider,
+    references(canary, names) {
+      const name = nameIn(canary);
+      if (name !== undefined) return [{ ...kept.kind, name }];
+      return (
+        provider.references?.(canary, names) ?? provider.kinds.map((kind) => ({ ...kind, name: names.apex }))
+      );
+    },
+    ignores: (canary) =>
+      nameIn(canary) === undefined
+        ? provider.ignores(canary)
+        : [...ignoredBut('spec.routeRef', 'spec.analysis.mirror'), ...requestFields],
+    check: (canary) => (nameIn(canary) === undefined ? provider.check(canary) : beyondWeights(canary)),
+    objects(context, target, live) {
+      const name = nameIn(context.canary);
+      if (name === undefined) return provider.objects(context, target, live);
+      assertWeights(target);
+      const found = findObject(context, { ...kept.kind, name }, live);
+      return found && !problemIn(context, kept, context.inGit ?? found)
+        ? [divided(context, kept, found, target)]
+        : [];
+    },
+    read(context, live) {
+      const name = nameIn(context.canary);
+      if (name === undefined) return provider.read(context, live);
+      const found = findObject(context, { ...kept.kind, name }, live);
+      const title = `${kept.kind.kind} ${name}`;
+      return found
+        ? reading(context, kept, found)
+        : unreadable(
+            `${title} does not exist; spec.routeRef names a route that you keep, for its weights alone`,
+          );
+    },
+    ...(isSucceededBy
+      ? {
+          isSucceededBy: (context, object) =>
+            nameIn(context.canary) === undefined && isSucceededBy(context, object),
+        }
+      : {}),
+  };
+}
+
+/** What needs rules of its own, and rules are the user's. */
+function beyondWeights({ spec }: Canary): RouteProblem[] {
+  const { match, mirror, sessionAffinity } = spec.analysis;
+  return Object.entries({ match: match?.length ? match : undefined, mirror, sessionAffinity })
+    .filter(([, value]) => Boolean(value))
+    .map(([field]) => ({
+      severity: 'error',
+      path: `spec.analysis.${field}`,
+      message: 'cannot be used together with spec.routeRef: only the weights of that route are written',
+    }));
+}
+
+/** The live object with Git's rules, in which each backend of ours is both sides by weight. */
+function divided(
+  context: RouteContext,
+  kept: KeptKind,
+  live: KubernetesObject,
+  target: RouteTarget,
+): KubernetesObject {
+  const { metadata } = live;
+  const spec = ((context.inGit ?? live).spec ?? {}) as Entry;
+  const rules = rulesOf(context.inGit ?? live, kept).map((rule) => {
+    const [own] = ownIn(context, kept, rule);
+    return own ? { ...rule, [kept.backends]: sides(context, kept, own, target) } : rule;
+  });
+  return {
+    ...kept.kind,
+    metadata: {
+      name: metadata.name,
+      ...(metadata.namespace ? { namespace: metadata.namespace } : {}),
+      // Its Source leaves the spec alone as long as this is there, and gives it back afterwards.
+      annotations: { ...keepFluxAway, [takenOverAnnotation]: 'spec' },
+    },
+    spec: { ...spec, [kept.rules]: rules },
+  };
+}
+
+/**
+ * The apex stays at first and at last: proxies are configured with a route and with the backends that it names separately, so each is named with
+ * weight 0 before it gets requests, and still is after it had its last.
+ */
+function sides(
+  { names }: RouteContext,
+  kept: KeptKind,
+  backend: Entry,
+  { primaryWeight, canaryWeight, others }: RouteTarget,
+): Entry[] {
+  const at = (name: string, weight: number) => ({ ...kept.leadingTo(backend, name), weight });
+  if (others === 'alone' || others === 'serving')
+    return [at(names.apex, 100), at(names.primary, 0), at(names.canary, 0)];
+  const both = [at(names.primary, primaryWeight), at(names.canary, canaryWeight)];
+  return others === 'idle' ? [...both, at(names.apex, 0)] : both;
+}
+
+function reading(context: RouteContext, kept: KeptKind, live: KubernetesObject): RouteReading {
+  const title = `${kept.kind.kind} ${live.metadata.name}`;
+  const { apex, primary, canary } = context.names;
+  const problem = problemIn(context, kept, live);
+  if (problem) return unreadable(problem);
+  const rules = rulesOf(live, kept)
+    .map((rule) => ownIn(context, kept, rule))
+    .filter((own) => own.length > 0)
+    .map((own) => {
+      const weightOf = (name: string): number | undefined => {
+        const found = own.find((backend) => kept.serviceOf(backend, context) === name);
+        // What a backend without a weight has: alone it gets everything.
+        return found && Number(found.weight ?? (own.length === 1 ? 100 : 1));
+      };
+      const both = [weightOf(primary), weightOf(canary)] as const;
+      return { apex: weightOf(apex), hasBoth: !both.includes(undefined), split: percentOf(...both) };
+    });
+  const others = othersIn(rules);
+  if (others === 'alone' || others === 'serving')
+    return { ...unreadable(`${title}: requests go to ${apex}, and not yet to ${primary}`), others };
+  const [first] = rules;
+  if (!first?.split) return unreadable(`${title}: no rule has weights for ${primary} and ${canary}`);
+  const { split } = first;
+  if (rules.some((rule) => rule.split?.canaryWeight !== split.canaryWeight))
+    return unreadable(`${title}: its rules divide the requests between ${primary} and ${canary} differently`);
+  const refused = kept.refusal(live);
+  return {
+    ...split,
+    mirrored: false,
+    matched: false,
+    accepted: refused === undefined,
+    ...(refused ? { problem: refused } : {}),
+    ...(others ? { others } : {}),
+  };
+}
+
+/** Where the apex has the requests, as it has in Git, and how far both sides are in its place. */
+function othersIn(
+  rules: ReadonlyArray<{ readonly apex: number | undefined; readonly hasBoth: boolean }>,
+): OtherBackends | undefined {
+  if (rules.every(({ apex }) => apex === undefined)) return undefined;
+  if (rules.some(({ apex = 0, hasBoth }) => apex > 0 && !hasBoth)) return 'alone';
+  return rules.some(({ apex = 0 }) => apex > 0) ? 'serving' : 'idle';
+}
+
+function problemIn(context: RouteContext, kept: KeptKind, object: KubernetesObject): string | undefined {
+  const { apex, primary, canary } = context.names;
+  const title = `${kept.kind.kind} ${object.metadata.name}`;
+  const rules = rulesOf(object, kept);
+  const ours = rules.filter((rule) => ownIn(context, kept, rule).length > 0);
+  if (ours.length === 0)
+    return `${title} leads to none of the Services ${apex}, ${primary} and ${canary}; let a rule lead to ${apex}`;
+  const mixed = ours.find((rule) => listed(rule, kept).length !== ownIn(context, kept, rule).length);
+  return mixed
+    ? `${title}: rule ${rules.indexOf(mixed) + 1} leads to ${apex} and to others; weights are written where all backends of a rule are the Canary's`
+    : undefined;
+}
+
+function ownIn(context: RouteContext, kept: KeptKind, rule: Entry): Entry[] {
+  const { apex, primary, canary } = context.names;
+  const names = [apex, primary, canary];
+  return listed(rule, kept).filter((backend) => names.includes(kept.serviceOf(backend, context) ?? ''));
+}
+
+function rulesOf({ spec }: KubernetesObject, { rules }: KeptKind): readonly Entry[] {
+  const found = ((spec ?? {}) as Entry)[rules];
+  return Array.isArray(found) ? found : [];
+}
+
+function listed(rule: Entry, { backends }: KeptKind): readonly Entry[] {
+  const found = rule[backends];
+  return Array.isArray(found) ? found : [];
+}

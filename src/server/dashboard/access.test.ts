@@ -1,0 +1,117 @@
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
+import { createAccess, createKeyAccess } from './access.ts';
+
+const proxy = {
+  secret: 'a secret of two',
+  userHeader: 'x-forwarded-user',
+  groupsHeader: 'x-forwarded-groups',
+};
+const wish = { verb: 'list', group: 'flagger.app', resource: 'canaries', namespace: 'shop' };
+const alice = { user: 'alice', groups: [] };
+
+/** An API server that knows tokens that begin with `of-`, and lets alice do everything. */
+function world() {
+  const state = { nowMs: 0, isDown: false, allowed: true, known: true };
+  const asked: KubernetesObject[] = [];
+  const client = {
+    async create(question: KubernetesObject): Promise<KubernetesObject> {
+      asked.push(question);
+      if (state.isDown) throw localError('transient', 'nobody answers');
+      const {
+        token = '',
+        audiences,
+        user,
+      } = question.spec as { token?: string; audiences?: string[]; user?: string };
+      const authenticated = state.known && token.startsWith('of-');
+      const status =
+        question.kind === 'TokenReview'
+          ? { authenticated, audiences, user: { username: token.slice(3), groups: ['staff'] } }
+          : { allowed: state.allowed && user === 'alice' };
+      return { ...question, status };
+    },
+  };
+  return { state, asked, access: createAccess({ client, nowMs: () => state.nowMs, proxy }) };
+}
+
+test('a token counts in either header, and is looked at again after half a minute', async () => {
+  const { access, asked, state } = world();
+  const person = { user: 'alice', groups: ['staff'] };
+  expect(await access.identify({ authorization: 'Bearer of-alice' }, 'read')).toMatchObject(person);
+  expect(await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read')).toMatchObject(person);
+  expect(asked).toHaveLength(1);
+  expect(JSON.stringify(asked[0]?.spec)).toContain('"audiences":["holdfast.dev"]');
+  state.nowMs = 30_001;
+  state.known = false;
+  expect(await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read')).toBeUndefined();
+});
+
+test.each(['', 'Basic b2Y=', 'Bearer of alice', `Bearer of-${'a'.repeat(9_000)}`])(
+  'what is no token costs the API server nothing: %s',
+  async (authorization) => {
+    const { access, asked } = world();
+    expect(await access.identify({ authorization }, 'read')).toBeUndefined();
+    expect(asked).toEqual([]);
+  },
+);
+
+test('made-up tokens do not push out what is known of others', async () => {
+  const { access, asked, state } = world();
+  await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read');
+  for (let made = 0; made < 1_100; made += 1)
+    await access.identify({ 'x-holdfast-token': `made-${made}` }, 'read');
+  const before = asked.length;
+  state.isDown = true;
+  expect(await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read')).toMatchObject({ user: 'alice' });
+  expect(asked).toHaveLength(before);
+});
+
+test('while the API server is down, an old answer counts for reads for ten minutes and for writes not at all', async () => {
+  const { access, state } = world();
+  expect(await access.may(alice, wish, 'read')).toBe('yes');
+  state.isDown = true;
+  state.nowMs = 31_000;
+  expect([await access.may(alice, wish, 'read'), await access.may(alice, wish, 'write')]).toEqual([
+    'yes',
+    'unknown',
+  ]);
+  state.nowMs = 601_000;
+  expect(await access.may(alice, wish, 'read')).toBe('unknown');
+  await expect(access.identify({ 'x-holdfast-token': 'of-bob' }, 'read')).rejects.toThrow(
+    'cannot be asked who you are',
+  );
+});
+
+test('a right that was taken away ends within half a minute', async () => {
+  const { access, state } = world();
+  expect(await access.may(alice, wish, 'read')).toBe('yes');
+  state.allowed = false;
+  expect(await access.may(alice, wish, 'read')).toBe('yes');
+  state.nowMs = 30_001;
+  expect(await access.may(alice, wish, 'read')).toBe('no');
+  expect(await access.may({ user: 'bob', groups: [] }, wish, 'read')).toBe('no');
+});
+
+test('a login proxy says who somebody is if it knows the secret, but names nobody of Kubernetes itself', async () => {
+  const { access, asked } = world();
+  const say = (headers: Record<string, string>) => access.identify(headers, 'read');
+  const secret = { 'x-holdfast-proxy-secret': proxy.secret };
+  expect(
+    await say({ ...secret, 'x-forwarded-user': 'eve', 'x-forwarded-groups': 'shop, system:masters,' }),
+  ).toEqual({
+    user: 'eve',
+    groups: ['shop', 'system:authenticated'],
+  });
+  expect(await say({ 'x-forwarded-user': 'eve' })).toBeUndefined();
+  expect(await say({ 'x-holdfast-proxy-secret': 'another', 'x-forwarded-user': 'eve' })).toBeUndefined();
+  expect(await say({ ...secret, 'x-forwarded-user': 'system:admin' })).toBeUndefined();
+  expect(asked).toEqual([]);
+});
+
+test('the key of a demo is the only one that opens it', async () => {
+  const access = createKeyAccess('0123abcd', 'you');
+  expect(await access.identify({ 'x-holdfast-token': '0123abcd' }, 'write')).toMatchObject({ user: 'you' });
+  expect(await access.identify({ 'x-holdfast-token': '0123abce' }, 'write')).toBeUndefined();
+  expect(await access.identify({}, 'write')).toBeUndefined();
+});

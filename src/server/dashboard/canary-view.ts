@@ -1,0 +1,176 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary.ts';
+import { sharesWorkload } from '../../api/defaults.ts';
+import { factsOf, runbookOf } from '../../api/incident.ts';
+import { isRecord } from '../../api/json.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
+import { nothing, rolloutReasons } from '../../api/reasons.ts';
+import type {
+  CanaryView,
+  FieldChange,
+  IncidentView,
+  PodRow,
+  Section,
+  Timeline,
+} from '../../dashboard/views.ts';
+import { fieldChanges } from './field-changes.ts';
+import { canaryRow, stepsOf } from './rows.ts';
+
+/** What is shown of a Canary beside its own object. */
+interface CanaryParts {
+  readonly sourceOf: (applySet: string) => string | undefined;
+  readonly timeline: Timeline;
+  readonly requests: CanaryView['requests'];
+  readonly pods: CanaryView['pods'];
+  readonly changes: CanaryView['changes'];
+  /** Root of the pages that runbooks are linked to. */
+  readonly documentation: string | undefined;
+}
+
+/** Everything about one Canary; of its spec only what has no secrets (addresses of webhooks may have). */
+export function canaryView(canary: KubernetesObject, parts: CanaryParts): CanaryView {
+  const { sourceOf, timeline, requests, pods, changes, documentation } = parts;
+  const full = canaryStatus(canary);
+  const { serving, checks, history, rejected, lastKnownGood, lastAppliedCommit, answers, failedChecks } =
+    full;
+  const { spec } = canary as Canary;
+  const state = full.postPromotion;
+  return {
+    row: canaryRow(canary, sourceOf),
+    target: `${spec.targetRef.kind ?? 'Deployment'} ${spec.targetRef.name}`,
+    provider: full.provider ?? spec.provider ?? '',
+    steps: stepsOf(canary as Canary),
+    status: { serving, checks, history, rejected, lastKnownGood, lastAppliedCommit, answers, failedChecks },
+    subjects: subjectsIn(canary),
+    postPromotion: state && { state: state.state, reason: state.reason, cause: state.cause },
+    runStartTime: full.run?.startTime,
+    conditions: full.conditions ?? [],
+    incidents: incidentsOf(canary, documentation),
+    advice: adviceOn(conditionOf(full, 'Ready')?.reason ?? ''),
+    requests,
+    timeline,
+    pods,
+    changes,
+  };
+}
+
+function subjectsIn(canary: KubernetesObject): Record<string, string> {
+  const { serving = [], history = [], incidents = [] } = canaryStatus(canary);
+  const named = [...history, ...incidents, ...serving];
+  return Object.fromEntries(
+    named.flatMap(({ commit, subject }) => (commit && subject ? [[commit, subject]] : [])),
+  );
+}
+
+function incidentsOf(canary: KubernetesObject, documentation: string | undefined): IncidentView[] {
+  return (canaryStatus(canary).incidents ?? []).map((incident) => {
+    const { time, outcome, severity, reason, message } = incident;
+    return { time, outcome, severity, reason, message, facts: factsOf(incident, documentation) };
+  });
+}
+
+function adviceOn(reason: string): string {
+  if (!Object.hasOwn(rolloutReasons, reason)) return '';
+  const { act } = rolloutReasons[reason as keyof typeof rolloutReasons];
+  return act === nothing ? '' : `${act} (${runbookOf(reason)})`;
+}
+
+/** Both sides of a Canary as they are in the cluster. */
+export interface Sides {
+  readonly target: KubernetesObject | undefined;
+  readonly primary: KubernetesObject | undefined;
+}
+
+/** What the release under way changes against the one that serves. */
+export function changesOf(
+  canary: KubernetesObject,
+  { target, primary }: Sides,
+): Section<readonly FieldChange[]> {
+  const { run, provider } = canaryStatus(canary);
+  const { name, namespace = '' } = canary.metadata;
+  if (!run?.digest) return { missing: 'No release is under way.' };
+  if (sharesWorkload(provider) || !target || !primary)
+    return { missing: `Run: holdfast diff -n ${namespace} canary/${name}` };
+  // What is generated for the primary is called after the target: that is no change.
+  const ownName = (text: string) => text.replace(/-primary$/, '');
+  const changes = fieldChanges(templateOf(primary), templateOf(target), ownName);
+  return { value: changes };
+}
+
+/** Without what Holdfast, kubectl and controllers write into templates themselves. */
+function templateOf(workload: KubernetesObject): unknown {
+  const { template } = (workload.spec ?? {}) as {
+    template?: { metadata?: Record<string, unknown>; spec?: unknown };
+  };
+  const { labels, annotations } = (template?.metadata ?? {}) as Record<
+    string,
+    Record<string, string> | undefined
+  >;
+  const kept = Object.entries(annotations ?? {}).filter(
+    ([key]) => !/(^|\.)(holdfast\.dev|flagger\.app|kubernetes\.io)\//.test(key),
+  );
+  return {
+    labels,
+    annotations: Object.fromEntries(kept),
+    ...(isRecord(template?.spec) ? template.spec : {}),
+  };
+}
+
+/** The pods of both sides, those that are not ready first. */
+export function podsOf(pods: readonly KubernetesObject[], { target, primary }: Sides): PodRow[] {
+  const sides = [primary, target].flatMap((workload) => {
+    const labels = selectorOf(workload);
+    return workload && labels ? [{ name: workload.metadata.name, labels }] : [];
+  });
+  const rows = pods.flatMap((pod) => {
+    const side = sides.find(({ labels }) =>
+      Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value),
+    );
+    return side ? [podRow(pod, side.name)] : [];
+  });
+  return rows
+    .sort((a, b) => Number(a.isReady) - Number(b.isReady) || (a.name < b.name ? -1 : 1))
+    .slice(0, limits.dashboardPods);
+}
+
+function selectorOf(workload: KubernetesObject | undefined): Record<string, string> | undefined {
+  const { selector } = (workload?.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
+  const labels = selector?.matchLabels;
+  return labels && Object.keys(labels).length > 0 ? labels : undefined;
+}
+
+interface PodStatus {
+  readonly phase?: string;
+  readonly conditions?: ReadonlyArray<{ type: string; status: string; reason?: string; message?: string }>;
+  readonly containerStatuses?: ReadonlyArray<{
+    restartCount?: number;
+    state?: { waiting?: { reason?: string; message?: string } };
+  }>;
+}
+
+function podRow(pod: KubernetesObject, workload: string): PodRow {
+  const { phase = '', conditions = [], containerStatuses = [] } = (pod.status ?? {}) as PodStatus;
+  const { containers = [] } = (pod.spec ?? {}) as { containers?: ReadonlyArray<{ image?: string }> };
+  const ready = conditions.find(({ type }) => type === 'Ready');
+  const waiting = containerStatuses.find(({ state }) => state?.waiting)?.state?.waiting;
+  const unmet = conditions.find(({ status, reason }) => status === 'False' && reason);
+  const problem = waiting ?? unmet;
+  return {
+    name: pod.metadata.name,
+    workload,
+    isReady: ready?.status === 'True',
+    phase: pod.metadata.deletionTimestamp ? 'Terminating' : phase,
+    restarts: containerStatuses.reduce((sum, { restartCount = 0 }) => sum + restartCount, 0),
+    image: containers.map(({ image = '' }) => image).join(', '),
+    problem: ready?.status === 'True' ? '' : [problem?.reason, problem?.message].filter(Boolean).join(': '),
+    createdTime: pod.metadata.creationTimestamp,
+  };
+}
+
+/** `commit "subject"` of a release for people; its digest where it has no commit. */
+export function releaseName(canary: KubernetesObject, digest: string, commit: string | undefined): string {
+  const subject = commit && subjectsIn(canary)[commit];
+  if (!commit) return digest.slice(0, 15);
+  return subject ? `${shortCommit(commit)} “${subject}”` : shortCommit(commit);
+}

@@ -1,0 +1,319 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { partOfLabel } from '../../api/metadata.ts';
+import type {
+  CanaryRow,
+  CanaryView,
+  FleetChange,
+  Request,
+  Section,
+  SourceRow,
+  SourceView,
+} from '../../dashboard/views.ts';
+import type { Person } from '../http/reviews.ts';
+import { AccessUnknown, type DashboardAccess, type Verdict } from './access.ts';
+import { canaryView, changesOf, podsOf } from './canary-view.ts';
+import { groupKindsOf, type Model, objectRows, ourResources } from './model.ts';
+import { offers } from './requests.ts';
+import { type Rights, rightsOf } from './rights.ts';
+import { type Feed, StreamEnd } from './streams.ts';
+
+/** Who looks, and what decides about it. */
+export interface Viewer {
+  readonly model: Model;
+  readonly access: DashboardAccess;
+  readonly person: Person;
+  /** Throws StreamEnd when the one who looks is not known any more. */
+  readonly confirm: () => Promise<void>;
+  readonly nowMs: () => number;
+  /** The kind as the server names it; undefined where it has no such kind. */
+  readonly kindOf: (
+    group: string,
+    kind: string,
+  ) => Promise<{ apiVersion: string; plural: string } | undefined>;
+  readonly documentation: string | undefined;
+}
+
+/** Rights are looked at so often although nothing changed. */
+const recheckMs = 30_000;
+
+/** Makes a feed out of a look that is taken when something changed, and every half a minute; what it says twice is sent once. */
+function feedOf(
+  { model, confirm, nowMs }: Viewer,
+  look: () => Promise<
+    ReadonlyArray<{ readonly event: string; readonly data: unknown; readonly key?: string }>
+  >,
+): Feed {
+  const leave = model.enter();
+  const sent = new Map<string, string>();
+  let version = -1;
+  let lookedMs = Number.NEGATIVE_INFINITY;
+
+  function isNews(event: string, text: string): boolean {
+    if (sent.get(event) === text) return false;
+    sent.set(event, text);
+    return true;
+  }
+
+  return {
+    close: leave,
+    async next() {
+      const freshness = model.freshness();
+      const news = isNews('fresh', JSON.stringify(freshness)) ? [{ event: 'fresh', data: freshness }] : [];
+      if (!model.isReady()) return news;
+      if (model.version() === version && nowMs() - lookedMs < recheckMs) return news;
+      await confirm();
+      version = model.version();
+      lookedMs = nowMs();
+      const found = await look();
+      return [...news, ...found.filter(({ event, data, key }) => isNews(event, key ?? JSON.stringify(data)))];
+    },
+  };
+}
+
+/** All Canaries and Sources that somebody may read. */
+export function fleetFeed(viewer: Viewer): Feed {
+  const { model, access, person } = viewer;
+  const rights = rightsOf(access, person);
+  /** The objects as they were sent, by `Kind namespace/name`. */
+  let sent: ReadonlyMap<string, KubernetesObject> | undefined;
+  let changes = 0;
+  return feedOf(viewer, async () => {
+    const now = new Map<string, KubernetesObject>();
+    for (const kind of ['Canary', 'Source'] as const)
+      for (const object of await readable(model.objects(kind), rights, ourResources[kind]))
+        now.set(keyOf(object), object);
+    const before = sent;
+    sent = now;
+    changes += 1;
+    const key = String(changes);
+    const rows = (objects: readonly KubernetesObject[]): { canaries: CanaryRow[]; sources: SourceRow[] } => ({
+      canaries: objects.filter(({ kind }) => kind === 'Canary').map(model.canaryRow),
+      sources: objects.filter(({ kind }) => kind === 'Source').map(model.sourceRow),
+    });
+    if (!before) return [{ event: 'fleet', data: rows([...now.values()]), key }];
+    const changed = [...now]
+      .filter(([name, object]) => before.get(name) !== object)
+      .map(([, object]) => object);
+    const gone = [...before.keys()].filter((name) => !now.has(name));
+    const data: FleetChange = { ...rows(changed), gone };
+    return changed.length + gone.length > 0 ? [{ event: 'change', data, key }] : [];
+  });
+}
+
+function keyOf({ kind, metadata }: KubernetesObject): string {
+  return `${kind} ${metadata.namespace}/${metadata.name}`;
+}
+
+async function readable(
+  objects: readonly KubernetesObject[],
+  rights: Rights,
+  resource: { group: string; resource: string },
+): Promise<KubernetesObject[]> {
+  const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace ?? ''));
+  const allowed = await rights.readable(resource, namespaces);
+  return objects.filter(({ metadata }) => allowed.namespaces.has(metadata.namespace ?? ''));
+}
+
+/** One Canary. */
+export function canaryFeed(viewer: Viewer, namespace: string, name: string): Feed {
+  const { model, documentation } = viewer;
+  return objectFeed(viewer, { kind: 'Canary', namespace, name }, async (canary, rights) => {
+    const [requests, pods, changes] = await Promise.all([
+      requestsFor(viewer, canary),
+      podSection(viewer, rights, canary),
+      changeSection(viewer, rights, canary),
+    ]);
+    const timeline = model.journal.timelineOf(canary);
+    const view = canaryView(canary, {
+      sourceOf: model.sourceOf,
+      timeline,
+      requests,
+      pods,
+      changes,
+      documentation,
+    });
+    // The last moment of the timeline is now: that alone is no news.
+    const { timesSeconds, ...rest } = timeline;
+    return {
+      event: 'canary',
+      data: view,
+      key: JSON.stringify({ ...view, timeline: [timesSeconds.slice(0, -1), rest] }),
+    };
+  });
+}
+
+/** One Source. */
+export function sourceFeed(viewer: Viewer, namespace: string, name: string): Feed {
+  const { model } = viewer;
+  return objectFeed(viewer, { kind: 'Source', namespace, name }, async (source, rights) => {
+    const own = `${namespace}/${name}`;
+    const canaries = await readable(
+      model
+        .objects('Canary')
+        .filter(({ metadata }) => model.sourceOf(metadata.labels?.[partOfLabel] ?? '') === own),
+      rights,
+      ourResources.Canary,
+    );
+    const {
+      url = '',
+      ref = {},
+      path = '',
+    } = source.spec as { url?: string; ref?: Record<string, string>; path?: string };
+    const {
+      head,
+      appliedCommit,
+      appliedTime,
+      counts,
+      answers,
+      conditions = [],
+    } = (source.status ?? {}) as SourceView['status'] & Pick<Partial<SourceView>, 'conditions'>;
+    const { rewrite: _, ...reference } = ref;
+    const data: SourceView = {
+      row: model.sourceRow(source),
+      url: withoutPassword(url),
+      reference: Object.entries(reference)
+        .map((one) => one.join(' '))
+        .join(', '),
+      path,
+      status: { head, appliedCommit, appliedTime, counts, answers },
+      conditions,
+      canaries: canaries.map(model.canaryRow),
+      requests: await requestsFor(viewer, source),
+      objects: await objectSection(viewer, rights, source),
+    };
+    return { event: 'source', data };
+  });
+}
+
+function withoutPassword(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.password = '';
+  return parsed.href;
+}
+
+function objectFeed(
+  viewer: Viewer,
+  { kind, namespace, name }: { kind: 'Canary' | 'Source'; namespace: string; name: string },
+  view: (object: KubernetesObject, rights: Rights) => Promise<{ event: string; data: unknown; key?: string }>,
+): Feed {
+  const rights = rightsOf(viewer.access, viewer.person);
+  return feedOf(viewer, async () => {
+    // The same answer for what is not there and what may not be read, so that nobody can ask what exists.
+    const verdict = await rights.mayRead({ verb: 'get', ...ourResources[kind], namespace, name });
+    if (verdict === 'unknown')
+      throw new StreamEnd('the API server cannot be asked what you may read at the moment');
+    const object = verdict === 'yes' ? viewer.model.object(kind, namespace, name) : undefined;
+    if (!object)
+      return [
+        {
+          event: 'missing',
+          data: { message: `There is no ${kind} ${namespace}/${name}, or you may not read it.` },
+        },
+      ];
+    return [await view(object, rights)];
+  });
+}
+
+/** What can be asked for now, and by this person. */
+async function requestsFor({ access, person }: Viewer, object: KubernetesObject): Promise<Request[]> {
+  const { namespace = '', name } = object.metadata;
+  const resource = ourResources[object.kind as 'Canary' | 'Source'];
+  return Promise.all(
+    offers(object).map(async ({ verb, ...offered }) => {
+      const target = { ...resource, namespace, name };
+      const missing = await missingRight(access, person, target, verb).catch(messageOf);
+      return missing === undefined ? offered : { ...offered, forbidden: missing };
+    }),
+  );
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof AccessUnknown) return error.message;
+  throw error;
+}
+
+/**
+ * What somebody lacks to set the annotation of a verb, as the admission policy of `holdfast install` asks for it; undefined: nothing. Throws
+ * AccessUnknown.
+ */
+export async function missingRight(
+  access: DashboardAccess,
+  person: Person,
+  object: { group: string; resource: string; namespace: string; name: string },
+  verb: string,
+  purpose: 'read' | 'write' = 'read',
+): Promise<string | undefined> {
+  for (const each of ['patch', verb]) {
+    const verdict: Verdict = await access.may(person, { verb: each, ...object }, purpose);
+    if (verdict === 'unknown')
+      throw new AccessUnknown('the API server cannot be asked what you may do at the moment');
+    if (verdict === 'no')
+      return `needs the RBAC verb ${each} on ${object.resource}.${object.group} ${object.namespace}/${object.name}`;
+  }
+  return undefined;
+}
+
+const notRead = { missing: 'These objects are not read yet.' };
+
+async function podSection(
+  { model }: Viewer,
+  rights: Rights,
+  canary: KubernetesObject,
+): Promise<CanaryView['pods']> {
+  const { namespace = '' } = canary.metadata;
+  const mayList = await rights.mayRead({ group: '', resource: 'pods', namespace });
+  if (mayList !== 'yes') return { missing: `You may not list pods of namespace ${namespace}.` };
+  const pods = model.pods(namespace);
+  const sides = model.sides(canary);
+  return pods && sides ? { value: podsOf(pods, sides) } : notRead;
+}
+
+async function changeSection(
+  { model, kindOf }: Viewer,
+  rights: Rights,
+  canary: KubernetesObject,
+): Promise<CanaryView['changes']> {
+  const { namespace = '', name } = canary.metadata;
+  const { apiVersion = 'apps/v1', kind = 'Deployment' } = (
+    canary.spec as { targetRef: { apiVersion?: string; kind?: string } }
+  ).targetRef;
+  const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
+  const found = await kindOf(group, kind);
+  const mayGet = found && (await rights.mayRead({ verb: 'get', group, resource: found.plural, namespace }));
+  if (mayGet !== 'yes')
+    return { missing: `You may not read ${kind}s of namespace ${namespace}, which ${name} is about.` };
+  const sides = model.sides(canary);
+  return sides ? changesOf(canary, sides) : notRead;
+}
+
+/** Without Secrets, and without what this person may not list. */
+async function objectSection(
+  { model, kindOf }: Viewer,
+  rights: Rights,
+  source: KubernetesObject,
+): Promise<Section<ReturnType<typeof objectRows>>> {
+  const wanted = groupKindsOf(source).filter(({ kind, group }) => !(kind === 'Secret' && group === ''));
+  const kinds = await Promise.all(
+    wanted.map(async ({ group, kind }) => {
+      const found = await kindOf(group, kind);
+      return found ? [{ apiVersion: found.apiVersion, kind, group, resource: found.plural }] : [];
+    }),
+  );
+  const known = kinds.flat();
+  const members = model.membersOf(
+    source,
+    known.map(({ apiVersion, kind }) => ({ apiVersion, kind })),
+  );
+  if (!members) return notRead;
+  const visible = await Promise.all(
+    known.map(({ kind, group, resource }) =>
+      readable(
+        members.filter((member) => member.kind === kind),
+        rights,
+        { group, resource },
+      ),
+    ),
+  );
+  return { value: objectRows(visible.flat()) };
+}

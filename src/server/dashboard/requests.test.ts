@@ -1,0 +1,93 @@
+import { describe, expect, it } from 'vitest';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { annotationFor, offers } from './requests.ts';
+
+const good = { digest: 'v1:good', commit: 'a'.repeat(40), promotedTime: '2026-11-23T00:00:00Z', record: 'r' };
+const older = {
+  digest: 'v1:older',
+  commit: 'c'.repeat(40),
+  result: 'Succeeded' as const,
+  endTime: '2026-11-22T00:00:00Z',
+};
+const run = { digest: 'v1:new', commit: 'b'.repeat(40) };
+
+function canary(status: CanaryStatus, annotations: Record<string, string> = {}): KubernetesObject {
+  const metadata = { namespace: 'shop', name: 'web', annotations };
+  return { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status };
+}
+
+const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]]> = [
+  ['a Canary that was not looked at', canary({}), ['pause']],
+  ['a first release', canary({ phase: 'Initializing', run }), ['pause']],
+  [
+    'one that waits for a gate',
+    canary({ phase: 'Waiting', run, lastKnownGood: good }),
+    ['pause', 'approve', 'promote', 'abort', 'rollback'],
+  ],
+  [
+    'one at a step',
+    canary({ phase: 'Progressing', run, lastKnownGood: good }),
+    ['pause', 'skip-step', 'promote', 'abort', 'rollback'],
+  ],
+  [
+    'one that is reverted',
+    canary({ phase: 'Failed', run, lastKnownGood: good, postPromotion: { state: 'Reverting' } }),
+    ['pause', 'promote', 'rollback'],
+  ],
+  [
+    'one at rest',
+    canary({
+      phase: 'Succeeded',
+      lastKnownGood: good,
+      history: [{ ...older, ...good, digest: good.digest }, older],
+    }),
+    ['pause', 'rollback'],
+  ],
+  ['one at rest without an older release', canary({ phase: 'Succeeded', lastKnownGood: good }), ['pause']],
+  [
+    'one that failed',
+    canary({
+      phase: 'Failed',
+      lastKnownGood: good,
+      lastAppliedSpec: 'v1:new',
+      rejected: [{ ...run, reason: 'Aborted', time: '' }],
+    }),
+    ['pause', 'retry'],
+  ],
+  ['one that is paused', canary({ phase: 'Succeeded' }, { 'holdfast.dev/pause': 'true' }), ['resume']],
+];
+
+describe('what can be asked for', () => {
+  it.each(cases)('%s', (_name, object, commands) => {
+    expect(offers(object).map(({ command }) => command)).toEqual(commands);
+  });
+
+  it('says from where to where, and asks for the release that was seen', () => {
+    const found = offers(canary({ phase: 'Progressing', run, lastKnownGood: good }));
+    const rollback = found.find(({ command }) => command === 'rollback');
+    expect(rollback).toMatchObject({ revision: 'v1:good', verb: 'rollback-to', isDrastic: true });
+    expect(rollback?.effect).toBe(
+      'aaaaaaa serves again; bbbbbbb is rejected until it changes or is retried.',
+    );
+    expect(found.find(({ command }) => command === 'promote')?.revision).toBe('v1:new');
+  });
+
+  it('never goes back to a release that was rejected', () => {
+    const rejected = [{ ...older, reason: 'RolledBack', time: '' }];
+    const status: CanaryStatus = { phase: 'Succeeded', lastKnownGood: good, history: [older], rejected };
+    expect(offers(canary(status)).map(({ command }) => command)).toEqual(['pause']);
+  });
+});
+
+it('each command is the annotation of its verb', () => {
+  expect(annotationFor('Canary', 'rollback', 'v1:good', 'now')).toEqual({
+    verb: 'rollback-to',
+    key: 'holdfast.dev/rollback-to',
+    value: 'v1:good@now',
+  });
+  expect(annotationFor('Canary', 'pause', '', 'now')).toMatchObject({ value: 'true' });
+  expect(annotationFor('Canary', 'resume', '', 'now')).toMatchObject({ verb: 'pause', value: null });
+  expect(annotationFor('Source', 'abort', 'v1:good', 'now')).toBeUndefined();
+  expect(annotationFor('Canary', 'constructor', '', 'now')).toBeUndefined();
+});

@@ -1,0 +1,174 @@
+import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
+import { canaryStatus, conditionOf } from '../../api/canary/summary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Request } from '../../dashboard/views.ts';
+import { releaseName } from './canary-view.ts';
+
+/** A command of the command line, as an annotation. */
+interface Command {
+  readonly name: string;
+  readonly kind: 'Canary' | 'Source';
+  /** The right on the object that it needs beside `patch`, and the annotation's key after `holdfast.dev/`. */
+  readonly verb: CanaryVerb | 'pause' | 'sync';
+  /** Takes the annotation away. */
+  readonly isRemoval?: boolean;
+  readonly isDrastic?: boolean;
+  /** What it would do now, and to which revision; undefined: nothing. */
+  readonly offer: (object: KubernetesObject) => Pick<Request, 'effect' | 'revision'> | undefined;
+}
+
+/** Everything that can be asked for on the dashboard; the order is the page's. */
+const commands: readonly Command[] = [
+  {
+    name: 'pause',
+    kind: 'Canary',
+    verb: 'pause',
+    offer: (canary) =>
+      isPaused(canary)
+        ? undefined
+        : { effect: 'No step and no promotion until it is resumed; checks and reverts go on.' },
+  },
+  {
+    name: 'resume',
+    kind: 'Canary',
+    verb: 'pause',
+    isRemoval: true,
+    offer: (canary) => (isPaused(canary) ? { effect: 'The rollout goes on.' } : undefined),
+  },
+  {
+    name: 'approve',
+    kind: 'Canary',
+    verb: 'approve',
+    offer: underWay(
+      (release) => `${release} goes on although its gate is closed.`,
+      ({ phase }) => phase === 'Waiting' || phase === 'WaitingPromotion',
+    ),
+  },
+  {
+    name: 'ignore-window',
+    kind: 'Canary',
+    verb: 'ignore-window',
+    offer: underWay(
+      (release) => `${release} starts outside its window.`,
+      (_status, reason) => reason === 'WaitingForWindow',
+    ),
+  },
+  {
+    name: 'skip-step',
+    kind: 'Canary',
+    verb: 'skip-step',
+    offer: underWay(
+      (release) => `The checks of ${release} at this step are skipped once.`,
+      ({ phase }) => phase === 'Progressing',
+    ),
+  },
+  {
+    name: 'promote',
+    kind: 'Canary',
+    verb: 'promote',
+    isDrastic: true,
+    offer: underWay(
+      (release) =>
+        `${release} is promoted without its remaining checks; verified already after promotion, it counts as good.`,
+      ({ phase }) => phase !== 'Initializing',
+    ),
+  },
+  {
+    name: 'abort',
+    kind: 'Canary',
+    verb: 'abort',
+    isDrastic: true,
+    offer(canary) {
+      const { lastKnownGood: good, postPromotion } = canaryStatus(canary);
+      if (!good || postPromotion?.state === 'Reverting') return undefined;
+      const to = releaseName(canary, good.digest, good.commit);
+      return underWay((release) => `${release} is stopped and rejected; ${to} serves all requests.`)(canary);
+    },
+  },
+  {
+    name: 'retry',
+    kind: 'Canary',
+    verb: 'retry',
+    offer(canary) {
+      const { run, lastAppliedSpec, lastAppliedCommit, rejected = [] } = canaryStatus(canary);
+      const digest = run?.digest ?? lastAppliedSpec;
+      if (!digest || !rejected.some((one) => one.digest === digest)) return undefined;
+      const release = releaseName(canary, digest, lastAppliedCommit);
+      return {
+        revision: digest,
+        effect: `The rejection of ${release} is lifted, and it is rolled out again.`,
+      };
+    },
+  },
+  { name: 'rollback', kind: 'Canary', verb: 'rollback-to', isDrastic: true, offer: earlierRelease },
+  {
+    name: 'sync',
+    kind: 'Source',
+    verb: 'sync',
+    offer: ({ spec }) =>
+      (spec as { suspend?: boolean } | undefined)?.suspend
+        ? undefined
+        : { revision: 'now', effect: 'Git is read now, and not only at the next interval.' },
+  },
+];
+
+type Status = ReturnType<typeof canaryStatus>;
+
+function isPaused({ metadata }: KubernetesObject): boolean {
+  return metadata.annotations?.[pauseAnnotation] === 'true';
+}
+
+/** About the release that is being rolled out. */
+function underWay(
+  effect: (release: string) => string,
+  isFit: (status: Status, reason: string) => boolean = () => true,
+): Command['offer'] {
+  return (canary) => {
+    const status = canaryStatus(canary);
+    const { run } = status;
+    if (!run?.digest || !isFit(status, conditionOf(status, 'Ready')?.reason ?? '')) return undefined;
+    return { revision: run.digest, effect: effect(releaseName(canary, run.digest, run.commit)) };
+  };
+}
+
+/** As `holdfast rollback` without a revision: with a release under way the last-known-good, else the good one before it. */
+function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'revision'> | undefined {
+  const { run, lastKnownGood: good, history = [], rejected = [] } = canaryStatus(canary);
+  if (!good) return undefined;
+  const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
+  const older = history.find(
+    ({ digest, result }) =>
+      digest !== good.digest && (result === 'Succeeded' || result === 'Initialized') && isKept(digest),
+  );
+  const to = run ? good : older;
+  if (!to || !isKept(to.digest)) return undefined;
+  const from = run?.digest
+    ? releaseName(canary, run.digest, run.commit)
+    : releaseName(canary, good.digest, good.commit);
+  const effect = `${releaseName(canary, to.digest, to.commit)} serves again; ${from} is rejected until it changes or is retried.`;
+  return { revision: to.digest, effect };
+}
+
+/** What could be asked for now, whoever asks; with the right that it needs. */
+export function offers(object: KubernetesObject): Array<Request & { readonly verb: string }> {
+  return commands
+    .filter(({ kind }) => kind === object.kind)
+    .flatMap(({ name, verb, isDrastic = false, offer }) => {
+      const offered = offer(object);
+      return offered ? [{ command: name, verb, isDrastic, ...offered }] : [];
+    });
+}
+
+/** The annotation by which a command is asked for, and the right that it needs; undefined for no such command. `timeText` makes it a new request. */
+export function annotationFor(
+  kind: string,
+  name: string,
+  revision: string,
+  timeText: string,
+): { readonly verb: string; readonly key: string; readonly value: string | null } | undefined {
+  const command = commands.find((one) => one.kind === kind && one.name === name);
+  if (!command) return undefined;
+  const { verb, isRemoval } = command;
+  const value = isRemoval ? null : verb === 'pause' ? 'true' : `${revision}@${timeText}`;
+  return { verb, key: annotationPrefix + verb, value };
+}

@@ -1,0 +1,72 @@
+import { pauseAnnotation } from '../../api/annotations.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import {
+  canaryStatus,
+  conditionOf,
+  phaseOf,
+  shareOf,
+  shortCommit,
+  toneOf,
+} from '../../api/canary/summary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { partOfLabel } from '../../api/metadata.ts';
+import type { SourceStatus } from '../../api/source/status.ts';
+import type { CanaryRow, SourceRow } from '../../dashboard/views.ts';
+
+const ownerAnnotation = 'holdfast.dev/owner';
+
+/** A Canary in the list. `sourceOf`: the Source with this ApplySet, as `namespace/name`. */
+export function canaryRow(
+  object: KubernetesObject,
+  sourceOf: (applySet: string) => string | undefined,
+): CanaryRow {
+  const status = canaryStatus(object);
+  const { name, namespace = '', annotations = {}, labels = {} } = object.metadata;
+  const serving = status.serving?.[0];
+  const ready = conditionOf(status, 'Ready');
+  return {
+    namespace,
+    name,
+    tone: toneOf(object),
+    phase: phaseOf(object),
+    weightPercent: status.canaryWeight,
+    share: shareOf(status),
+    serving: serving ? (serving.subject ?? shortCommit(serving.commit)) : '',
+    servingCommit: serving?.commit ?? '',
+    headCommit: status.lastAppliedCommit ?? '',
+    reason: ready?.reason ?? '',
+    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    next: status.next,
+    owner: annotations[ownerAnnotation] ?? sourceOf(labels[partOfLabel] ?? '') ?? '',
+    isPaused: annotations[pauseAnnotation] === 'true',
+  };
+}
+
+/** A Source in the list. */
+export function sourceRow(object: KubernetesObject): SourceRow {
+  const status = (object.status ?? {}) as SourceStatus;
+  const { name, namespace = '' } = object.metadata;
+  const ready = conditionOf(status, 'Ready');
+  const isSuspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
+  return {
+    namespace,
+    name,
+    tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
+    ready: isSuspended ? 'Suspended' : (ready?.status ?? '-'),
+    reason: ready?.reason ?? '',
+    commit: status.appliedCommit ?? '',
+    subject: status.head?.subject ?? '',
+    canaries: status.counts?.canaries,
+    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+  };
+}
+
+/** How the analysis goes on, in a few words. */
+export function stepsOf({ spec }: Canary): string {
+  const { stepWeights, stepWeight, maxWeight, iterations, match, interval } = spec.analysis ?? {};
+  const every = interval ? `, every ${interval}` : '';
+  if (stepWeights?.length) return `steps ${stepWeights.join(', ')} %${every}`;
+  if (stepWeight) return `steps of ${stepWeight} % up to ${maxWeight ?? 100} %${every}`;
+  if (iterations) return `${iterations} iterations${match ? ' of an A/B test' : ''}${every}`;
+  return every ? `one step${every}` : '';
+}

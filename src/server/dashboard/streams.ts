@@ -1,0 +1,109 @@
+import type { ServerResponse } from 'node:http';
+import { limits } from '../../api/limits.ts';
+
+/** What one page shows: events since the last look, none when nothing changed. */
+export interface Feed {
+  /** Called at most once every `tickMs`, only while the reader keeps up. Throws StreamEnd where there is nothing to be shown any more. */
+  next(): Promise<ReadonlyArray<{ readonly event: string; readonly data: unknown }>>;
+  close(): void;
+}
+
+/** The page is told, and the stream ends. */
+export class StreamEnd extends Error {
+  override readonly name = 'StreamEnd';
+}
+
+/** Server-sent events for as many as the limits allow. */
+export interface Streams {
+  /** False: there is no place for one more now. */
+  hasPlace(user: string): boolean;
+  open(user: string, feed: Feed, response: ServerResponse): void;
+  close(): void;
+}
+
+const tickMs = 500;
+/** A comment so often keeps proxies from ending the stream, and finds readers that are gone. */
+const heartbeatMs = 15_000;
+/** A reader that took nothing for so long is left. */
+const stuckMs = 60_000;
+
+interface Stream {
+  readonly user: string;
+  readonly feed: Feed;
+  readonly response: ServerResponse;
+  writtenMs: number;
+  drainedMs: number;
+  isBusy: boolean;
+}
+
+/** Nothing runs while nobody reads. */
+export function createStreams(
+  clock: { nowMs(): number; after(delayMs: number, act: () => void): () => void },
+  onError: (error: unknown) => void,
+): Streams {
+  const open = new Set<Stream>();
+  let cancel: (() => void) | undefined;
+
+  function tick(): void {
+    for (const stream of open) void serve(stream);
+    cancel = open.size > 0 ? clock.after(tickMs, tick) : undefined;
+  }
+
+  async function serve(stream: Stream): Promise<void> {
+    const { feed, response } = stream;
+    if (isStuck(stream)) return void response.destroy();
+    if (stream.isBusy || response.writableLength > limits.dashboardBufferedBytes) return;
+    stream.isBusy = true;
+    try {
+      for (const { event, data } of await feed.next()) write(stream, event, data);
+      if (clock.nowMs() - stream.writtenMs > heartbeatMs) send(stream, ':\n\n');
+    } catch (error) {
+      end(stream, error);
+    } finally {
+      stream.isBusy = false;
+    }
+  }
+
+  function end(stream: Stream, error: unknown): void {
+    const isForeseen = error instanceof StreamEnd;
+    if (!isForeseen) onError(error);
+    const message = isForeseen ? error.message : 'the dashboard failed; see the log of Holdfast';
+    write(stream, 'end', { message });
+    stream.response.end();
+  }
+
+  function isStuck(stream: Stream): boolean {
+    if (stream.response.writableLength === 0) stream.drainedMs = clock.nowMs();
+    return clock.nowMs() - stream.drainedMs > stuckMs;
+  }
+
+  function write(stream: Stream, event: string, data: unknown): void {
+    send(stream, `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`);
+  }
+
+  function send(stream: Stream, text: string): void {
+    stream.response.write(text);
+    stream.writtenMs = clock.nowMs();
+  }
+
+  return {
+    hasPlace: (user) =>
+      open.size < limits.dashboardStreams &&
+      [...open].filter((stream) => stream.user === user).length < limits.dashboardStreamsPerPerson,
+    open(user, feed, response) {
+      const nowMs = clock.nowMs();
+      const stream = { user, feed, response, writtenMs: nowMs, drainedMs: nowMs, isBusy: false };
+      open.add(stream);
+      response.on('close', () => {
+        open.delete(stream);
+        feed.close();
+      });
+      void serve(stream);
+      cancel ??= clock.after(tickMs, tick);
+    },
+    close() {
+      cancel?.();
+      for (const { response } of open) response.destroy();
+    },
+  };
+}

@@ -1,0 +1,82 @@
+/** Prints lines for good, and keeps one line below them up to date. */
+interface LiveScreen {
+  print(lines: readonly string[]): void;
+  /** Takes the live line away and shows the cursor again. */
+  close(): void;
+}
+
+const redrawMs = 100;
+const hideCursor = '\u001b[?25l';
+const showCursor = '\u001b[?25h';
+const clearLine = '\r\u001b[2K';
+
+/** Whether a stream is a terminal on which lines can be drawn again. */
+export function canRedraw(
+  stream: { readonly isTTY?: boolean | undefined },
+  env: Readonly<Record<string, string | undefined>>,
+): boolean {
+  return stream.isTTY === true && env.TERM !== 'dumb';
+}
+
+/** Lines alone, for files and pipes. */
+export function createPlainScreen(stream: NodeJS.WritableStream): LiveScreen {
+  return {
+    print(lines) {
+      for (const line of lines) stream.write(`${line}\n`);
+    },
+    close: () => undefined,
+  };
+}
+
+/** For terminals: `liveLine` is drawn ten times a second; it must fit the line. */
+export function createLiveScreen(stream: NodeJS.WritableStream, liveLine: () => string): LiveScreen {
+  stream.write(hideCursor);
+  const draw = () => {
+    stream.write(`${clearLine}${liveLine()}`);
+  };
+  const timer = setInterval(draw, redrawMs);
+  return {
+    print(lines) {
+      if (lines.length === 0) return;
+      stream.write(`${clearLine}${lines.join('\n')}\n`);
+      draw();
+    },
+    close() {
+      clearInterval(timer);
+      stream.write(`${clearLine}${showCursor}`);
+    },
+  };
+}
+
+const toTop = '\u001b[H';
+const clearRestOfLine = '\u001b[K';
+const clearBelow = '\u001b[J';
+/** The page is drawn on the terminal's second screen, so that what was there before comes back. */
+const enterPage = '\u001b[?1049h';
+const leavePage = '\u001b[?1049l';
+
+/** A page that is drawn over itself. Lines must fit the width; those below the last row are left out. */
+interface LivePage {
+  draw(lines: readonly string[]): void;
+  close(): void;
+}
+
+/** For terminals. */
+export function createLivePage(
+  stream: NodeJS.WritableStream & { readonly rows?: number | undefined },
+): LivePage {
+  stream.write(enterPage + hideCursor);
+  return {
+    draw(lines) {
+      const room = Math.max(5, stream.rows ?? 24) - 1;
+      const shown =
+        lines.length > room
+          ? [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
+          : lines;
+      stream.write(`${toTop}${shown.map((line) => `${line}${clearRestOfLine}\n`).join('')}${clearBelow}`);
+    },
+    close() {
+      stream.write(showCursor + leavePage);
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { expect, test } from 'vitest';
+import { rolloutReasons } from '../../src/api/reasons.ts';
+import { adviceFor } from '../../src/cli/advice.ts';
+import { commands } from '../../src/cli/commands.ts';
+import { exitCodeMeanings } from '../../src/cli/exit-codes.ts';
+import { filledIn } from '../../src/cli/runbook.ts';
+import runbooks from '../../src/cli/runbooks.json' with { type: 'json' };
+
+const root = join(import.meta.dirname, '../..');
+const program = new Command();
+for (const command of commands) command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+
+/** Words after `holdfast` in prose and in names of objects, which are no commands. */
+const others = new Set(['holdfast', 'namespace', 'system', 'source', 'key', 'cli']);
+
+function files(folder: string, endings: RegExp): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+    .filter((path) => endings.test(path) && !/test|testing|node_modules/.test(path))
+    .map((path) => join(folder, path));
+}
+
+/** Command lines in code spans and blocks of Markdown, and in texts of the program. */
+function commandLines(path: string): string[] {
+  const text = readFileSync(join(root, path), 'utf8');
+  const quoted = path.endsWith('.md')
+    ? [...text.matchAll(/```(?:sh|bash|console)\n([\s\S]*?)```|`([^`\n]+)`/g)].map(
+        ([, block, span]) => block ?? span ?? '',
+      )
+    : [...text.replace(/^\s*(\/\/|\/?\*).*$/gm, '').matchAll(/'([^'\n]*)'|`([^`]*)`|"([^"\n]*)"/g)].map(
+        ([, single, template, double]) => single ?? template ?? double ?? '',
+      );
+  return quoted.flatMap((part) =>
+    part
+      .replaceAll('\\\n', ' ')
+      .split('\n')
+      .flatMap((line) =>
+        [
+          ...line.matchAll(
+            /(?<![\w/.:@-]|-n |install )(?:kubectl )?holdfast ([a-z][a-z-]*)((?:(?!holdfast )[^|;&`#>])*)/g,
+          ),
+        ].map(([all]) => all),
+      ),
+  );
+}
+
+/** What is wrong with a command line; undefined when there is such a command with such flags. */
+function wrongWith(line: string): string | undefined {
+  const [, name = '', rest = ''] = /holdfast ([a-z][a-z-]*)(.*)/.exec(line) ?? [];
+  if (others.has(name)) return undefined;
+  const found = program.commands.find((one) => one.name() === name);
+  if (!found) return `no command ${name}: ${line}`;
+  const part = /^\s+([a-z][a-z-]*)/.exec(rest)?.[1];
+  const command = found.commands.find((one) => one.name() === part) ?? found;
+  const known = new Set([...command.options.flatMap(({ long, short }) => [long, short]), '--help', '-h']);
+  const unknown = [...rest.matchAll(/(?:^|\s)(-[A-Za-z]|--[a-z][a-z-]*)(?=[\s=,.)]|$)/g)]
+    .map(([, flag]) => flag)
+    .find((flag) => !known.has(flag));
+  return unknown ? `holdfast ${name} has no ${unknown}: ${line}` : undefined;
+}
+
+test('every command that a text of the program or a page names exists, with its flags', () => {
+  const paths = [
+    ...files('src', /\.ts$/),
+    ...files('docs', /\.md$/),
+    'README.md',
+    ...files('deploy', /\.(ya?ml|md|json)$/),
+  ];
+  const lines = paths.flatMap((path) => commandLines(path).map((line) => ({ path, line })));
+  expect(lines.length).toBeGreaterThan(100);
+  const wrong = lines.flatMap(({ path, line }) => {
+    const problem = wrongWith(line);
+    return problem ? [`${path}: ${problem}`] : [];
+  });
+  expect(wrong).toEqual([]);
+});
+
+test('the advice for every reason, phase and state is a command that exists, whole', () => {
+  const commit = 'b'.repeat(40);
+  const states = Object.keys(rolloutReasons).flatMap((reason) =>
+    ['Failed', 'Waiting', 'WaitingPromotion', 'Promoting'].flatMap((phase) =>
+      [undefined, { state: 'Held' }].map((postPromotion) => ({ reason, phase, postPromotion })),
+    ),
+  );
+  const advised = states.flatMap(({ reason, phase, postPromotion }) =>
+    adviceFor({
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: { name: 'web', namespace: 'shop', annotations: { 'holdfast.dev/pause': 'true' } },
+      status: {
+        phase,
+        postPromotion,
+        lastAppliedCommit: commit,
+        run: { awaitsWindow: reason === 'WaitingForWindow' },
+        rejected: [{ digest: 'd', commit, reason, time: '' }],
+        conditions: [{ type: 'Ready', status: 'False', reason, message: '' }],
+      },
+    }).flatMap(({ command }) => command ?? []),
+  );
+  const holdfast = new Set(advised.filter((line) => line.startsWith('holdfast ')));
+  expect([...holdfast].map(wrongWith).filter(Boolean)).toEqual([]);
+  expect([...holdfast].every((line) => line.endsWith(' -n shop canary/web'))).toBe(true);
+  expect([...holdfast].map((line) => line.split(' ')[1]).sort()).toEqual([
+    'abort',
+    'approve',
+    'ignore-window',
+    'resume',
+    'retry',
+    'runbook',
+  ]);
+  expect(new Set(advised.filter((line) => !line.startsWith('holdfast ')))).toEqual(
+    new Set([`git revert --no-edit ${'b'.repeat(12)} && git push`]),
+  );
+});
+
+test('the program has the runbooks of the documentation, and fills in the names of a Canary', () => {
+  const folder = join(root, 'docs/runbooks');
+  const pages = Object.fromEntries(
+    readdirSync(folder)
+      .filter((name) => name !== 'README.md')
+      .sort()
+      .map((name) => [name.replace(/\.md$/, ''), readFileSync(join(folder, name), 'utf8')]),
+  );
+  const wanted = `${JSON.stringify(pages, undefined, 2)}\n`;
+  if (process.env.UPDATE_DOCS) writeFileSync(join(root, 'src/cli/runbooks.json'), wanted);
+  else expect(runbooks).toEqual(pages);
+
+  const place = { namespace: 'till', name: 'checkout', commit: 'a'.repeat(40) };
+  for (const [reason, page] of Object.entries(pages)) {
+    const blocks = [...filledIn(page, place).matchAll(/```sh\n[\s\S]*?```/g)]
+      .map(([block]) => block)
+      .join('\n');
+    expect([reason, /canary\/web|-n shop|web-primary|\bCOMMIT\b/.exec(blocks)?.[0]]).toEqual([
+      reason,
+      undefined,
+    ]);
+  }
+});
+
+test('the page of the commands has the table of exit codes', () => {
+  const text = readFileSync(join(root, 'docs/configuration.md'), 'utf8');
+  for (const [code, meaning] of exitCodeMeanings) expect(text).toContain(`| ${code} | ${meaning} |`);
+});

@@ -1,0 +1,162 @@
+/** The guides whose commands make a whole, each played from its first block to its last. */
+import { execFile } from 'node:child_process';
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { dirname, join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { playStep, type Stage, script } from '../examples/play.ts';
+import { stepsOf } from '../examples/readme.ts';
+import { leaveBehind } from '../flagger/left-behind.ts';
+import { type BuiltProgram, buildProgram } from '../sandbox/built-program.ts';
+import { scene, version } from '../sandbox/flagger-scenes.ts';
+import { type Bed, startBed } from '../sandbox/holdfast-bed.ts';
+import { programs } from './programs.ts';
+
+const run = promisify(execFile);
+/** pay:s3cret */
+const login = `Basic ${Buffer.from('pay:s3cret').toString('base64')}`;
+const guides = resolve(import.meta.dirname, '../../docs/guides');
+
+let built: BuiltProgram;
+let bed: Bed;
+beforeAll(async () => {
+  built = await buildProgram();
+});
+afterAll(() => built.remove());
+beforeEach(async () => {
+  bed = await startBed();
+  return () => bed.close();
+});
+
+/**
+ * The real kubectl. The sandbox takes neither protobuf, which `create` sends, nor serves the schemas by which `apply` checks what it sends.
+ */
+const kubectl = `
+real() { ${programs.kubectl} --kubeconfig="$KUBECONFIG" "$@"; }
+case " $* " in
+  *" create "*) real "$@" --dry-run=client -o json | real create --validate=false -f - ;;
+  *" apply "*) real "$@" --validate=false ;;
+  *) real "$@" ;;
+esac`;
+
+/** Plays a page of docs/guides with the sandbox's Git server and seconds in place of half a minute. */
+async function play(name: string, replaced: Readonly<Record<string, string>> = {}): Promise<void> {
+  const home = await mkdtemp(join(tmpdir(), `holdfast-guide-${name}-`));
+  onTestFinished(() => rm(home, { recursive: true, force: true }));
+  const page = await readFile(join(guides, `${name}.md`), 'utf8');
+  for (const [, repository = ''] of page.matchAll(/git\.example\.com\/acme\/([\w-]+)\.git/g))
+    await makeRepository(repository);
+  const bin = join(home, 'bin');
+  await mkdir(bin);
+  await script(join(bin, 'holdfast'), `exec ${process.execPath} ${built.folder}/dist/main.js "$@"`);
+  await script(join(bin, 'kubectl'), kubectl);
+  const person = (role: string) => ({
+    [`GIT_${role}_NAME`]: 'Ada',
+    [`GIT_${role}_EMAIL`]: 'ada@example.com',
+  });
+  const env = {
+    ...process.env,
+    ...person('AUTHOR'),
+    ...person('COMMITTER'),
+    GIT_CONFIG_NOSYSTEM: '1',
+    HOLDFAST_KUSTOMIZE: programs.kustomize,
+    HOME: home,
+    KUBECONFIG: bed.kubeconfigPath,
+    PATH: `${bin}:${process.env.PATH}`,
+    COLUMNS: '200',
+  };
+  const text = Object.entries({
+    'https://git.example.com/acme/': `${bed.git.url}/`,
+    'interval: 30s': 'interval: 1s',
+    ...replaced,
+  }).reduce((result, [from, to]) => result.replaceAll(from, to), page);
+  const stage: Stage = { page: `docs/guides/${name}.md`, home, folder: home, env };
+  const steps = stepsOf(text);
+  expect(steps.length).toBeGreaterThan(0);
+  for (const step of steps) await playStep(stage, step);
+}
+
+async function makeRepository(name: string): Promise<void> {
+  const folder = join(dirname(bed.kubeconfigPath), `${name}.git`);
+  await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', folder]);
+  for (const setting of ['http.receivepack', 'uploadpack.allowAnySHA1InWant'])
+    await run('git', ['-C', folder, 'config', setting, 'true']);
+}
+
+test.each(['environments', 'monorepo', 'app-of-apps'])(
+  '%s',
+  async (name) => {
+    await bed.start({ programs });
+    await play(name);
+  },
+  180_000,
+);
+
+test('prometheus-with-login', async () => {
+  const asked: string[] = [];
+  const prometheus = createServer(({ headers }, response) => {
+    const { authorization = 'nobody' } = headers;
+    asked.push(authorization);
+    const value = { resultType: 'vector', result: [{ metric: {}, value: [Date.now() / 1000, '99.9'] }] };
+    response.writeHead(authorization === login ? 200 : 401, { 'content-type': 'application/json' });
+    response.end(JSON.stringify({ status: 'success', data: value }));
+  });
+  await new Promise<void>((done) => prometheus.listen(0, '127.0.0.1', done));
+  onTestFinished(() => void prometheus.close());
+  const { port } = prometheus.address() as AddressInfo;
+  await bed.start({ allowOutbound: [`127.0.0.1:${port}`] });
+
+  await play('prometheus-with-login', { 'https://prometheus.example.com': `http://127.0.0.1:${port}` });
+
+  expect(new Set(asked)).toEqual(new Set([login]));
+  const holdfast = await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system');
+  expect(JSON.stringify(holdfast)).toContain('"mountPath":"/etc/holdfast/prometheus"');
+  expect(JSON.stringify(holdfast)).toContain('--metrics-server-credentials=/etc/holdfast/prometheus');
+}, 180_000);
+
+test('from-flagger-in-bulk', async () => {
+  for (let number = 1; number <= 40; number += 1) {
+    const namespace = `team-${String(number).padStart(2, '0')}`;
+    await send('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+    const target = number === 7 ? { target: version(2) } : {};
+    const left = scene({ ...target, status: { phase: 'Succeeded' } });
+    const place = (object: KubernetesObject) => ({ ...object, metadata: { ...object.metadata, namespace } });
+    const placed = { canary: place(left.canary), target: place(left.target), promoted: place(left.promoted) };
+    await leaveBehind(bed.send, { ...left, ...placed, configs: [], promotedConfigs: [] });
+  }
+  await installed('flagger', 'flagger-system', []);
+  await installed('holdfast', 'holdfast-system', [
+    'run',
+    '--selector-labels=app',
+    '--min-analysis-interval=1s',
+  ]);
+  await bed.start();
+  await play('from-flagger-in-bulk');
+}, 300_000);
+
+async function send(path: string, body: object): Promise<void> {
+  expect((await bed.send('POST', path, body)).status).toBe(201);
+}
+
+/** A Deployment whose pods do nothing: what Flagger's or Holdfast's stands for while the program itself runs in this process. */
+async function installed(name: string, namespace: string, args: readonly string[]): Promise<void> {
+  const labels = { 'app.kubernetes.io/name': name };
+  const containers = [{ name, image: `${name}:1`, args }];
+  const spec = {
+    replicas: 1,
+    selector: { matchLabels: labels },
+    template: { metadata: { labels }, spec: { containers } },
+  };
+  await send('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  const deployment = {
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name, namespace, labels },
+    spec,
+  };
+  await send(`/apis/apps/v1/namespaces/${namespace}/deployments`, deployment);
+}

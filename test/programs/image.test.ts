@@ -1,0 +1,140 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import packageJson from '../../package.json' with { type: 'json' };
+import { canary, createSource, deployment, startBed, waitForPhase } from '../sandbox/holdfast-bed.ts';
+import { programs } from './programs.ts';
+
+/** The root file system that the Dockerfile describes, in a plain folder, with the Node of this machine. */
+const source = resolve(import.meta.dirname, '../..');
+const folder = mkdtempSync(join(tmpdir(), 'holdfast-image-'));
+const root = join(folder, 'image');
+const run = promisify(execFile);
+const buildMs = 120_000;
+
+const finalStage =
+  readFileSync(join(source, 'Dockerfile'), 'utf8')
+    .split(/^FROM /m)
+    .at(-1) ?? '';
+
+/** Every value of an instruction of the final stage. */
+function instruction(name: string): string[] {
+  return finalStage
+    .split('\n')
+    .flatMap((line) => (line.startsWith(`${name} `) ? [line.slice(name.length + 1)] : []));
+}
+
+const entrypoint: string[] = JSON.parse(instruction('ENTRYPOINT')[0] ?? '[]');
+const command: string[] = JSON.parse(instruction('CMD')[0] ?? '[]');
+const environment = Object.fromEntries(
+  instruction('ENV').flatMap((line) => line.split(' ').map((pair) => pair.split('='))),
+);
+const [uid = '', gid = ''] = (instruction('USER')[0] ?? '').split(':');
+const [workFolder = ''] = instruction('WORKDIR');
+
+/** As a runtime of containers does: /proc, /dev/null, one writable folder, all else read-only; then the user of the image, who has no rights. */
+const inside = `
+set -e
+mount --rbind /proc "$1/proc"
+mount --bind /dev/null "$1/dev/null"
+mount --bind "$1" "$2" && mount --bind -o remount,ro,nosuid,nodev,bind "$2"
+mount --rbind /proc "$2/proc" && mount --bind /dev/null "$2/dev/null" && mount --bind "$3" "$2/data"
+root=$2; shift 3
+exec unshare --user --map-user=${uid} --map-group=${gid} --root="$root" --wd=${workFolder} -- "$@"
+`;
+const readOnly = join(folder, 'read-only');
+const data = join(folder, 'data');
+
+function inImage(words: readonly string[]): [string, string[]] {
+  const own = ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', inside, 'sh'];
+  return ['unshare', [...own, root, readOnly, data, ...words]];
+}
+
+async function output(...words: string[]): Promise<string> {
+  return (await run(...inImage(words), { env: environment })).stdout;
+}
+
+beforeAll(async () => {
+  await run(process.execPath, [join(source, 'scripts/build.mjs'), join(folder, 'source/dist')]);
+  copyFileSync(join(source, 'LICENSE'), join(folder, 'source/LICENSE'));
+  const script = join(source, 'scripts/image-root.sh');
+  await run('sh', [script, root, join(folder, 'source'), process.execPath]);
+  for (const name of ['kustomize', 'helm'] as const)
+    copyFileSync(programs[name], join(root, 'usr/local/bin', name));
+  for (const mountPoint of ['proc', 'dev', 'data']) mkdirSync(join(root, mountPoint));
+  writeFileSync(join(root, 'dev/null'), '');
+  mkdirSync(readOnly);
+  mkdirSync(data);
+}, buildMs);
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+it('holds the programs that it needs, and no shell', () => {
+  const files = readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name).slice(root.length));
+  expect(files.filter((file) => /\/s?bin\//.test(file)).sort()).toEqual([
+    ...['/usr/bin/prlimit', '/usr/bin/unshare'],
+    ...['/usr/local/bin/helm', '/usr/local/bin/kustomize', '/usr/local/bin/node'],
+  ]);
+  expect(files.filter((file) => file.startsWith('/app/')).sort()).toEqual([
+    ...['/app/LICENSE', '/app/THIRD_PARTY_NOTICES.txt', '/app/main.js', '/app/sbom.cdx.json'],
+  ]);
+  const others = files.filter((file) => !/^\/(app|etc)\/|\/bin\/|^\/dev\/null$/.test(file));
+  expect(others.filter((file) => !/^(\/usr)?\/lib[\w/-]*\/[\w.+-]+\.so[\d.]*$/.test(file))).toEqual([]);
+});
+
+it('starts every program with the libraries that are in it', async () => {
+  expect(await output(...entrypoint, '--version')).toBe(`${packageJson.version}\n`);
+  expect(await output('/usr/local/bin/kustomize', 'version')).not.toBe('');
+  expect(await output('/usr/local/bin/helm', 'version')).toContain('version');
+  expect(await output('/usr/bin/unshare', '--version')).toContain('util-linux');
+  expect(await output('/usr/bin/prlimit', '--version')).toContain('util-linux');
+});
+
+it('runs as nobody in particular, who may write nothing but the data', async () => {
+  const script = `
+    const { writeFileSync } = require('node:fs');
+    const trial = (path) => { try { writeFileSync(path, ''); return 'written'; } catch ({ code }) { return code; } };
+    console.log(JSON.stringify([process.getuid(), process.getgid(), process.cwd(),
+      ...['/app/x', '/app/main.js', '/tmp/x', '/etc/passwd', '/data/x'].map(trial)]));
+  `;
+  const answer = JSON.parse(await output('/usr/local/bin/node', '-e', script));
+  expect(answer).toEqual([65532, 65532, '/app', ...Array(4).fill('EROFS'), 'written']);
+});
+
+describe('with its own command', () => {
+  let controller: ChildProcess | undefined;
+  afterAll(() => controller?.kill('SIGKILL'));
+
+  it('rolls out what its own kustomize renders', async () => {
+    const bed = await startBed();
+    await bed.commit('v1', {
+      'kustomization.yaml': 'resources: [web.json, canary.json]\nnamespace: shop\n',
+      'web.json': deployment('shop/web:1'),
+      'canary.json': canary(),
+    });
+    await createSource(bed);
+    copyFileSync(bed.kubeconfigPath, join(data, 'kubeconfig'));
+    chmodSync(join(data, 'kubeconfig'), 0o600);
+    const words = command.map((word) => (word.startsWith('--listen=') ? '--listen=127.0.0.1:0' : word));
+    const [program, args] = inImage([...entrypoint, ...words, '--kubeconfig=/data/kubeconfig']);
+    controller = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    const ended = new Promise((done) => controller?.on('close', done));
+    await waitForPhase(bed, 'Initialized');
+    controller.kill('SIGTERM');
+    expect(await ended).toBe(0);
+    await bed.close();
+  });
+});

@@ -1,0 +1,22 @@
+import { setImmediate as turn } from 'node:timers/promises';
+
+/** So many turns of the event loop without anything under way: what was sent over sockets has arrived. */
+const calmTurns = 4;
+/** What keeps the process busy this long in real time is not waited for. */
+const patienceMs = 10_000;
+
+/** Resolves when nothing is under way in this process, so that virtual time may go on; `isBusy` says what its servers still have to answer. */
+export async function untilCalm(isBusy: () => boolean): Promise<void> {
+  const endMs = performance.now() + patienceMs;
+  for (let calmFor = 0; calmFor < calmTurns && performance.now() < endMs; ) {
+    await turn();
+    calmFor = isBusy() || isWorking() ? 0 : calmFor + 1;
+  }
+}
+
+/** Files, names and processes that somebody in this process waits for; sockets are waited for by the servers' counts. */
+function isWorking(): boolean {
+  return process
+    .getActiveResourcesInfo()
+    .some((name) => /^(FSReq|Process|GetAddrInfo|TCPConnect|WriteWrap|ShutdownWrap)/.test(name));
+}

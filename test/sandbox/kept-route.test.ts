@@ -1,0 +1,134 @@
+/** A route that Git keeps, of which a Canary has the weights (`spec.routeRef`). */
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  isNotIdle,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+const apiVersion = 'gateway.networking.k8s.io/v1';
+const path = `/apis/${apiVersion}/namespaces/shop/httproutes/storefront`;
+
+/** The route as its users write it. */
+function front(prefix: string, backend = 'web'): object {
+  return {
+    apiVersion,
+    kind: 'HTTPRoute',
+    metadata: { name: 'storefront', namespace: 'shop' },
+    spec: {
+      parentRefs: [{ name: 'gateway', namespace: 'gateways' }],
+      rules: [
+        { matches: [{ path: { value: prefix } }], backendRefs: [{ name: backend, port: 80 }] },
+        { matches: [{ path: { value: '/blog' } }], backendRefs: [{ name: 'blog', port: 80 }] },
+      ],
+    },
+  };
+}
+
+const weighted = canary({
+  spec: {
+    ...{ provider: 'gatewayapi:v1', routeRef: { apiVersion, kind: 'HTTPRoute', name: 'storefront' } },
+    ...{ revertOnDeletion: true, progressDeadlineSeconds: 60 },
+  },
+  analysis: { interval: '2s', iterations: undefined, stepWeight: 40, maxWeight: 80 },
+});
+
+/** Path and backends with their weights, of each rule. */
+async function rules(): Promise<string[]> {
+  const route = await bed.get(apiVersion, 'HTTPRoute', 'storefront');
+  const { rules: found = [] } = (route?.spec ?? {}) as {
+    rules?: Array<{
+      matches: Array<{ path: { value: string } }>;
+      backendRefs: Array<{ name: string; weight?: number }>;
+    }>;
+  };
+  return found.map(({ matches, backendRefs }) =>
+    [matches[0]?.path.value, ...backendRefs.map(({ name, weight = 1 }) => `${name}:${weight}`)].join(' '),
+  );
+}
+
+const seen = async () => ({ canary: statusOf(await bed.canary()), rules: await rules() });
+const until = (wanted: readonly string[]) =>
+  eventually(wanted.join(', '), async () => JSON.stringify(await rules()) === JSON.stringify(wanted), {
+    seen,
+  });
+
+async function begin(): Promise<void> {
+  const files = { 'web.json': deployment('shop/web:1'), 'canary.json': weighted };
+  await bed.commit('v1', { ...files, 'route.json': JSON.stringify(front('/')) });
+  await createSource(bed, { prune: true });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+test('gets weights by steps, takes what Git changes meanwhile, and is given back', async () => {
+  await begin();
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
+  await bed.commit('a new path', { 'route.json': JSON.stringify(front('/shop')) });
+  await eventually(
+    'the new path is there, divided',
+    async () => /^\/shop web-primary:\d+ web-canary:\d+$/.test((await rules())[0] ?? ''),
+    { seen },
+  );
+  await waitForPhase(bed, 'Succeeded');
+  await until(['/shop web-primary:100 web-canary:0', '/blog blog:1']);
+
+  await bed.pass(3_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(3_000);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+
+  await bed.commit('without the Canary', { 'canary.json': null });
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, { seen });
+  await until(['/shop web:1', '/blog blog:1']);
+  const route = (await bed.get(apiVersion, 'HTTPRoute', 'storefront')) as KubernetesObject;
+  expect(route.metadata.annotations?.['holdfast.dev/taken-over']).toBeUndefined();
+});
+
+test('gets its weights back when somebody applies it as it is in Git, and when it comes again', async () => {
+  await begin();
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+  await bed.send(
+    'PATCH',
+    path,
+    { spec: (front('/') as KubernetesObject).spec },
+    'application/merge-patch+json',
+  );
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+
+  await bed.send('DELETE', path);
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+});
+
+test('that leads elsewhere keeps the Canary waiting, and is not touched', async () => {
+  const files = { 'web.json': deployment('shop/web:1'), 'canary.json': weighted };
+  await bed.commit('v1', { ...files, 'route.json': JSON.stringify(front('/', 'cart')) });
+  await createSource(bed);
+  await bed.start();
+  await eventually(
+    'the condition says why',
+    async () =>
+      condition(await bed.canary(), 'Ready')?.message?.includes('leads to none of the Services web,'),
+    { seen },
+  );
+  expect(await rules()).toEqual(['/ cart:1', '/blog blog:1']);
+  await bed.commit('to the application', { 'route.json': JSON.stringify(front('/')) });
+  await waitForPhase(bed, 'Initialized');
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+});

@@ -1,0 +1,226 @@
+/** Rows of docs/guides/diagnosis.md, each on the primary alone unless it says otherwise: what the sandbox's pods report is what a kubelet reports. */
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { PodOutcome } from '../../../sandbox/controllers/pod-behaviour.ts';
+import type { Canary } from '../../../src/api/canary/canary.ts';
+import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import type { Explanation } from '../../../src/review/explain/explanation.ts';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { run } from '../cli-run.ts';
+import { eventually, imageOf } from '../holdfast-bed.ts';
+import { conditionOf, replicasOf, type Shop, type ShopOptions, useShops } from './shop.ts';
+
+const shops = useShops();
+const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
+type Hook = NonNullable<Canary['spec']['analysis']['webhooks']>[number];
+const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
+const options: ShopOptions = { primaryDeadlineSeconds: 10, analysis: steps };
+
+let hooks: HookServer;
+
+beforeAll(async () => {
+  hooks = await startHookServer();
+});
+afterAll(() => hooks.close());
+
+/** What the guide says `auto` does about a cause. */
+function rowOf(cause: string): { canaryHealthy: string; canaryToo: string } {
+  const row = table.split('\n').find((line) => line.startsWith(`| ${cause} |`));
+  const [canaryHealthy = '', canaryToo = ''] = row?.split(' | ').slice(-2) ?? [];
+  return { canaryHealthy, canaryToo: canaryToo.replace(' |', '') };
+}
+
+const isHeldByCanary = ({ postPromotion, canaryWeight }: CanaryStatus) =>
+  postPromotion?.state === 'Held' && canaryWeight === 100;
+
+/** The release is held while the canary serves; explain says why as soon as the fault shows, and the guide has it so. */
+async function expectHeld(shop: Shop, cause: string, evidence: RegExp): Promise<void> {
+  const { judgement } = await explained(shop, cause, evidence);
+  expect(judgement).toMatchObject({ action: 'hold', onCanaryToo: false });
+  await shop.until('held', isHeldByCanary);
+  expect(rowOf(cause).canaryHealthy).toBe('hold; revert after another deadline without progress');
+}
+
+/** One command line at a time: they all print to the same output. */
+let printing: Promise<unknown> = Promise.resolve();
+
+function explain({ namespace }: Shop): Promise<Explanation> {
+  const { kubeconfigPath } = shops.bed();
+  const words = ['explain', 'canary/podinfo', '-n', namespace, '--kubeconfig', kubeconfigPath, '-o', 'json'];
+  const asked = printing.then(() => run(...words, '--min-analysis-interval', '1s'));
+  printing = asked;
+  return asked.then(({ text }) => JSON.parse(text) as Explanation);
+}
+
+/** What explain says once it names this cause with this evidence. */
+async function explained(shop: Shop, cause: string, evidence: RegExp): Promise<Explanation> {
+  await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
+  let last: Explanation['judgement'];
+  const look = async () => {
+    const explanation = await explain(shop);
+    const { judgement } = explanation;
+    last = judgement ?? last;
+    const isSeen = judgement?.cause === cause && evidence.test(judgement.evidence.join('\n'));
+    return isSeen && explanation;
+  };
+  return eventually(`${shop.namespace}: ${cause}`, look, { seen: async () => last });
+}
+
+async function expectReverted(shop: Shop): Promise<void> {
+  const ended = await shop.until('reverted', ({ phase, run: release }) => phase === 'Failed' && !release);
+  expect(conditionOf(ended, 'Reverted')).toBe('True');
+  expect(ended.rejected).toHaveLength(1);
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+  expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+}
+
+/** A release waits at its last step, behind a gate that `hooks.answer(name, 200)` opens. */
+function gated(name: string): ShopOptions {
+  const gate: Hook = { name: 'gate', type: 'confirm-promotion', url: hooks.url(name) };
+  hooks.answer(name, 403);
+  return { ...options, analysis: { ...steps, webhooks: [gate] } };
+}
+
+const isBeforePromotion = ({ phase }: CanaryStatus) => phase === 'WaitingPromotion';
+
+/** Pods of the new release behave so, on the primary alone. */
+const onThePrimary = (shop: Shop, outcome: PodOutcome) =>
+  shop.pods(({ isPrimary, version }) => (isPrimary && version === 'v2' ? outcome : undefined));
+
+const waiting = (reason: string, message: string): PodOutcome => ({
+  failure: 'Waiting',
+  waiting: { reason, message },
+});
+
+describe.concurrent('the cause', () => {
+  test('[SlowStart] a slow pull is held, and promoted when the image has come', async () => {
+    const patient = { strategy: { type: 'Recreate' }, primaryDeadlineSeconds: 20 };
+    const shop = await shops.openRunning('slow-pull', { ...options, ...patient });
+    const load = shop.startLoad();
+    const pulled = onThePrimary(shop, { failure: 'Waiting' });
+    const commit = await shop.release('v2');
+    await expectHeld(shop, 'SlowStart', /ContainerCreating in container app/);
+    pulled();
+    const ended = await shop.until(
+      'promoted',
+      ({ phase, run: release }) => phase === 'Succeeded' && !release,
+    );
+    expect(ended.lastPromotedCommit).toBe(commit);
+    expect(ended.rejected ?? []).toEqual([]);
+    expect(load.stop().failures).toEqual([]);
+  });
+
+  test.each<[cause: string, namespace: string, outcome: PodOutcome, evidence: RegExp]>([
+    [
+      'PullFails',
+      'pull-fails',
+      waiting(
+        'ImagePullBackOff',
+        'Back-off pulling image "app:v2": ErrImagePull: failed to pull and unpack image: dial tcp 192.0.2.1:443: i/o timeout',
+      ),
+      /ImagePullBackOff in container app: .*i\/o timeout/,
+    ],
+    [
+      'PullDenied',
+      'pull-denied',
+      waiting(
+        'ImagePullBackOff',
+        'Back-off pulling image "app:v2": ErrImagePull: pull access denied, authorization failed',
+      ),
+      /ImagePullBackOff in container app: .*authorization failed/,
+    ],
+    [
+      'ImageMissing',
+      'image-missing',
+      waiting('ImagePullBackOff', 'Back-off pulling image "app:v2": ErrImagePull: app:v2: not found'),
+      /ImagePullBackOff in container app: .*not found/,
+    ],
+    ['ProbeFails', 'probe-fails', { failure: 'NotReady' }, /NotReadyYet in container app/],
+    [
+      'CrashLoop',
+      'crash-loop',
+      { failure: 'CrashLoopBackOff' },
+      /CrashLoopBackOff in container app: .*(exit|restarting)/,
+    ],
+  ])('[%s] on the primary alone is held, then reverted', async (cause, namespace, outcome, evidence) => {
+    const shop = await shops.openRunning(namespace, options);
+    onThePrimary(shop, outcome);
+    const load = shop.startLoad();
+    await shop.release('v2');
+    await expectHeld(shop, cause, evidence);
+    await expectReverted(shop);
+    expect(load.stop().failures).toEqual([]);
+  });
+
+  test('[ReferenceMissing] a key that is taken away meanwhile is held, then reverted', async () => {
+    const shop = await shops.openRunning('reference', gated('reference'));
+    // Config that is not tracked is no part of the release: both copies read the one object.
+    await settings(shop, 'POST', configMap({ level: 'info' }, { 'flagger.app/config-tracking': 'disabled' }));
+    const load = shop.startLoad();
+    const level = { name: 'LEVEL', valueFrom: { configMapKeyRef: { name: 'settings', key: 'level' } } };
+    await shop.release('v2', {}, { container: { env: [level] } });
+    await shop.until('waiting for promotion', isBeforePromotion);
+    await settings(shop, 'PATCH', { data: { level: null, mode: 'safe' } });
+    const message = "couldn't find key level in ConfigMap reference/settings";
+    onThePrimary(shop, waiting('CreateContainerConfigError', message));
+    hooks.answer('reference', 200);
+    await expectHeld(
+      shop,
+      'ReferenceMissing',
+      /CreateContainerConfigError in container app: couldn't find key level in ConfigMap reference\/settings/,
+    );
+    await expectReverted(shop);
+    expect(load.stop().failures).toEqual([]);
+  });
+
+  test('[CrashLoop] after the primary was ready, with all traffic on it, is reverted at once', async () => {
+    const patient = { primaryDeadlineSeconds: 300, postPromotion: { successThreshold: 100 } };
+    const shop = await shops.openRunning('crash-later', { ...options, ...patient });
+    await shop.release('v2');
+    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+
+    onThePrimary(shop, { failure: 'CrashLoopBackOff' });
+    await expectReverted(shop);
+
+    const told = shop.status().incidents?.find(({ outcome }) => outcome === 'Reverted');
+    expect(told).toMatchObject({
+      reason: 'PrimaryUnhealthy',
+      finding: expect.stringMatching(/CrashLoopBackOff in container app/),
+    });
+  });
+
+  test('[CrashLoop] on both copies is reverted at once, long before the deadline', async () => {
+    const shop = await shops.openRunning('crash-both', { ...options, primaryDeadlineSeconds: 300 });
+    onThePrimary(shop, { failure: 'CrashLoopBackOff' });
+    await shop.release('v2');
+    const converging = await explained(shop, 'CrashLoop', /container app/);
+    expect(converging).toMatchObject({
+      state: 'Converging',
+      judgement: { action: 'hold', onCanaryToo: false },
+    });
+
+    shop.pods(({ version }) => (version === 'v2' ? { failure: 'CrashLoopBackOff' } : undefined));
+    await expectReverted(shop);
+
+    expect(rowOf('CrashLoop').canaryToo).toBe('revert at once');
+    const [told] = shop.status().incidents ?? [];
+    expect(JSON.stringify(told)).toContain('CrashLoop');
+  });
+});
+
+/** Somebody writes the ConfigMap `settings`, which is in the cluster alone. */
+function settings(
+  { namespace }: Shop,
+  method: 'POST' | 'PATCH' | 'DELETE',
+  body?: unknown,
+): Promise<unknown> {
+  const path = `/api/v1/namespaces/${namespace}/configmaps${method === 'POST' ? '' : '/settings'}`;
+  return shops
+    .bed()
+    .send(method, path, body, method === 'PATCH' ? 'application/merge-patch+json' : undefined);
+}
+
+function configMap(data: Record<string, string>, annotations: Record<string, string> = {}) {
+  return { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings', annotations }, data };
+}

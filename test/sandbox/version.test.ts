@@ -1,0 +1,75 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { run } from './cli-run.ts';
+import { type Bed, eventually, startBed } from './holdfast-bed.ts';
+
+/** What `run` says of itself is 0.0.0. */
+let bed: Bed;
+const nowhere = mkdtempSync(join(tmpdir(), 'holdfast-version-'));
+
+beforeAll(async () => {
+  bed = await startBed();
+});
+afterAll(async () => {
+  await bed.close();
+  rmSync(nowhere, { recursive: true });
+});
+
+const cluster = () => ['--kubeconfig', bed.kubeconfigPath, '--holdfast-namespace', 'default'];
+const lease = () => bed.get('coordination.k8s.io/v1', 'Lease', 'holdfast', 'default');
+const leasePath = '/apis/coordination.k8s.io/v1/namespaces/default/leases/holdfast';
+
+test('before anything is installed the program knows only itself, and says where it looked', async () => {
+  const { code, text } = await run('version', '--kubeconfig', bed.kubeconfigPath);
+  expect(code).toBe(0);
+  expect(text).toMatch(
+    /^client {6}0\.0\.0\ncontroller {2}unknown: there is no Lease holdfast-system\/holdfast; /,
+  );
+  expect(await run('version', '--client')).toEqual({ code: 0, text: 'client      0.0.0\n' });
+});
+
+test('without a configured cluster nothing is asked, and a named one that is wrong is a wrong input', async () => {
+  vi.stubEnv('HOME', nowhere);
+  vi.stubEnv('KUBECONFIG', '');
+  try {
+    expect(await run('version')).toEqual({ code: 0, text: 'client      0.0.0\n' });
+    expect((await run('version', '--kubeconfig', join(nowhere, 'config'))).code).toBe(2);
+  } finally {
+    vi.unstubAllEnvs();
+  }
+});
+
+test('the leader says its version; versions far apart are told, and those of a neighbour are not', async () => {
+  const near = await bed.start({ version: '0.1.7' });
+  await near.leading;
+  const holder = (await lease())?.spec as { holderIdentity: string };
+  const text = `client      0.0.0\ncontroller  0.1.7  (${holder.holderIdentity})\n`;
+  expect(await run('version', ...cluster())).toEqual({ code: 0, text });
+  expect(JSON.parse((await run('version', ...cluster(), '-o', 'json')).text)).toEqual({
+    client: { version: '0.0.0' },
+    controller: { version: '0.1.7', holder: holder.holderIdentity },
+  });
+  await near.drain();
+  const gone = await run('version', ...cluster());
+  expect(gone.text).toContain('unknown: nobody holds the Lease default/holdfast');
+
+  const far = await bed.start({ version: '0.2.0' });
+  await far.leading;
+  await eventually('the next leader says its own', async () =>
+    (await run('version', ...cluster())).text.includes('controller  0.2.0'),
+  );
+  const { text: warned } = await run('version', ...cluster());
+  expect(warned).toContain('warning: this program is 0.0.0 and the controller 0.2.0');
+});
+
+test('a leader that says no version, or is silent, is not taken for one that does', async () => {
+  const merge = 'application/merge-patch+json';
+  const annotations = { 'holdfast.dev/version': null };
+  await bed.send('PATCH', leasePath, { metadata: { annotations } }, merge);
+  expect((await run('version', ...cluster())).text).toContain('does not say its version');
+  const spec = { renewTime: '2020-01-01T00:00:00.000000Z' };
+  await bed.send('PATCH', leasePath, { spec }, merge);
+  expect((await run('version', ...cluster())).text).toMatch(/unknown: .* last renewed the Lease .* ago/);
+});

@@ -1,0 +1,125 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { systemClock } from '../../src/api/clock.ts';
+import { waitFor } from '../../src/cli/requests/wait.ts';
+import { watchStatus } from '../../src/cli/status-watch.ts';
+import { createWatchTimeline, type WatchEvent, watchOne } from '../../src/cli/watch.ts';
+import type { Connection } from '../../src/server/connection.ts';
+import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
+import { connectTo } from './connect-to.ts';
+import { canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+const one = { namespace: 'shop', name: 'web' };
+let bed: QuickBed;
+let connection: Connection;
+let stopping: AbortController;
+
+beforeEach(async () => {
+  bed = await startQuickBed();
+  connection = await connectTo(bed);
+  stopping = new AbortController();
+  await bed.commit('Open the shop', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+});
+afterEach(async () => {
+  stopping.abort();
+  await connection.close();
+  await bed.close();
+});
+
+function ofType<Type extends WatchEvent['type']>(events: readonly WatchEvent[], type: Type) {
+  return events.filter((event): event is Extract<WatchEvent, { type: Type }> => event.type === type);
+}
+
+test('watch tells of a release from its start to its end, and of the deletion of its Canary', async () => {
+  const events: WatchEvent[] = [];
+  const over = watchOne(connection, systemClock, { ...one, signal: stopping.signal }, (event) =>
+    events.push(event),
+  );
+  await eventually('the first event', async () => events.length > 0);
+  const commit = await bed.commit('Add gift cards', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  await eventually('the end', async () => ofType(events, 'state').at(-1)?.phase === 'Succeeded');
+
+  expect(ofType(events, 'release').map(({ commit: seen }) => seen)).toContain(commit);
+  expect(ofType(events, 'state').map(({ phase }) => phase)).toEqual(
+    expect.arrayContaining(['Initialized', 'Progressing', 'Promoting', 'Succeeded']),
+  );
+  const look = { screen: { columns: 80, colour: false }, glyphs: glyphsFor({}), timeColumns: 8 };
+  const timeline = createWatchTimeline(look);
+  const text = events.flatMap((event) => timeline.lines(event)).join('\n');
+  expect(text).toMatch(/● {2}shop\/web {2}.* {2}[0-9a-f]{7}\n/);
+  expect(text).toMatch(/│\d\d:\d\d:\d\d {2}Succeeded/);
+
+  await connection.client.delete(
+    { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', ...one },
+    { propagation: 'Background' },
+  );
+  await over;
+  expect(events.at(-1)).toMatchObject({ type: 'deleted', canary: 'shop/web' });
+});
+
+test('watch of a Canary that is not there says so at once', async () => {
+  const options = { namespace: 'shop', name: 'wep', signal: stopping.signal };
+  await expect(watchOne(connection, systemClock, options, () => {})).rejects.toThrow(
+    'Canary shop/wep not found',
+  );
+});
+
+test('status -w draws the page of a terminal anew, and prints a line a change elsewhere', async () => {
+  const shown = { page: '', lines: '' };
+  const stream = (kind: keyof typeof shown, more: object) =>
+    ({
+      write: (text: string) => {
+        shown[kind] += text;
+      },
+      ...more,
+    }) as unknown as NodeJS.WriteStream;
+  const options = {
+    namespace: 'shop',
+    format: 'table' as const,
+    screen: { columns: 100, colour: false },
+    env: {},
+    signal: stopping.signal,
+  };
+  const views = [
+    watchStatus(connection, { ...options, stream: stream('page', { isTTY: true, columns: 100, rows: 30 }) }),
+    watchStatus(connection, { ...options, stream: stream('lines', {}) }),
+  ];
+  const ends = Promise.allSettled(views);
+  await bed.commit('Add gift cards', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  const lastPage = () => shown.page.split('\u001b[H').at(-1) ?? '';
+  await eventually(
+    'both show the end',
+    async () => lastPage().includes('Succeeded') && shown.lines.includes('Canary shop/web Succeeded'),
+  );
+  expect(lastPage()).toMatch(/CANARY +PHASE +WEIGHT +SERVING/);
+  expect(lastPage()).toMatch(/SOURCE +READY/);
+  expect(shown.lines).toMatch(/Canary shop\/web Progressing \(weight \d+, step \d+\/\d+/);
+  expect(shown.lines).toMatch(/Source shop\/\S+ ready True/);
+
+  stopping.abort(new Error('interrupted'));
+  expect(await ends).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
+  // The screen from before comes back.
+  expect(shown.page.endsWith('\u001b[?1049l')).toBe(true);
+});
+
+test('wait says what it waits for as that changes', async () => {
+  const said: string[] = [];
+  const commit = await bed.commit('Add gift cards', { 'web.json': deployment('shop/web:2') });
+  const progress = (line: string) => void said.push(line);
+  const options = { ...one, commit, timeoutMs: 120_000, format: 'text' as const, progress };
+  expect((await waitFor(connection.client, bed.clock, options)).exitCode).toBe(0);
+  expect(said[0]).toMatch(/^waiting for Canary shop\/web: /);
+  expect(said.join('')).toMatch(/Progressing, weight \d+, step \d+\/\d+: /);
+  expect(new Set(said).size).toBe(said.length);
+
+  const late = { ...options, commit: 'c'.repeat(40), timeoutMs: 1 };
+  expect(await waitFor(connection.client, systemClock, late)).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining('commit ccccccc is not rolled out yet; the Canary is at'),
+  });
+});
