@@ -36,7 +36,10 @@ async function release(out: string, ...flags: string[]): Promise<void> {
   await run(process.execPath, [script, '--allow-changes', '--out', out, ...flags], { cwd: folder });
 }
 
+let commit = '';
+
 beforeAll(async () => {
+  commit = (await run('git', ['rev-parse', 'HEAD'], { cwd: root })).stdout.trim();
   mkdirSync(onlyGit);
   symlinkSync(findProgram('git') ?? '', join(onlyGit, 'git'));
   await Promise.all([
@@ -86,8 +89,7 @@ it('its checksums cover every file, and its provenance names the same bytes, the
       .map((other) => ({ name: other, digest: { sha256: digest(join(first, other)) } })),
   );
   const { resolvedDependencies } = predicate.buildDefinition;
-  const { stdout: commit } = await run('git', ['rev-parse', 'HEAD'], { cwd: root });
-  expect(resolvedDependencies[0].digest).toEqual({ gitCommit: commit.trim() });
+  expect(resolvedDependencies[0].digest).toEqual({ gitCommit: commit });
   expect(resolvedDependencies).toContainEqual({
     uri: expect.stringMatching(/^pkg:npm\/node-.*@\d+\.\d+\.\d+$/),
     digest: { sha512: expect.stringMatching(/^[0-9a-f]{128}$/) },

@@ -27,14 +27,14 @@ test('before anything is installed the program knows only itself, and says where
   expect(text).toMatch(
     /^client {6}0\.0\.0\ncontroller {2}unknown: there is no Lease holdfast-system\/holdfast; /,
   );
-  expect(await run('version', '--client')).toEqual({ code: 0, text: 'client      0.0.0\n' });
+  expect(await run('version', '--client')).toMatchObject({ code: 0, text: 'client      0.0.0\n' });
 });
 
 test('without a configured cluster nothing is asked, and a named one that is wrong is a wrong input', async () => {
   vi.stubEnv('HOME', nowhere);
   vi.stubEnv('KUBECONFIG', '');
   try {
-    expect(await run('version')).toEqual({ code: 0, text: 'client      0.0.0\n' });
+    expect(await run('version')).toMatchObject({ code: 0, text: 'client      0.0.0\n' });
     expect((await run('version', '--kubeconfig', join(nowhere, 'config'))).code).toBe(2);
   } finally {
     vi.unstubAllEnvs();
@@ -46,8 +46,8 @@ test('the leader says its version; versions far apart are told, and those of a n
   await near.leading;
   const holder = (await lease())?.spec as { holderIdentity: string };
   const text = `client      0.0.0\ncontroller  0.1.7  (${holder.holderIdentity})\n`;
-  expect(await run('version', ...cluster())).toEqual({ code: 0, text });
-  expect(JSON.parse((await run('version', ...cluster(), '-o', 'json')).text)).toEqual({
+  expect(await run('version', ...cluster())).toMatchObject({ code: 0, text });
+  expect(JSON.parse((await run('version', ...cluster(), '-o', 'json')).stdout)).toEqual({
     client: { version: '0.0.0' },
     controller: { version: '0.1.7', holder: holder.holderIdentity },
   });
