@@ -54,8 +54,8 @@ export default defineConfig({
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
           maxWorkers: 6,
-          // A wait that fails says for what after two minutes.
-          testTimeout: 300_000,
+          // A wait that fails says for what after two minutes, or five where many share one sandbox.
+          testTimeout: 600_000,
           hookTimeout: 60_000,
         },
       },

@@ -76,6 +76,8 @@ export interface Sandbox {
   holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
   expireHistory(): void;
+  /** How many watches are open. */
+  watches(): number;
   /** Cuts every open watch, mid-stream (`reset`) or in order (`end`). */
   cutWatches(how: 'reset' | 'end'): void;
   /** Sends a bookmark to every open watch that allows them. */
@@ -151,6 +153,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       store.forgetHistory();
       lister.forgetPages();
     },
+    watches: () => watches.size,
     cutWatches(how) {
       for (const watch of [...watches]) how === 'end' ? watch.stop() : watch.reset();
     },

@@ -6,6 +6,8 @@ export interface VirtualClock extends Clock {
   advance(durationMs: number): void;
   /** Milliseconds until the next timer falls due; undefined: none is set. */
   nextInMs(): number | undefined;
+  /** How many timers are set. */
+  timers(): number;
 }
 
 interface Timer {
@@ -41,6 +43,7 @@ export function createVirtualClock(startMs = Date.UTC(2026, 0, 1)): VirtualClock
       }
       now = end;
     },
+    timers: () => timers.size,
     nextInMs() {
       const first = nextDue(Number.POSITIVE_INFINITY);
       return first && Math.max(0, first.dueMs - now);

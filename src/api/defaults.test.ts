@@ -54,6 +54,16 @@ describe('defaults', () => {
     expect(effectivePostPromotion(object, 10_000)).toMatchObject({ successThreshold: 0, threshold: 1 });
   });
 
+  test.each([
+    [{ failureThreshold: 3 }, { threshold: 3 }],
+    [{ threshold: 3 }, { threshold: 3 }],
+    [{ onFailure: 'manual' }, { onFailure: 'halt' }],
+    [{ onFailure: 'halt' }, { onFailure: 'halt' }],
+  ])('take %j under its name and its former one', (postPromotion, expected) => {
+    const parsed = parseCanary(canaryDocument({ postPromotion }), { strict: true });
+    expect(parsed.ok && effectivePostPromotion(parsed.value, 10_000)).toMatchObject(expected);
+  });
+
   test('of a Source retry at its interval', () => {
     const result = parseSource(sourceDocument({ interval: '5s' }));
     expect(result.ok && [sourceIntervalMs(result.value), sourceRetryIntervalMs(result.value)]).toEqual([

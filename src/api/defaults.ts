@@ -71,8 +71,8 @@ export function effectivePostPromotion(canary: Canary, floorMs: number): Effecti
         : given.progressDeadlineSeconds * 1_000,
     intervalMs: Math.max(floorMs, intervalMs ?? analysisIntervalMs(canary, floorMs)),
     successThreshold: given.successThreshold ?? 1,
-    threshold: failureThreshold(given.threshold),
-    onFailure: given.onFailure ?? 'auto',
+    threshold: failureThreshold(given.failureThreshold ?? given.threshold),
+    onFailure: given.onFailure === 'manual' ? 'halt' : (given.onFailure ?? 'auto'),
     maxRestarts: given.expect?.maxRestarts,
     metrics: given.metrics ?? [],
   };

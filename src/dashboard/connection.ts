@@ -79,8 +79,9 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
-      lost.value = (await readOnce()) ?? 'The connection to Holdfast ended.';
+      const why = (await readOnce()) ?? 'The connection to Holdfast ended.';
       if (closing.signal.aborted || login.value.kind === 'nobody') return;
+      lost.value = why;
       await new Promise((resolve) => setTimeout(resolve, retryMs));
       retryMs = Math.min(2 * retryMs, longestRetryMs);
     }

@@ -31,6 +31,9 @@ export function go(next: Route, replace = false): void {
   route.value = next;
 }
 
+/** Whether anybody can see the page. */
+const isSeen = signal(!document.hidden);
+
 /** What the server is asked for: the same for every filter of a list. */
 const query = computed(() => {
   if (login.value.kind !== 'somebody') return '';
@@ -50,11 +53,15 @@ export function start(): void {
   setInterval(() => {
     if (!document.hidden) nowMs.value = Date.now();
   }, 1_000);
-  effect(() => {
-    const asked = query.value;
-    detail.value = undefined;
-    return asked ? follow(asked, take) : undefined;
+  document.addEventListener('visibilitychange', () => {
+    isSeen.value = !document.hidden;
   });
+  effect(() => {
+    // Of another object.
+    if (query.value !== undefined) detail.value = undefined;
+  });
+  // Browsers have few connections for one server, and the server has few places: a page in the background takes none.
+  effect(() => (query.value && isSeen.value ? follow(query.value, take) : undefined));
 }
 
 function take(event: string, data: unknown): void {

@@ -103,6 +103,14 @@ async function findings(page: Page): Promise<unknown> {
   });
 }
 
+/** Puts the page into the background, or back. */
+async function seen(page: Page, isSeen: boolean): Promise<void> {
+  await page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, !isSeen);
+}
+
 /** Written for the docs when they are asked for, and small enough to be looked at: so much of the page, without what stands above `main`. */
 async function picture(page: Page, name: string, height: number): Promise<void> {
   if (!process.env.UPDATE_DOCS) return;
@@ -130,7 +138,11 @@ function authorize({ sandbox }: Bed): void {
 }
 
 /** What runs in the browser sees this. */
-declare const document: { body: { scrollHeight: number }; documentElement: { scrollWidth: number } };
+declare const document: {
+  dispatchEvent(event: Event): void;
+  body: { scrollHeight: number };
+  documentElement: { scrollWidth: number };
+};
 declare const innerWidth: number;
 declare const location: { assign(to: string): void };
 declare function scrollTo(x: number, y: number): void;
@@ -294,6 +306,10 @@ describe('a list of a thousand Canaries', () => {
     expect(await page.locator('ul.rows > li').count()).toBeLessThan(80);
     expect(await findings(page)).toEqual([]);
     await picture(page, 'dashboard-fleet.png', 520);
+    await seen(page, false);
+    const again = page.waitForRequest(/api\/stream/);
+    await seen(page, true);
+    await again;
     await page.keyboard.press('/');
     await page.keyboard.type('app-0777');
     await page.getByText('1 of 1000 Canaries').waitFor();

@@ -78,7 +78,7 @@ async function statuses(): Promise<Record<string, CanaryStatus>> {
 }
 
 /** Until every Canary that can be rolled out is in this phase. */
-function allIn(phase: string, timeoutMs = 30_000): Promise<unknown> {
+function allIn(phase: string): Promise<unknown> {
   const look = async () => {
     const found = await statuses();
     return running.every((name) => found[name]?.phase === phase);
@@ -92,7 +92,7 @@ function allIn(phase: string, timeoutMs = 30_000): Promise<unknown> {
     ]);
     return { canaries: ready, source: condition(await bed.source(), 'Ready') };
   };
-  return eventually(`all ${phase}`, look, { seen, timeoutMs });
+  return eventually(`all ${phase}`, look, { seen });
 }
 
 test('every Canary that this version acts on is rolled out, and every other says which field it waits for', async () => {

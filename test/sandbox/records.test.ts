@@ -235,7 +235,7 @@ test('a record stamped by a leader whose clock was ahead hides no newer release,
       const { phase, lastKnownGood } = statusOf(await bed.canary()) as CanaryStatus;
       return phase === 'Succeeded' && lastKnownGood?.commit === v3;
     },
-    { seen: async () => statusOf(await bed.canary()), timeoutMs: 30_000 },
+    { seen: async () => statusOf(await bed.canary()) },
   );
   const newest = await secretNamed((await goodRecord()).record);
   expect(newest.metadata.annotations).toMatchObject({ 'holdfast.dev/sequence': '3' });

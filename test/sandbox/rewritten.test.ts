@@ -38,7 +38,7 @@ function untilWaiting(): Promise<boolean> {
   return eventually(
     'the rewritten history waits',
     async () => condition(await bed.source(), 'Ready')?.reason === 'HistoryRewritten',
-    { seen: async () => statusOf(await bed.source()), timeoutMs: 30_000 },
+    { seen: async () => statusOf(await bed.source()) },
   );
 }
 

@@ -67,15 +67,15 @@ describe("a Source that may not write a Canary's target does not speak for the C
     await eventually(
       'its Source says so',
       async () => condition(await otherSource(), 'Ready')?.message.includes(told),
-      { seen: otherSource, timeoutMs: 30_000 },
+      { seen: otherSource },
     );
     await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
-    await waitForPhase(bed, 'Initialized', 30_000);
+    await waitForPhase(bed, 'Initialized');
     await app.drain();
 
     await bed.start({ trustedSourceNamespaces: trusted });
     await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-    await waitForPhase(bed, 'Succeeded', 40_000);
+    await waitForPhase(bed, 'Succeeded');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
   });
 });
@@ -84,7 +84,7 @@ test('the Source whose objects a target is one of speaks for its Canary after a 
   await bed.commit('v1', shop);
   await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
   const app = await bed.start({ trustedSourceNamespaces: trusted });
-  await waitForPhase(bed, 'Initialized', 30_000);
+  await waitForPhase(bed, 'Initialized');
   await app.drain();
   // Listed before the owner, read at once, and as free to write as that one, which cannot be read.
   await createOther({ url: await repositoryWithTarget('shop/web:other') }, 'another', 'shop');
@@ -103,7 +103,7 @@ test('the Source whose objects a target is one of speaks for its Canary after a 
   expect(imageOf(await workload('web'))).toBe('shop/web:1');
   await bed.send('PATCH', `${sourcesIn('shop')}/shop`, { spec: { url: `${bed.git.url}/shop.git` } }, merge);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await waitForPhase(bed, 'Succeeded', 40_000);
+  await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
 });
 
@@ -123,7 +123,7 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
     await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
     await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
     await bed.start({ trustedSourceNamespaces: trusted });
-    await waitForPhase(bed, 'Initialized', 20_000);
+    await waitForPhase(bed, 'Initialized');
   });
 
   test('without an account, in another namespace', async () => {
@@ -131,7 +131,7 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
     await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
     await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', JSON.parse(canary()));
     await bed.start({ trustedSourceNamespaces: [] });
-    await waitForPhase(bed, 'Initialized', 20_000);
+    await waitForPhase(bed, 'Initialized');
   });
 
   test('one that may write there does', async () => {
@@ -141,7 +141,6 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
     await bed.start({ trustedSourceNamespaces: trusted });
     await eventually('it waits', async () => reasonOf(await bed.canary()) === 'SourceNotRead', {
       seen: bed.canary,
-      timeoutMs: 30_000,
     });
   });
 });
@@ -166,6 +165,5 @@ test('a Source keeps no object from being pruned that it may not write', async (
 
   await eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')), {
     seen: bed.source,
-    timeoutMs: 20_000,
   });
 });

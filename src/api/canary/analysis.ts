@@ -303,7 +303,7 @@ export const postPromotionSchema = z.object({
       'Passing checks in a row before the release is good. Default 1; 0: good as soon as the primary is up and carries all traffic.',
     )
     .optional(),
-  threshold: z
+  failureThreshold: z
     .int()
     .min(0)
     .max(10_000)
@@ -311,9 +311,11 @@ export const postPromotionSchema = z.object({
       'The failing check that reaches this number fails the release; failures add up. Default 1; 0 counts as 1.',
     )
     .optional(),
-  onFailure: onFailureSchema
+  threshold: z.int().min(0).max(10_000).describe('Former name of failureThreshold.').optional(),
+  onFailure: z
+    .enum([...onFailureSchema.options, 'manual'])
     .describe(
-      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. halt: change nothing, a person decides. Default auto.',
+      'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. manual: change nothing, a person decides. halt: former name of manual. Default auto.',
     )
     .optional(),
   expect: expectSchema.describe('Further expectations of the cluster state.').optional(),

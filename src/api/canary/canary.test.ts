@@ -23,7 +23,7 @@ describe('postPromotion as an annotation', () => {
   });
 
   test.each([
-    ['onFailure: pray', /\.onFailure "pray" is not one of auto, hold, revert, halt$/],
+    ['onFailure: pray', /\.onFailure "pray" is not one of auto, hold, revert, halt, manual$/],
     ['[', /cannot be read as YAML$/],
     ['just words', /must be an object, is a string$/],
     ['a: &x [1]\nb: *x', /cannot be read as YAML$/],

@@ -111,6 +111,10 @@ describe('a Canary that the schema lets in', () => {
       },
       'spec.autoscalerRef.primaryScalerReplicas.minReplicas is above maxReplicas, which is 4',
     ],
+    [
+      { postPromotion: { threshold: 2, failureThreshold: 3 } },
+      'spec.postPromotion.threshold is the former name of failureThreshold, which is 3; remove threshold',
+    ],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });

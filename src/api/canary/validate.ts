@@ -56,11 +56,22 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
     });
   if (options.forbidsOtherNamespaces) checkNamespaces(canary, found);
   checkMetrics(canary.spec.analysis.metrics, 'spec.analysis.metrics', found);
+  checkFormerNames(canary, found);
   checkMetrics(canary.spec.postPromotion?.metrics, 'spec.postPromotion.metrics', found);
   canary.spec.analysis.metrics?.forEach((metric, index) => {
     checkComparison(metric, { at: `spec.analysis.metrics[${index}].compare`, spec: canary.spec }, found);
   });
   return found;
+}
+
+/** Two names of one field must not say two things. */
+function checkFormerNames({ spec: { postPromotion } }: Canary, found: Findings): void {
+  const { threshold, failureThreshold = threshold } = postPromotion ?? {};
+  if (threshold !== undefined && threshold !== failureThreshold)
+    found.problems.push({
+      path: 'spec.postPromotion.threshold',
+      message: `is the former name of failureThreshold, which is ${failureThreshold}; remove threshold`,
+    });
 }
 
 /** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */

@@ -91,6 +91,8 @@ export interface Shops {
 }
 
 const stepMs = 100;
+/** Of real time, in which the shops of a file share what a busy machine leaves them. */
+const patienceMs = 300_000;
 /** Timers that are further away are reached in steps: what is under way in sockets is not seen at once. */
 const longestStepMs = 300;
 
@@ -205,7 +207,7 @@ function shopOf(bed: Bed, place: Place, options: ShopOptions): Shop {
       return eventually(
         `${namespace}: ${wanted} is read`,
         async () => statusOf(await source()).appliedCommit === wanted,
-        { seen: source },
+        { seen: source, timeoutMs: patienceMs },
       );
     },
     workload: (name) => bed.get('apps/v1', options.targetKind ?? 'Deployment', name, namespace),
@@ -266,6 +268,7 @@ function followStatus(bed: Bed, namespace: string): Pick<Shop, 'until'> & { newe
       try {
         const atLook = eventually(`${namespace}: ${what}`, async () => look(), {
           seen: async () => seen.at(-1),
+          timeoutMs: patienceMs,
         });
         return await Promise.race([atWrite, atLook]);
       } finally {
