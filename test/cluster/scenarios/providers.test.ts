@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
+import { gateway } from '../bed/gateway.ts';
 import { deployment, service } from '../bed/manifests.ts';
 import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
@@ -91,7 +92,7 @@ describe.concurrent('every provider and strategy', () => {
     await shop.close();
   });
 
-  test('metrics are compared with the primary, and a Job decides too: what is slower fails, and what is not is promoted', async () => {
+  test('a route that Git keeps: metrics are compared with the primary, and a Job decides too; what is slower fails, and what is not is promoted', async () => {
     const seconds = (part: string) =>
       `sum(rate(http_request_duration_seconds_${part}{${pods}}[{{ interval }}]))`;
     const pods = 'kubernetes_namespace="{{ namespace }}", kubernetes_pod_name=~"{{ pods }}"';
@@ -122,6 +123,17 @@ describe.concurrent('every provider and strategy', () => {
       metadata: { name: 'smoke' },
       spec: { provider: { type: 'job' }, query: 'cronjob/smoke?CRASH_EXIT_CODE={{ variables.code }}' },
     };
+    const apiVersion = 'gateway.networking.k8s.io/v1';
+    const front = {
+      apiVersion,
+      kind: 'HTTPRoute',
+      metadata: { name: 'front' },
+      spec: {
+        parentRefs: [gateway],
+        hostnames: ['by-comparison.example.com'],
+        rules: [{ backendRefs: [{ name: 'podinfo', port: 80 }] }],
+      },
+    };
     const job = { templateRef: { name: 'smoke' }, thresholdRange: { min: 1 } };
     // Five times as slow: what two sound releases differ by on a busy machine is less.
     const latency = { templateRef: { name: 'latency' }, interval: '3s', maxRelativeIncrease: 400 };
@@ -138,7 +150,8 @@ describe.concurrent('every provider and strategy', () => {
         ],
       },
       postPromotion: { metrics: [] },
-      files: { template, smoke, outcome },
+      spec: { routeRef: { apiVersion, kind: 'HTTPRoute', name: 'front' } },
+      files: { template, smoke, outcome, front },
     });
     await untilAnswered(shop.namespace, () => shop.startLoad());
     const load = shop.startLoad();
@@ -154,6 +167,23 @@ describe.concurrent('every provider and strategy', () => {
       { name: 'smoke', verdict: 'pass', value: 1, detail: expect.stringContaining('completed') },
     ]);
     expect(await bed.listObjects('Job', shop.namespace)).toEqual([]);
+    const routes = await bed.listObjects('HTTPRoute', shop.namespace);
+    expect(routes.map(({ metadata, spec }) => [metadata.name, spec])).toMatchObject([
+      [
+        'front',
+        {
+          hostnames: front.spec.hostnames,
+          rules: [
+            {
+              backendRefs: [
+                { name: 'podinfo-primary', weight: 100 },
+                { name: 'podinfo-canary', weight: 0 },
+              ],
+            },
+          ],
+        },
+      ],
+    ]);
     expect(ended.lastPromotedCommit).toBe(sound);
     await shop.close();
   });
