@@ -123,6 +123,12 @@ export const rolloutReasons = {
     'change spec.analysis',
   ),
   Paused: row('holdfast.dev/pause is "true"', 'both, by the last step', 'nothing', 'remove the annotation'),
+  Frozen: row(
+    'a freeze covers the Canary: no release starts, takes a step or is promoted',
+    'as before, or both by the last step',
+    'continues when the freeze ends; reverts are never frozen',
+    'wait, or see holdfast unfreeze and holdfast ignore-window',
+  ),
   Suspended: row('spec.suspend is true', 'as it was', 'nothing', 'set spec.suspend to false'),
   Retry: row('a rejection was lifted on request', 'primary', 'a new rollout of head'),
   Requested: row('a request was accepted', 'as before', 'the request is carried out'),

@@ -14,6 +14,7 @@ import { adoptCommand } from './migrate/adopt.ts';
 import { handbackCommand } from './migrate/handback.ts';
 import { migrateCommand } from './migrate/migrate.ts';
 import { planCommand } from './plan.ts';
+import { freezeCommand, unfreezeCommand } from './requests/freeze.ts';
 import { gateCommand } from './requests/gate.ts';
 import { pauseCommand, resumeCommand, suspendCommand } from './requests/pause.ts';
 import { syncCommand } from './requests/sync.ts';
@@ -42,6 +43,8 @@ export const commands: readonly CliCommand[] = [
   pauseCommand,
   resumeCommand,
   suspendCommand,
+  freezeCommand,
+  unfreezeCommand,
   gateCommand,
   drillCommand,
   migrateCommand,

@@ -1,5 +1,4 @@
 import { planOf } from '../api/canary/plan.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
 import {
   canaryStatus,
   conditionOf,
@@ -9,6 +8,7 @@ import {
   shortCommit,
   toneOf,
   urgency,
+  whyFailed,
 } from '../api/canary/summary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
@@ -100,16 +100,6 @@ function stepOf(object: KubernetesObject): string {
   return stepWeight > 0
     ? `${Math.ceil(canaryWeight / stepWeight)}/${Math.ceil(maxWeight / stepWeight)}`
     : '-';
-}
-
-/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
-export function whyFailed(status: CanaryStatus): string | undefined {
-  if (status.phase !== 'Failed') return undefined;
-  const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
-  const commit = rejected.at(-1)?.commit ?? lastAppliedCommit;
-  const report = incidents.find((entry) => entry.commit === commit && entry.finding);
-  const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
-  return report?.finding ?? past?.message;
 }
 
 /** The row of a Source. */

@@ -91,10 +91,22 @@ function withHeadOfStatus(world: World): World {
   const { status, nowMs, target, foreignTarget } = world;
   const head = headOfStatus(world);
   const nextOpeningMs = Date.parse(status.next?.time ?? '');
-  const window = status.run?.awaitsWindow ? { open: !(nextOpeningMs > nowMs), nextOpeningMs } : undefined;
+  const freeze = freezeOfStatus(status);
+  const isBehindWindow = status.run?.awaitsWindow && !freeze;
+  const window = isBehindWindow ? { open: !(nextOpeningMs > nowMs), nextOpeningMs } : undefined;
   // A target that another tool applies runs what is at head.
-  if (!foreignTarget || !target || head.kind !== 'release') return { ...world, head, window };
-  return { ...world, head, window, target: { ...target, digest: head.release.digest } };
+  if (!foreignTarget || !target || head.kind !== 'release') return { ...world, head, window, freeze };
+  return { ...world, head, window, freeze, target: { ...target, digest: head.release.digest } };
+}
+
+/** The freeze that the condition names (src/rollout/windows.ts writes it). */
+function freezeOfStatus({ conditions }: World['status']): World['freeze'] {
+  const frozen = conditions?.find(({ type, status }) => type === 'Frozen' && status === 'True');
+  const [, by = '', end, reason = ''] =
+    /^by (.*?) until (it is lifted|\S+): (.*)$/.exec(frozen?.message ?? '') ?? [];
+  if (end === undefined) return undefined;
+  const untilMs = Date.parse(end);
+  return { by, reason, untilMs: Number.isNaN(untilMs) ? undefined : untilMs };
 }
 
 /** Settings count as applied. */

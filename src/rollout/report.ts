@@ -10,6 +10,7 @@ import { describeDamage, lastKnownGood } from './records.ts';
 import { type Run, runOf } from './run.ts';
 import { wantedPods } from './states/restore.ts';
 import { isScaledToZero } from './traffic/capacity.ts';
+import { describeFreeze } from './windows.ts';
 import { headRelease, type World } from './world.ts';
 
 /** A decision and its status, from which conditions and incidents are made. */
@@ -59,6 +60,7 @@ export function findingsOf(result: Result): Finding[] {
     ...readiness(result),
     rollbackReady(result),
     drifted(result),
+    ...frozen(result),
     ...verified(result),
     ...reverted(result),
   ];
@@ -121,6 +123,16 @@ function drifted(result: Result): Finding {
   const what = changed.map(({ detail }) => detail).join('; ');
   const message = `${what}; the next release overwrites it`;
   return { type: 'Drifted', status: 'True', reason: 'ForeignChange', message };
+}
+
+/** Also while nothing waits, so that people see it before they commit. */
+function frozen(result: Result): Finding[] {
+  if (result.world.freeze)
+    return [{ type: 'Frozen', status: 'True', reason: 'Frozen', message: describeFreeze(result) }];
+  const isSet = result.world.status.conditions?.some(
+    ({ type, status }) => type === 'Frozen' && status === 'True',
+  );
+  return isSet ? [{ type: 'Frozen', status: 'False', reason: 'NotFrozen', message: '' }] : [];
 }
 
 function verified(result: Result): Finding[] {

@@ -1,6 +1,5 @@
-import { annotationPrefix, pauseAnnotation } from '../api/annotations.ts';
+import { annotationPrefix } from '../api/annotations.ts';
 import type { Context } from './context.ts';
-import type { Run } from './run.ts';
 
 /** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
 export interface Request {
@@ -13,11 +12,6 @@ export interface Request {
 
 const MAX_VALUE_CHARACTERS = 512;
 const MIN_COMMIT_CHARACTERS = 7;
-
-/** The pause annotation holds steps and promotion; checks continue, and so do a revert and a rollback that a person asked for. */
-export function isPaused({ world }: Context, run: Run): boolean {
-  return world.canary.metadata.annotations?.[pauseAnnotation] === 'true' && !run.rollback;
-}
 
 /** The request of a verb, unless it was handled already. */
 export function requestOf({ world }: Context, verb: string): Request | undefined {

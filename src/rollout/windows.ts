@@ -1,4 +1,8 @@
-/** Windows of a Source delay only the start of rollouts: one that began is finished, and reverts are never delayed (design section 2.2). */
+/**
+ * Windows of a Source delay only the start of rollouts: one that began is finished (design section 2.2). A freeze and a pause also keep it at
+ * its step (ADR 44). Reverts are never delayed.
+ */
+import { pauseAnnotation } from '../api/annotations.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
 import { type Effects, note } from './outcome.ts';
@@ -16,9 +20,50 @@ interface ReleaseRef {
 /** Milliseconds until the window lets this release start; 0: it may start. */
 export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | undefined): number {
   const { window, nowMs } = context.world;
-  const leftMs = (window?.nextOpeningMs ?? nowMs) - nowMs;
-  if (!window || window.open || leftMs <= 0 || isExempt(context, release, run)) return 0;
-  return leftMs;
+  const closedMs = !window || window.open ? 0 : (window.nextOpeningMs ?? nowMs) - nowMs;
+  const leftMs = Math.max(closedMs, freezeLeftMs(context));
+  return leftMs <= 0 || isExempt(context, release, run) ? 0 : leftMs;
+}
+
+/** A freeze without an end is looked at again after this time; its deletion is noticed at once. */
+const ENDLESS_MS = 3_600_000;
+
+function freezeLeftMs({ world: { freeze, nowMs } }: Context): number {
+  if (!freeze) return 0;
+  return freeze.untilMs === undefined ? ENDLESS_MS : Math.max(0, freeze.untilMs - nowMs);
+}
+
+/**
+ * What keeps a release at its step and from being promoted on purpose: the pause of its Canary, or a freeze. Checks continue, and so do a
+ * revert, a rollback that a person asked for, and under a freeze every release that windows do not apply to.
+ */
+export function isPaused(context: Context, run: Run): boolean {
+  if (run.rollback) return false;
+  return isPausedByHand(context) || (freezeLeftMs(context) > 0 && !isExempt(context, run, run));
+}
+
+function isPausedByHand({ world }: Context): boolean {
+  return world.canary.metadata.annotations?.[pauseAnnotation] === 'true';
+}
+
+/** Reports why a release is paused; `where` it is. */
+export function notePause(context: Context, where: string): Effects {
+  if (isPausedByHand(context))
+    return note('Paused', `paused ${where} by annotation holdfast.dev/pause; remove it to continue`);
+  return note('Frozen', `frozen ${where} ${describeFreeze(context)}`, nextAfterFreeze(context));
+}
+
+/** `by ConfigMap shop/holdfast-freeze until 2026-03-01T18:00:00Z: sale of the year`. */
+export function describeFreeze({ world: { freeze } }: Context): string {
+  if (!freeze) return '';
+  const end = freeze.untilMs === undefined ? 'until it is lifted' : `until ${stamp(freeze.untilMs)}`;
+  return `by ${freeze.by} ${end}: ${freeze.reason}`;
+}
+
+function nextAfterFreeze({ world: { freeze } }: Context): { action: string; timeMs: number } | undefined {
+  return freeze?.untilMs === undefined
+    ? undefined
+    : { action: 'the rollout continues', timeMs: freeze.untilMs };
 }
 
 /** Head, if it may change the release under way: not while its window is closed and the release has started, nor during a rollback that a person asked for. */
@@ -32,7 +77,10 @@ export function headForRun(context: Context, run: Run): ReleaseView | undefined 
 }
 
 /** Reports until when a release waits; the message stays the same while it waits. */
-export function noteWindow({ world }: Context, what: string): Effects {
+export function noteWindow(context: Context, what: string): Effects {
+  const { world } = context;
+  if (freezeLeftMs(context) > 0)
+    return note('Frozen', `${what} waits: frozen ${describeFreeze(context)}`, nextAfterFreeze(context));
   const timeMs = world.window?.nextOpeningMs ?? world.nowMs;
   const message = `${what} waits for its window, which opens at ${stamp(timeMs)}`;
   return note('WaitingForWindow', message, { action: 'the rollout starts', timeMs });

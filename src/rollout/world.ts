@@ -44,6 +44,8 @@ export interface World {
   adoptable?: AdoptableView | undefined;
   /** Whether rollouts may start. Undefined: the Source has no windows. */
   window?: WindowView | undefined;
+  /** The freeze in force that ends last (ADR 44). */
+  freeze?: FreezeView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The last answers, with the key of their request; they stay until there are newer ones. */
@@ -65,6 +67,15 @@ export interface WindowView {
   open: boolean;
   /** If closed: when they open, or must be looked at again; milliseconds since the epoch. */
   nextOpeningMs?: number;
+}
+
+/** A freeze of many Canaries. */
+export interface FreezeView {
+  /** The object that says so. */
+  by: string;
+  /** Milliseconds since the epoch; undefined: until it is deleted. */
+  untilMs: number | undefined;
+  reason: string;
 }
 
 /** Options set by flags. */

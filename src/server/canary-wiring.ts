@@ -5,6 +5,7 @@ import type { Alerts } from '../contracts/notifications.ts';
 import { createApplied } from '../engine/applied.ts';
 import type { EngineOptions } from '../engine/canary/context/context.ts';
 import { watchFlagger } from '../engine/canary/context/flagger-watch.ts';
+import { watchFreezes } from '../engine/canary/context/freeze-watch.ts';
 import { createLiveHeads } from '../engine/canary/context/live-heads.ts';
 import {
   createDrillSchedule,
@@ -74,6 +75,7 @@ export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     liveHeads: createLiveHeads({ cluster, secretKey, tracksConfig }),
     adoption: createAdoption({ cluster, dryRun, secretKey, tracksConfig }),
     flagger: watchFlagger(openWatch, clock, namespacesOf(options)),
+    freezes: watchFreezes(openWatch, namespacesOf(options), wiring.ownNamespace),
     isShadow: options.shadow === true,
   };
 }

@@ -100,7 +100,7 @@ export function createEngine(wiring: EngineWiring): Engine {
       await sourceAlerts.stop();
       await writer.stop();
       await canaries.stop();
-      for (const set of [...Object.values(sets), ofCanaries.flagger]) set.close();
+      for (const set of [...Object.values(sets), ofCanaries.flagger, ofCanaries.freezes]) set.close();
       bindingSet?.close();
     },
   };

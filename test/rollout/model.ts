@@ -12,6 +12,7 @@ import { lastKnownGood } from '../../src/rollout/records.ts';
 import { runOf } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
 import type {
+  FreezeView,
   HeadView,
   PeersView,
   RecordView,
@@ -118,6 +119,7 @@ export class Model {
   ownerless = { routes: false, primary: false };
   /** The window of the Source; undefined: it has none. */
   window: WindowView | undefined;
+  freeze: FreezeView | undefined;
   /** Digests of which something was written while the window was open, or that a person let through. */
   private readonly began = new Set<string>();
   /** The spec names this provider, which needs no copies; once it is in effect nobody looks here any more. */
@@ -355,6 +357,7 @@ export class Model {
       route: this.routeAsRead(),
       checks: this.answer,
       window: this.windowNow(),
+      freeze: this.freeze,
       peers: this.peers,
       options: OPTIONS,
     };
@@ -725,6 +728,12 @@ export class Model {
   }
 
   /** Closed until this much time has passed, then open. */
+  /** Undefined: until it is lifted. */
+  freezeFor(forMs: number | undefined): void {
+    const untilMs = forMs === undefined ? undefined : this.nowMs + forMs;
+    this.freeze = { by: 'ConfigMap shop/sale', untilMs, reason: 'the sale' };
+  }
+
   closeWindow(forMs: number): void {
     this.window = { open: false, nextOpeningMs: this.nowMs + forMs };
   }

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { runDemo } from '../../sandbox/demo/demo.ts';
 import type { DemoEvent, Ended } from '../../sandbox/demo/events.ts';
 import type { DemoOptions } from '../../sandbox/demo/options.ts';
+import { createTimeline } from '../../sandbox/demo/timeline.ts';
+import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
 
 const options: DemoOptions = {
   version: '0.0.0',
@@ -75,7 +77,29 @@ test.concurrent('by weights: v2 is promoted, v3 held and reverted, git revert ne
   expect(ofType(bad, 'quiet')).toMatchObject([{ written: [] }]);
   expect(ofType(chapter(events, 'revert'), 'checks')).toEqual([]);
   expect(ofType(chapter(events, 'revert'), 'traffic')).toEqual([]);
+  await expectExcerpt(events);
 });
+
+/** The excerpt in the README is printed by the demo, line after line; commits, times and measured values differ from run to run. */
+async function expectExcerpt(events: readonly DemoEvent[]): Promise<void> {
+  const alike = (line: string) =>
+    line
+      .replace(/\b[0-9a-f]{7}$/, 'COMMIT')
+      .replaceAll(/\b\d+(\.\d+)?(?= [≤≥]|s\b)/g, 'N')
+      .replaceAll(/\s+/g, ' ');
+  const readme = await readFile('README.md', 'utf8');
+  const [, excerpt = ''] = /An excerpt:\n\n```text\n([\s\S]*?)```/.exec(readme) ?? [];
+  const wanted = excerpt.split('\n').filter((line) => !['', '...'].includes(line.trim()));
+  const look = {
+    screen: { columns: 80, colour: false },
+    glyphs: glyphsFor({ LANG: 'C.UTF-8' }),
+    timeColumns: 7,
+  };
+  const timeline = createTimeline(look, []);
+  const printed = events.flatMap((event) => timeline.lines(event)).map(alike);
+  expect(wanted.length).toBeGreaterThan(8);
+  for (const line of wanted) expect(printed).toContain(alike(line));
+}
 
 test.concurrent('without a router the same story runs by iterations', async () => {
   const events = await told({ provider: 'kubernetes' });

@@ -49,3 +49,13 @@ export function toneOf(object: KubernetesObject): StatusTone {
   if (isTrue('Ready')) return 'good';
   return status.phase ? 'busy' : 'none';
 }
+
+/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
+export function whyFailed(status: CanaryStatus): string | undefined {
+  if (status.phase !== 'Failed') return undefined;
+  const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
+  const commit = rejected.at(-1)?.commit ?? lastAppliedCommit;
+  const report = incidents.find((entry) => entry.commit === commit && entry.finding);
+  const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
+  return report?.finding ?? past?.message;
+}

@@ -72,6 +72,7 @@ export const ownRights: readonly Right[] = [
     why: 'leader election',
   },
   { group: 'coordination.k8s.io', resource: 'leases', verbs: ['create'], why: 'leader election' },
+  { group: '', resource: 'configmaps', verbs: read, why: 'freezes of all Canaries' },
   { group: '', resource: 'pods', verbs: read, why: 'to see whether the pod of the leader is gone' },
   {
     group: '',

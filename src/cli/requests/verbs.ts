@@ -1,12 +1,11 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RequestAnswer } from '../../api/canary/status.ts';
-import { canaryStatus } from '../../api/canary/summary.ts';
+import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { type CommandResult, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { whyFailed } from '../status-rows.ts';
 import { type Confirm, confirmOn, type Effect, effectLines } from './effect.ts';
 import {
   annotate,

@@ -1,10 +1,10 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryStatus, shortCommit } from '../../api/canary/summary.ts';
+import { canaryStatus, shortCommit, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { type CommandResult, formatData, printable } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryRow, whyFailed } from '../status-rows.ts';
+import { canaryRow } from '../status-rows.ts';
 import {
   forTargets,
   outcomeCodes,

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import { parseLabelSelector } from '../../api/label-selector.ts';
 import { startWatchWorld } from '../testing/watch-world.ts';
-import { parseLabelSelector, trimForCache } from './caches.ts';
+import { trimForCache } from './caches.ts';
 
 describe('caches', () => {
   it('show an own write in the caches that select it, and in no other', async () => {

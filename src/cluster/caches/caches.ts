@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type LabelMatcher, parseLabelSelector } from '../../api/label-selector.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import type { Discovery } from '../client/discovery.ts';
 import { localError } from '../errors.ts';
@@ -134,7 +135,7 @@ function observeIn(selection: Selection, store: ObjectStore, object: KubernetesO
 }
 
 function coverage(selection: Selection): (object: KubernetesObject) => boolean {
-  const fits: LabelMatcher = parseLabelSelector(selection.labelSelector);
+  const fits = matcherOf(selection.labelSelector);
   const { namespace, name } = selection;
   return ({ metadata }) =>
     (namespace === undefined || metadata.namespace === namespace) &&
@@ -196,43 +197,11 @@ function endpointsAlone({ apiVersion, kind, metadata, ...slice }: KubernetesObje
 
 const serviceName = 'kubernetes.io/service-name';
 
-/** Tells whether an object's labels fit a selector. */
-type LabelMatcher = (labels: Readonly<Record<string, string>> | undefined) => boolean;
-
-const setBased = /^([^\s!=,()]+)\s+(in|notin)\s+\(([^()]*)\)$/;
-const equality = /^([^\s!=,()]+)\s*(==|=|!=)\s*([^\s!=,()]*)$/;
-const existence = /^(!?)\s*([^\s!=,()]+)$/;
-
-/** Reads a label selector as kubectl writes it (`a=b,c!=d,e in (f,g),!h`). Throws `invalid` for anything else. */
-export function parseLabelSelector(selector: string | undefined): LabelMatcher {
-  const requirements = splitRequirements(selector ?? '').map(parseRequirement);
-  return (labels) => requirements.every((fits) => fits(labels ?? {}));
-}
-
-/** Splits at commas outside of parentheses. */
-function splitRequirements(selector: string): string[] {
-  return selector
-    .split(/,(?![^(]*\))/)
-    .map((part) => part.trim())
-    .filter(Boolean);
-}
-
-function parseRequirement(text: string): (labels: Readonly<Record<string, string>>) => boolean {
-  const set = setBased.exec(text);
-  if (set) {
-    const [, key = '', operator, list = ''] = set;
-    const values = new Set(list.split(',').map((value) => value.trim()));
-    return operator === 'in'
-      ? (labels) => Object.hasOwn(labels, key) && values.has(labels[key] ?? '')
-      : (labels) => !values.has(labels[key] ?? '') || !Object.hasOwn(labels, key);
+/** Throws `invalid` for a selector that cannot be read. */
+function matcherOf(selector: string | undefined): LabelMatcher {
+  try {
+    return parseLabelSelector(selector);
+  } catch (error) {
+    throw localError('invalid', error instanceof Error ? error.message : String(error));
   }
-  const equal = equality.exec(text);
-  if (equal) {
-    const [, key = '', operator, value] = equal;
-    return operator === '!=' ? (labels) => labels[key] !== value : (labels) => labels[key] === value;
-  }
-  const exists = existence.exec(text);
-  if (!exists) throw localError('invalid', `label selector "${text}" cannot be parsed`);
-  const [, negated, key = ''] = exists;
-  return negated ? (labels) => !Object.hasOwn(labels, key) : (labels) => Object.hasOwn(labels, key);
 }

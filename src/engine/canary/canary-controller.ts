@@ -128,6 +128,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
       options.references.onChange(referenceChanged);
       options.heads.onAllRead(() => canaryChanged(undefined));
       options.flagger.onChange(() => canaryChanged(undefined));
+      options.freezes?.onChange(() => canaryChanged(undefined));
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {

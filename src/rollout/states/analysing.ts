@@ -20,7 +20,6 @@ import {
   wake,
 } from '../outcome.ts';
 import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isPaused } from '../requests.ts';
 import type { Run, Side } from '../run.ts';
 import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import {
@@ -33,6 +32,7 @@ import {
 } from '../traffic/capacity.ts';
 import { routeNote } from '../traffic/traffic.ts';
 import { largestWeight, nextStep, type Step } from '../traffic/weights.ts';
+import { isPaused, notePause } from '../windows.ts';
 import { describeRelease } from '../world.ts';
 import { type Failure, preRollout, stepCheck } from './analysis-checks.ts';
 import { recreatedPrimary } from './restore.ts';
@@ -228,8 +228,7 @@ function advance(context: Context, trial: Trial): Outcome {
 
 /** What keeps a release at its step although its check passed; the checks continue. */
 function blockedBy(context: Context, { state, share, isUp, view }: Trial, move: Step): Effects | undefined {
-  if (isPaused(context, state.run))
-    return note('Paused', `paused at ${share} % by annotation holdfast.dev/pause; remove it to continue`);
+  if (isPaused(context, state.run)) return notePause(context, `at ${share} %`);
   if (move.kind === 'stuck')
     return stall('StepsDoNotAdvance', `spec.analysis has no step beyond ${share} %; change stepWeight`);
   return isUp ? lackOfCapacity(context, state, move) : waitForPods(context, state, view);

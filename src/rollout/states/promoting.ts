@@ -6,11 +6,11 @@ import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay,
 import { isWaitingPointless } from '../post-promotion.ts';
 import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import { isDigestLost, soundRecord } from '../records.ts';
-import { isPaused } from '../requests.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
 import { podsNeeded, raisePrimary, readyPods } from '../traffic/capacity.ts';
 import { canaryMayServe, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
+import { isPaused, notePause } from '../windows.ts';
 import { describeRelease } from '../world.ts';
 import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
@@ -42,7 +42,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const { world, good, plan } = context;
   const { run } = state;
   if (isPaused(context, run))
-    return stay(state, note('Paused', `paused before ${describeRelease(run)} is written to the primary`));
+    return stay(state, notePause(context, `before ${describeRelease(run)} is written to the primary`));
   const missing = missingRecords(context, run);
   if (!areRecorded(context, run)) {
     if (good && missing.some((digest) => isDigestLost(world, digest)))

@@ -16,6 +16,7 @@ import type { Records } from '../../records/records.ts';
 import type { ConditionNews } from '../../status-patch.ts';
 import type { PrimaryDriftMemory } from './drift-memory.ts';
 import type { FlaggerWatch } from './flagger-watch.ts';
+import type { FreezeWatch } from './freeze-watch.ts';
 import type { Head } from './head.ts';
 import type { Heads } from './heads.ts';
 import type { LiveConfig } from './live-config.ts';
@@ -59,6 +60,8 @@ export interface CanaryParts {
   readonly heads: Heads;
   readonly liveHeads: LiveHeads;
   readonly flagger: FlaggerWatch;
+  /** Absent in a reader that takes what the status says. */
+  readonly freezes?: FreezeWatch;
   readonly adoption: Adoption;
   readonly checks: Checks;
   readonly records: Records;
@@ -93,6 +96,7 @@ export type ReadParts = Pick<
   | 'clock'
   | 'cluster'
   | 'drift'
+  | 'freezes'
   | 'heads'
   | 'leadingSinceMs'
   | 'liveHeads'

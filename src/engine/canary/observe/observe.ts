@@ -40,6 +40,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
   // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
+  const freeze = freezeOf(parts, canary, nowMs);
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   const key = namespacedName(canary);
@@ -74,15 +75,30 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
+    freeze,
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
   };
   const revision = revisionOf(context, target);
-  const againMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
+  const unreadMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
+  const againMs = soonest(unreadMs, endsInMs(freeze, nowMs));
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
+}
+
+function freezeOf(parts: ReadParts, canary: Canary, nowMs: number): World['freeze'] {
+  const freeze = parts.freezes?.of(canary, nowMs);
+  return freeze === 'unknown' ? undefined : freeze;
+}
+
+function endsInMs(freeze: World['freeze'], nowMs: number): number | undefined {
+  return freeze?.untilMs === undefined ? undefined : freeze.untilMs - nowMs;
+}
+
+function soonest(left: number | undefined, right: number | undefined): number | undefined {
+  return left === undefined || right === undefined ? (left ?? right) : Math.min(left, right);
 }
 
 /** A target that another tool applies: it runs what is read from it. */
@@ -125,6 +141,7 @@ function applySetOf(canary: Canary, target: KubernetesObject | undefined): strin
 function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
   const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return problem.message;
+  if (parts.freezes?.of(canary, 0) === 'unknown') return 'the freezes are being listed';
   // The status names the last-known-good, which is then read by its name.
   const unknownPast = canary.status?.lastKnownGood ? undefined : view.unread('records');
   const message = problem?.message ?? unknownPast;

@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto';
+import { type Command, Option } from 'commander';
+import { freezeLabel, readFreeze } from '../../api/freeze.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { parseLabelSelector } from '../../api/label-selector.ts';
+import { InputError } from '../../api/problems.ts';
+import { parseDurationMs } from '../../api/time.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { type CommandResult, formatAge, formatData } from '../../terminal/output.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import {
+  allNamespacesOption,
+  type ClusterFlags,
+  holdfastNamespaceOption,
+  outputOption,
+  selectorOption,
+} from '../flags.ts';
+import { manager, type ObjectFlags, withPlace } from './request.ts';
+
+/** The part of the client that freezing takes. */
+type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'list'>;
+
+/** Which Canaries. */
+interface FreezeScope {
+  /** That of Holdfast freezes those of all namespaces. */
+  readonly namespace: string;
+  /** Labels of the Canaries; undefined: all of them. */
+  readonly selector: string | undefined;
+  readonly format: ObjectFlags['output'];
+}
+
+interface ScopeFlags extends ClusterFlags {
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
+  readonly holdfastNamespace: string;
+  readonly output: ObjectFlags['output'];
+}
+
+function withScope(command: Command): Command {
+  return withPlace(command)
+    .addOption(allNamespacesOption())
+    .addOption(selectorOption())
+    .addOption(holdfastNamespaceOption('--holdfast-namespace'))
+    .addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+function scopeOf(flags: ScopeFlags, access: { readonly namespace: string }): FreezeScope {
+  if (flags.allNamespaces && flags.namespace !== undefined)
+    throw new InputError('-A and -n exclude each other');
+  const namespace = flags.allNamespaces ? flags.holdfastNamespace : (flags.namespace ?? access.namespace);
+  return { namespace, selector: flags.selector, format: flags.output };
+}
+
+/** `holdfast freeze`: no release of these Canaries starts, takes a step or is promoted. */
+export const freezeCommand: CliCommand = {
+  register(program, context) {
+    withScope(
+      program
+        .command('freeze')
+        .summary('hold the rollouts of many Canaries until a time')
+        .description(
+          'hold the rollouts of all Canaries of a namespace (-n), of all namespaces (-A), or of those with certain labels (-l): nothing starts, takes a step or is promoted; reverts go on',
+        )
+        .addOption(
+          new Option(
+            '--until <time>',
+            'end of the freeze: 18:00, 2h or 2026-12-27T08:00:00Z (default: until holdfast unfreeze)',
+          ),
+        )
+        .requiredOption('--reason <text>', 'why; shown in the status of every Canary'),
+    ).action(async (flags: ScopeFlags & { until?: string; reason: string }) => {
+      const result = await withConnection(flags, context, ({ access, client }) =>
+        freeze(client, {
+          ...scopeOf(flags, access),
+          until: flags.until,
+          reason: flags.reason,
+          nowMs: Date.now(),
+        }),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** `holdfast unfreeze`: deletes the freezes of a place. */
+export const unfreezeCommand: CliCommand = {
+  register(program, context) {
+    withScope(
+      program
+        .command('unfreeze')
+        .summary('end a freeze')
+        .description(
+          'end the freezes of a namespace (-n) or of all namespaces (-A); with -l only the one for these labels',
+        ),
+    ).action(async (flags: ScopeFlags) => {
+      const result = await withConnection(flags, context, ({ access, client }) =>
+        unfreeze(client, scopeOf(flags, access)),
+      );
+      emit(result, context);
+    });
+  },
+};
+
+/** Writes the freeze of this scope, or changes its end and reason. Throws ApiError and InputError. */
+export async function freeze(
+  client: FreezeClient,
+  options: FreezeScope & {
+    readonly until: string | undefined;
+    readonly reason: string;
+    readonly nowMs: number;
+  },
+): Promise<CommandResult> {
+  const { namespace, selector, until, reason, nowMs, format } = options;
+  const untilMs = until === undefined ? undefined : endOf(until, nowMs);
+  const end = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
+  const object: KubernetesObject = {
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name: nameOf(selector), namespace, labels: { [freezeLabel]: 'true' } },
+    data: { ...(selector ? { selector } : {}), ...(end ? { until: end } : {}), reason },
+  };
+  await client.apply(object, { manager, force: true });
+  const data = { freeze: `${namespace}/${object.metadata.name}`, selector, until: end, reason };
+  if (format !== 'text') return printed(formatData(data, format));
+  const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
+  return printed(`${describe(object)}: frozen ${span}; reverts and rollbacks go on\n`);
+}
+
+/** Deletes the freezes of this scope. Throws ApiError, and InputError where there is none. */
+export async function unfreeze(client: FreezeClient, scope: FreezeScope): Promise<CommandResult> {
+  const { namespace, selector, format } = scope;
+  const { items } = await client.list('v1', 'ConfigMap', { namespace, labelSelector: freezeLabel });
+  const meant = items.filter(
+    ({ data }) =>
+      selector === undefined || (data as { selector?: string } | undefined)?.selector === selector,
+  );
+  if (meant.length === 0) {
+    const others = items.map((object) => `${object.metadata.name} (${readFreeze(object).reason})`).join(', ');
+    throw new InputError(
+      `no freeze${selector === undefined ? '' : ` for ${selector}`} in namespace ${namespace}${others ? `; there are: ${others}` : '; -A means those of all namespaces'}`,
+    );
+  }
+  for (const { metadata } of meant)
+    await client.delete({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, namespace });
+  const names = meant.map(({ metadata }) => `${namespace}/${metadata.name}`);
+  if (format !== 'text') return printed(formatData({ lifted: names }, format));
+  return printed(names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join(''));
+}
+
+/** One for each set of labels. Throws InputError for labels that cannot be read. */
+function nameOf(selector: string | undefined): string {
+  if (selector === undefined) return 'holdfast-freeze';
+  try {
+    parseLabelSelector(selector);
+  } catch (error) {
+    throw new InputError(error instanceof Error ? error.message : String(error));
+  }
+  return `holdfast-freeze-${createHash('sha256').update(selector).digest('hex').slice(0, 8)}`;
+}
+
+/** `18:00` of this machine's day, or of the next one; `2h`; or RFC 3339. Milliseconds since the epoch. Throws InputError. */
+export function endOf(until: string, nowMs: number): number {
+  const clock = /^([01]?\d|2[0-3]):([0-5]\d)$/.exec(until);
+  if (clock) {
+    const end = new Date(nowMs);
+    end.setHours(Number(clock[1]), Number(clock[2]), 0, 0);
+    if (end.getTime() <= nowMs) end.setDate(end.getDate() + 1);
+    return end.getTime();
+  }
+  const spanMs = parseDurationMs(until);
+  const endMs = spanMs === undefined ? Date.parse(until) : nowMs + spanMs;
+  if (Number.isNaN(endMs) || !/\d/.test(until))
+    throw new InputError(
+      `--until ${JSON.stringify(until)} is neither a time (18:00), nor a span (2h), nor a date with time (2026-12-27T08:00:00Z)`,
+    );
+  if (endMs <= nowMs) throw new InputError(`--until ${until} is in the past`);
+  return endMs;
+}
+
+function printed(stdout: string): CommandResult {
+  return { stdout, stderr: '', exitCode: 0 };
+}

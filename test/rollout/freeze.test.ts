@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { Model } from './model.ts';
+
+const hourMs = 3_600_000;
+
+/** `a` is the last-known-good. */
+function atRest(): Model {
+  const model = new Model();
+  model.commit('a');
+  model.until('Initialized');
+  return model;
+}
+
+function untilWeight(model: Model, weight: number): void {
+  for (let count = 0; count < 100 && model.route?.canaryWeight !== weight; count += 1) model.tick(1000);
+  expect(model.route?.canaryWeight).toBe(weight);
+}
+
+function ticks(model: Model, count: number): void {
+  for (let index = 0; index < count; index += 1) model.tick();
+}
+
+const condition = (model: Model, wanted: string) =>
+  model.status.conditions?.find(({ type }) => type === wanted);
+
+function expectSafe(model: Model): void {
+  expect(model.broken).toEqual([]);
+  expect(model.outages).toEqual([]);
+}
+
+describe('a freeze', () => {
+  it('keeps a new release from starting, says until when and why, and lets it start when it ends', () => {
+    const model = atRest();
+    model.freezeFor(hourMs);
+    const until = new Date(model.nowMs + hourMs).toISOString();
+    model.commit('b');
+    ticks(model, 5);
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'b' } });
+    expect([model.primary?.digest, model.target?.desired]).toEqual(['a', 0]);
+    expect(condition(model, 'Ready')).toMatchObject({ reason: 'Frozen' });
+    expect(condition(model, 'Frozen')).toMatchObject({ status: 'True' });
+    expect(condition(model, 'Frozen')?.message).toMatch(/^by ConfigMap shop\/sale until .*Z: the sale$/);
+    expect(model.status.next?.time?.slice(0, 16)).toBe(until.slice(0, 16));
+
+    model.freeze = undefined;
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expect(condition(model, 'Frozen')).toMatchObject({ status: 'False' });
+    expectSafe(model);
+  });
+
+  it('keeps a release at its step, whose checks go on, and continues from there', () => {
+    const model = atRest();
+    model.commit('b');
+    untilWeight(model, 50);
+    model.freezeFor(undefined);
+    ticks(model, 30);
+    expect(model.route?.canaryWeight).toBe(50);
+    expect(condition(model, 'Ready')).toMatchObject({ reason: 'Frozen' });
+    expect(condition(model, 'Ready')?.message).toContain('until it is lifted');
+
+    model.freeze = undefined;
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
+  it('holds up no release that was proven before: a revert in Git is a way back', () => {
+    const model = atRest();
+    model.commit('b');
+    model.until('Succeeded');
+    model.freezeFor(undefined);
+    model.commit('a');
+    for (let count = 0; count < 100 && model.primary?.digest !== 'a'; count += 1) model.tick();
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('a');
+    expectSafe(model);
+  });
+
+  it('holds up no abort', () => {
+    const model = atRest();
+    model.commit('b');
+    untilWeight(model, 50);
+    model.freezeFor(undefined);
+    model.tick();
+    model.ask('abort', 'b');
+    model.until('Failed');
+    expect([model.primary?.digest, model.route?.canaryWeight]).toEqual(['a', 0]);
+    expectSafe(model);
+  });
+
+  it('lets the one release through that ignore-window names', () => {
+    const model = atRest();
+    model.freezeFor(undefined);
+    model.commit('b');
+    ticks(model, 5);
+    expect(model.status.phase).toBe('Waiting');
+    model.ask('ignore-window', 'b');
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+
+    model.commit('c');
+    ticks(model, 5);
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    expectSafe(model);
+  });
+});

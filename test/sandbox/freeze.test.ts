@@ -1,0 +1,109 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { endOf, freeze, unfreeze } from '../../src/cli/requests/freeze.ts';
+import { ignoreWindow } from '../../src/cli/requests/verb-table.ts';
+import { request } from '../../src/cli/requests/verbs.ts';
+import type { Connection } from '../../src/server/connection.ts';
+import { connectTo } from './connect-to.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+const hourMs = 3_600_000;
+let bed: QuickBed;
+let connection: Connection;
+
+beforeEach(async () => {
+  bed = await startQuickBed();
+  connection = await connectTo(bed);
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+});
+afterEach(async () => {
+  await connection.close();
+  await bed.close();
+});
+
+function frozenFor(until: string | undefined, selector?: string) {
+  return freeze(connection.client, {
+    ...{ namespace: 'shop', selector, until, reason: 'the sale', format: 'text' },
+    nowMs: bed.clock.nowMs(),
+  });
+}
+
+async function frozen(): Promise<string | undefined> {
+  return condition(await bed.canary(), 'Frozen')?.status;
+}
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+test('a freeze is seen on the Canary before anything waits, and holds the next release until it ends', async () => {
+  expect(await frozenFor('1h')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('in 1h') });
+  await eventually('it is frozen', async () => (await frozen()) === 'True');
+  expect(condition(await bed.canary(), 'Frozen')?.message).toMatch(
+    /^by ConfigMap shop\/holdfast-freeze until .*Z: the sale$/,
+  );
+
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Waiting');
+  await bed.pass(60_000);
+  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+
+  // The end comes without anybody's doing.
+  await bed.pass(hourMs);
+  await waitForPhase(bed, 'Succeeded');
+  expect(statusOf(await bed.canary()).lastPromotedCommit).toBe(v2);
+  await eventually('it says so', async () => (await frozen()) === 'False');
+});
+
+test('a freeze of other labels holds nothing, a lifted one neither, and ignore-window lets one release through', async () => {
+  await frozenFor(undefined, 'team=till');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  expect(await frozen()).toBeUndefined();
+
+  await frozenFor(undefined);
+  await eventually('it is frozen', async () => (await frozen()) === 'True');
+  await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await waitForPhase(bed, 'Waiting');
+  const passed = await request(connection.client, bed.clock, ignoreWindow, {
+    ...{
+      namespace: 'shop',
+      name: 'web',
+      revision: undefined,
+      wait: true,
+      timeoutMs: 120_000,
+      format: 'text',
+    },
+  });
+  expect(passed).toMatchObject({ exitCode: 0 });
+  expect(await primaryImage()).toBe('shop/web:3');
+
+  const place = { namespace: 'shop', format: 'text' as const };
+  await expect(unfreeze(connection.client, { ...place, selector: 'team=web' })).rejects.toThrow(
+    /no freeze for team=web in namespace shop; there are: holdfast-freeze/,
+  );
+  expect(await unfreeze(connection.client, { ...place, selector: undefined })).toMatchObject({ exitCode: 0 });
+  await eventually('it is over', async () => (await frozen()) === 'False');
+});
+
+test('the end is a time of the day, a span or a date, and never in the past', () => {
+  const nowMs = new Date(2026, 2, 1, 12, 0).getTime();
+  expect(endOf('18:00', nowMs) - nowMs).toBe(6 * hourMs);
+  expect(endOf('08:00', nowMs) - nowMs).toBe(20 * hourMs);
+  expect(endOf('90m', nowMs) - nowMs).toBe(1.5 * hourMs);
+  expect(endOf('2026-12-27T08:00:00Z', nowMs)).toBe(Date.parse('2026-12-27T08:00:00Z'));
+  expect(() => endOf('tonight', nowMs)).toThrow('neither a time');
+  expect(() => endOf('2020-01-01T00:00:00Z', nowMs)).toThrow('in the past');
+});
