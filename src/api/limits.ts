@@ -28,7 +28,9 @@ export const limits = {
   sourceFiles: 5_000,
   /** Processes that may die while the same commit of a Source is fetched or rendered; then it is left alone for a while. */
   readingDeaths: 2,
-  /** Milliseconds for which it is left alone. */
+  /** Milliseconds for which it is left alone first; five times as long after each further death. */
+  firstSkippedReadingMs: 2 * 60 * 1000,
+  /** Milliseconds for which it is left alone at most. */
   skippedReadingMs: 60 * 60 * 1000,
   /** Steps of matching the files of a Source with its `spec.ignore`, about one for each character of path and rule: some 20 seconds, with pauses. */
   ignoreSteps: 500_000_000,

@@ -91,7 +91,8 @@ function examplesOf({ name, kinds }: RoutingProvider): Example[] {
   const alike = examples.filter(({ canary: { spec } }) => {
     const router = routerFor(String(spec.provider));
     const isAlike = router?.kinds.every(({ kind }) => kinds.some((one) => one.kind === kind));
-    return router?.name === name || (isAlike && spec.ingressRef === undefined);
+    const needsMore = spec.ingressRef !== undefined || spec.routeRef !== undefined;
+    return router?.name === name || (isAlike && !needsMore);
   });
   return alike.map(({ canary, live }) => ({
     canary: { ...canary, metadata: { ...canary.metadata, uid: 'uid' } },

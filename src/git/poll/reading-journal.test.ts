@@ -42,16 +42,23 @@ test('what ends in any way leaves nothing behind', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('after one death it is read again, after the second it is left alone for an hour, and then tried again', async () => {
+test('after one death it is read again, after the second it is left alone for two minutes, then tried again, and for longer after each death up to an hour', async () => {
   await dieReading(target);
   await dieReading(target);
   await expect(read(target)).rejects.toMatchObject({
     code: 'ReadingSkipped',
-    message: `rendering commit aaaaaaa ended the process 2 times, so it is left alone until 2026-01-01T01:00:00.000Z; push a commit with less in it, or change the Source`,
+    message: `rendering commit aaaaaaa ended the process 2 times, so it is left alone until 2026-01-01T00:02:00.000Z; push a commit with less in it, or change the Source`,
   });
-  nowMs += limits.skippedReadingMs;
+  nowMs += limits.firstSkippedReadingMs;
   await dieReading(target);
   await expect(read(target)).rejects.toMatchObject({ message: expect.stringContaining('3 times') });
+  nowMs += limits.firstSkippedReadingMs;
+  await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
+  for (let deaths = 3; deaths < 20; deaths += 1) {
+    nowMs += limits.skippedReadingMs;
+    await dieReading(target);
+    await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
+  }
   nowMs += limits.skippedReadingMs;
   expect(await read(target)).toBe('read');
   expect(await read(target)).toBe('read');
