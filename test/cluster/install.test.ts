@@ -336,10 +336,12 @@ describe('the chart, with the pinned helm on a real API server', () => {
     expect(await names('poddisruptionbudget')).toEqual(['']);
 
     await run('uninstall', 'holdfast');
-    await waitFor(
-      async () => (await bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text)) === '',
-      { timeoutMs: 180_000, what: 'the end of everything that helm installed' },
-    );
+    const left = () => bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text);
+    await waitFor(async () => (await left()).trim() === '', {
+      timeoutMs: 180_000,
+      what: 'the end of everything that helm installed',
+      describe: left,
+    });
     expect(await bed.kubectl(['get', 'crd', 'canaries.flagger.app', '-o', 'name'])).toContain('canaries');
   });
 });

@@ -8,7 +8,7 @@ import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { untilStandsStill } from './answers.ts';
-import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { condition, imageOf, rate, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['event-delete', 'event-target', 'scaled-away']);
@@ -65,7 +65,9 @@ describe.concurrent('under constant traffic', () => {
   });
 
   test('13: a canary that somebody scales to nothing gets no larger share, and comes back', async () => {
-    const shop = await shops.openRunning('scaled-away');
+    // Requests fail until the gateway has moved, however long that takes here: the checks of these moments do not decide.
+    const analysis = { interval: '2s', threshold: 20, stepWeights: [10, 40, 70], metrics: [rate] };
+    const shop = await shops.openRunning('scaled-away', { analysis });
     const load = shop.startLoad();
     const commit = await shop.release('v2');
     await shop.until('10 %', (status) => status.canaryWeight === 10);

@@ -77,7 +77,7 @@ export interface ReleaseOptions extends Partial<DeploymentOptions> {
 }
 
 /** Pods reach Prometheus some seconds after they are ready: until then a check has no answer, and the step waits. */
-const rate = {
+export const rate = {
   name: 'request-success-rate',
   thresholdRange: { min: 99 },
   interval: '5s',
