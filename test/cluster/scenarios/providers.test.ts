@@ -140,7 +140,7 @@ describe.concurrent('every provider and strategy', () => {
     const compare = { method: 'mannWhitney' as const, confidence: 99, step: '1s', minPoints: 6 };
     const shop = await running('by-comparison', {
       analysis: {
-        interval: '7s',
+        interval: '11s',
         threshold: 1,
         stepWeights: [50],
         metrics: [
