@@ -1,10 +1,10 @@
 import { lstatSync } from 'node:fs';
 import { relative, sep } from 'node:path';
-import { createPause } from '../../api/clock.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { ignoreRules } from '../../engine/sync/read/ignore-rules.ts';
+import { folderOf } from '../../engine/sync/context/context.ts';
+import { unignored } from '../../engine/sync/read/ignore-rules.ts';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { collectKustomization, isKustomization } from '../../render/build/collect.ts';
@@ -106,8 +106,8 @@ async function sourcesOf(folder: string, sources: readonly Source[]): Promise<re
 /** Sources whose path is no folder of the repository; asked for the whole repository only. */
 async function withoutFolder(at: LocalFolder, sources: readonly Source[]): Promise<Source[]> {
   if (at.folder !== '') return [];
-  const entries = await at.tree.read(sources.map(pathOf));
-  return sources.filter((source) => entries.get(pathOf(source))?.kind !== 'folder');
+  const entries = await at.tree.read(sources.map(folderOf));
+  return sources.filter((source) => entries.get(folderOf(source))?.kind !== 'folder');
 }
 
 /** Files below a given folder, by their path from the repository's root. */
@@ -123,7 +123,7 @@ async function groupsOf(
   files: readonly SourceFile[],
   sources: readonly Source[],
 ): Promise<Groups> {
-  const placed = sources.map((source) => ({ source, folder: pathOf(source) }));
+  const placed = sources.map((source) => ({ source, folder: folderOf(source) }));
   // The folder is all or part of what a Source reads: nothing in it is anybody else's.
   const around =
     placed.find(({ folder }) => folder === at.folder) ??
@@ -135,11 +135,9 @@ async function groupsOf(
     return { groups: [{ at, files, source: only.source, complete: true }], others: [] };
   for (const { source, folder } of around ? [around, ...below] : below) {
     const from = isBelow(folder, `${at.folder}/`) ? at.folder : folder;
-    const own = await unignored(
-      source,
-      folder,
-      files.filter(({ path }) => isBelow(from, path)),
-    );
+    const given = files.filter(({ path }) => isBelow(from, path));
+    const { signal } = new AbortController();
+    const own = await unignored(given, { folder, rules: source.spec.ignore, signal });
     if (own.length > 0) groups.push({ at: { ...at, folder: from }, files: own, source, complete: true });
   }
   if (around) return { groups, others: [] };
@@ -194,21 +192,6 @@ async function basesOf({ at, files }: Group): Promise<Iterable<string>> {
   for (const { path } of files.filter((file) => isKustomization(file.path)))
     paths.push(...(await collectKustomization(folderOfPath(path), at.tree)).files.keys());
   return paths;
-}
-
-async function unignored(
-  { spec }: Source,
-  folder: string,
-  files: readonly SourceFile[],
-): Promise<SourceFile[]> {
-  const rules = ignoreRules(Array.isArray(spec.ignore) ? spec.ignore : []);
-  const pause = createPause(new AbortController().signal);
-  const kept: SourceFile[] = [];
-  for (const file of files) {
-    const path = folder ? file.path.slice(folder.length + 1) : file.path;
-    if (!(await rules.ignores(path, pause))) kept.push(file);
-  }
-  return kept;
 }
 
 /** Components are parts of other kustomizations only. */
@@ -270,12 +253,6 @@ function inNamespaces(
 
 function defaultNamespaceOf(source: Source | undefined): string | undefined {
   return source?.spec.helm?.namespace ?? source?.spec.defaultNamespace;
-}
-
-/** `spec.path` as a folder from the repository's root. */
-function pathOf({ spec }: Source): string {
-  const parts = String(spec.path ?? '').split('/');
-  return parts.filter((part) => part !== '' && part !== '.').join('/');
 }
 
 /** Whether a file lies in a folder or below it; a folder is given with a slash at its end. */

@@ -1,3 +1,4 @@
+import { createPause } from '../../../api/clock.ts';
 import { limits } from '../../../api/limits.ts';
 import { EngineError } from '../../failure.ts';
 
@@ -8,6 +9,25 @@ interface IgnoreRules {
    * Throws EngineError InvalidSpec when all paths together have taken too many steps.
    */
   ignores(path: string, pause: () => Promise<void>): Promise<boolean>;
+}
+
+/** The files of a Source that its `spec.ignore` leaves. Paths are those from the repository's root. Throws as IgnoreRules, and the signal's reason. */
+export async function unignored<File extends { readonly path: string }>(
+  files: readonly File[],
+  {
+    folder,
+    rules: lines = [],
+    signal,
+  }: { folder: string; rules?: readonly string[] | undefined; signal: AbortSignal },
+): Promise<File[]> {
+  const rules = ignoreRules(lines);
+  const pause = createPause(signal);
+  const kept: File[] = [];
+  for (const file of files) {
+    const path = folder ? file.path.slice(folder.length + 1) : file.path;
+    if (!(await rules.ignores(path, pause))) kept.push(file);
+  }
+  return kept;
 }
 
 interface Rule {

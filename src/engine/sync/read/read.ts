@@ -1,14 +1,13 @@
-import { createPause } from '../../../api/clock.ts';
 import { namespacedName } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import type { CommitFiles, Repository } from '../../../contracts/git.ts';
+import type { Repository } from '../../../contracts/git.ts';
 import { selectPlans } from '../../../release/select.ts';
 import { isKustomization } from '../../../render/build/collect.ts';
 import { objectKey, type RenderResult, settle } from '../../../render/render.ts';
-import type { FileProblem, RenderedObject, SourceFile } from '../../../render/rendered-object.ts';
+import type { FileProblem, RenderedObject } from '../../../render/rendered-object.ts';
 import { renderSource, type SourceRendering } from '../../../render/source.ts';
 import type { Tree, TreeFile } from '../../../render/tree.ts';
 import { releaseNamespace } from '../../../render/units.ts';
@@ -19,7 +18,7 @@ import {
   type ReadingState,
   type Snapshot,
 } from '../context/context.ts';
-import { ignoreRules } from './ignore-rules.ts';
+import { unignored } from './ignore-rules.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
 /** Which commit is read. */
@@ -53,7 +52,7 @@ async function snapshotAt(
   const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
   const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
   const tree = treeAt(state.repository, commit.commit, signal);
-  const files = await selectFiles(read, source, folder, signal);
+  const files = await unignored(read.files, { folder, rules: source.spec.ignore, signal });
   const { builders, builds } = parts;
   const { variables, decryption, capabilities } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
@@ -93,22 +92,6 @@ async function snapshotAt(
     outside: written.outside,
     isFleeting: written.isFleeting,
   };
-}
-
-async function selectFiles(
-  { files }: CommitFiles,
-  source: Source,
-  folder: string,
-  signal: AbortSignal,
-): Promise<SourceFile[]> {
-  const rules = ignoreRules(source.spec.ignore ?? []);
-  const pause = createPause(signal);
-  const selected: SourceFile[] = [];
-  for (const file of files) {
-    const path = folder ? file.path.slice(folder.length + 1) : file.path;
-    if (!(await rules.ignores(path, pause))) selected.push(file);
-  }
-  return selected;
 }
 
 /** With a default namespace, filled in once it is known which kinds live in namespaces. A chart always has one: that of its release. */
