@@ -1,13 +1,14 @@
 import type { Comparison } from '../health/comparison.ts';
+import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Moment } from '../review/explain/forecast.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
 import { readCanaryWith } from '../review/read-canary.ts';
 import type { World } from '../rollout/world.ts';
+import type { Connection } from '../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
-  formatData,
   formatSpan,
   paint,
   printable,
@@ -15,34 +16,33 @@ import {
   screenOf,
   wrap,
 } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
+import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
 import {
   type ClusterFlags,
   contextOption,
+  holdfastNamespaceOption,
   kubeconfigOption,
-  meshProviderOption,
-  minAnalysisIntervalOption,
   namespaceOption,
   outputOption,
-  selectorLabelsOption,
 } from './flags.ts';
+import { changeSummary } from './release-changes.ts';
 import { nameIn } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface ExplainFlags extends ClusterFlags {
+interface ExplainFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;
   readonly whatIf: string[];
-  readonly meshProvider: string;
-  readonly minAnalysisInterval: number;
-  readonly selectorLabels: string[];
+  readonly holdfastNamespace: string;
   readonly output: 'text' | DataFormat;
 }
 
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
 export const explainCommand: CliCommand = {
   register(program, context) {
-    program
+    const command = program
       .command('explain')
       .summary('explain the state of a Canary, or what would follow from a fault')
       .description(
@@ -57,58 +57,77 @@ export const explainCommand: CliCommand = {
         'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
         [],
       )
-      .addOption(meshProviderOption())
-      .addOption(minAnalysisIntervalOption())
-      .addOption(selectorLabelsOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (first: string, flags: ExplainFlags) => {
         const name = nameIn(first, 'Canary');
         const hypothesis = parseHypothesis(flags.whatIf);
-        const options = {
-          minIntervalMs: flags.minAnalysisInterval,
-          defaultProvider: flags.meshProvider,
-          selectorLabels: flags.selectorLabels,
-          includeLabelPrefixes: [],
-        };
-        const world = await withConnection(flags, context, (connection) =>
-          readCanaryWith(
-            connection,
-            { namespace: flags.namespace ?? connection.access.namespace, name, options },
-            async ({ observation }) => observation.world,
-          ),
-        );
+        const seen = await withConnection(flags, context, (connection) => look(connection, name, flags));
         const screen = screenOf(process.stdout, process.env);
-        emit(
-          explainWorld(world, hypothesis, { assumed: flags.whatIf, format: flags.output, screen }),
-          context,
-        );
+        const { world, underWay, note } = seen;
+        const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
+        emit({ ...explainWorld(world, hypothesis, options), stderr: note }, context);
       });
   },
 };
+
+const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'selector-labels'] as const;
+
+/** What is there to explain, and what was assumed of the controller. */
+interface Seen {
+  readonly world: World;
+  readonly underWay: ReleaseChanges | undefined;
+  readonly note: string;
+}
+
+async function look(connection: Connection, name: string, flags: ExplainFlags): Promise<Seen> {
+  const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+  const { flags: found, note } = await controllerFlags(connection, query);
+  const options = {
+    minIntervalMs: found.minAnalysisInterval,
+    defaultProvider: found.meshProvider,
+    selectorLabels: found.selectorLabels,
+    includeLabelPrefixes: [],
+  };
+  const namespace = flags.namespace ?? connection.access.namespace;
+  return readCanaryWith(connection, { namespace, name, options }, async (context) => ({
+    world: context.observation.world,
+    underWay: await changesUnderWay(context),
+    note,
+  }));
+}
 
 /** How an explanation is printed. */
 interface ExplainOptions {
   /** The hypothesis as it was typed. */
   readonly assumed: readonly string[];
+  /** What the release under way changes. */
+  readonly underWay?: ReleaseChanges | undefined;
   readonly format: 'text' | DataFormat;
   readonly screen: Screen;
 }
 
 /** Explains a world as it is, or as it would be. Throws InputError for an assumption that does not fit it. */
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
-  const explanation = explain(applyHypothesis(world, hypothesis), options.assumed);
+  const { assumed, underWay, format, screen } = options;
+  const explanation = explain(applyHypothesis(world, hypothesis), assumed);
   const stdout =
-    options.format === 'text'
-      ? `${explanationLines(explanation, options.screen, world.nowMs).join('\n')}\n`
-      : formatData(explanation, options.format);
+    format === 'text'
+      ? `${explanationLines({ ...explanation, underWay }, screen, world.nowMs).join('\n')}\n`
+      : formatOutput('Explanation', { ...explanation, underWay }, format);
   return { stdout, stderr: '', exitCode: 0 };
 }
 
 const indent = '  ';
 
 /** An explanation for people; lines without line feeds. */
-function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
-  const { canary, assumed, phase, state, release, primary, judgement, forecast } = explanation;
+function explanationLines(
+  explanation: Explanation & { readonly underWay: ReleaseChanges | undefined },
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const { canary, assumed, phase, state, release, primary, judgement, underWay, forecast } = explanation;
   const current = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
@@ -121,6 +140,13 @@ function explanationLines(explanation: Explanation, screen: Screen, nowMs: numbe
       ...comparisons(primary, screen),
     ]),
     ...(judgement ? judgementLines(judgement, screen) : []),
+    ...(underWay
+      ? section(
+          screen,
+          'What the release under way changes',
+          wrap(changeSummary(underWay, canary), screen.columns, indent),
+        )
+      : []),
     ...section(screen, 'What comes next, if the cluster does not change', [
       ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
       ...wrap(forecast.end, screen.columns, indent),

@@ -6,7 +6,8 @@ import { parseLabelSelector } from '../../api/label-selector.ts';
 import { InputError } from '../../api/problems.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { type CommandResult, formatAge, formatData } from '../../terminal/output.ts';
+import { type CommandResult, formatAge } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
@@ -122,7 +123,7 @@ export async function freeze(
   };
   await client.apply(object, { manager, force: true });
   const data = { freeze: `${namespace}/${object.metadata.name}`, selector, until: end, reason };
-  if (format !== 'text') return printed(formatData(data, format));
+  if (format !== 'text') return printed(formatOutput('Freeze', data, format));
   const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
   return printed(`${describe(object)}: frozen ${span}; reverts and rollbacks go on\n`);
 }
@@ -144,7 +145,7 @@ export async function unfreeze(client: FreezeClient, scope: FreezeScope): Promis
   for (const { metadata } of meant)
     await client.delete({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, namespace });
   const names = meant.map(({ metadata }) => `${namespace}/${metadata.name}`);
-  if (format !== 'text') return printed(formatData({ lifted: names }, format));
+  if (format !== 'text') return printed(formatOutput('FreezesLifted', { lifted: names }, format));
   return printed(names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join(''));
 }
 

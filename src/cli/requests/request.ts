@@ -118,7 +118,7 @@ interface Target {
 
 /**
  * Does the same to the object that is named, or to each with the labels of -l, one after the other; the exit code is the highest. With -l,
- * data are a list. Throws InputError where none is named or found.
+ * data are a List. Throws InputError where none is named or found.
  */
 export async function forTargets(
   { access, client }: Pick<Connection, 'access' | 'client'>,
@@ -149,7 +149,10 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
     format === 'text'
       ? results.map((result) => result.stdout).join('')
       : formatData(
-          results.flatMap((result) => (result.stdout ? [parse(result.stdout) as unknown] : [])),
+          {
+            ...{ apiVersion: 'v1', kind: 'List' },
+            items: results.flatMap((result) => (result.stdout ? [parse(result.stdout) as unknown] : [])),
+          },
           format,
         );
   const stderr = results.map((result) => result.stderr).join('');
