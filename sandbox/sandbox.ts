@@ -122,7 +122,10 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     mayAccess: (access) => mayAccess(access),
     whoSent: (token) => whoSent(token),
     settle: () => loop.drain(),
-    extra: (request) => answerQuery(traffic, clock.nowMs(), request),
+    extra(request) {
+      const answer = answerQuery(traffic, clock.nowMs(), request);
+      return answer && { ...answer, headers: { date: new Date(clock.nowMs()).toUTCString() } };
+    },
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
