@@ -95,6 +95,12 @@ export const limits = {
   rejectedDigests: 100,
   /** Past releases per Canary in status (design 2.3). */
   historyEntries: 10,
+  /** Reports per Canary in status. */
+  statusIncidents: 5,
+  /** Characters of `status.bookkeeping` of a Canary. */
+  bookkeepingCharacters: 256 * 1024,
+  /** Bytes of it after inflation: a spec, and some reports. */
+  bookkeepingBytes: 2 * 1024 * 1024,
   /** Check results per Canary in status. */
   statusChecks: 100,
   /** Serving workloads per Canary in status. */
