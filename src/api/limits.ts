@@ -113,6 +113,8 @@ export const limits = {
   subjectCharacters: 160,
   /** Bytes of an event's note; the API server refuses more. */
   eventNoteBytes: 1_024,
+  /** Characters of the windows of one freeze. */
+  freezeWindowsCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
   /** Problems reported for one object; the rest is counted. */
