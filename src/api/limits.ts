@@ -170,6 +170,8 @@ export const limits = {
   journalPoints: 30_000,
   /** Checks of one Canary that are plotted. */
   journalChecks: 12,
+  /** Names that a shell is offered at once. */
+  completions: 1_000,
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;

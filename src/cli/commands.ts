@@ -3,6 +3,7 @@ import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
+import { answerShell, completionCommand, completionRequest } from './completion/completion.ts';
 import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
@@ -54,6 +55,7 @@ export const commands: readonly CliCommand[] = [
   validateCommand,
   planCommand,
   installCommand,
+  completionCommand,
   versionCommand,
 ];
 
@@ -75,6 +77,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
   };
   for (const command of commands) command.register(program, context);
   for (const command of program.commands) command.exitOverride();
+  if (argv[0] === completionRequest) return answerShell(program, argv.slice(1), version);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;

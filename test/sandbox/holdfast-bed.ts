@@ -147,17 +147,17 @@ export function optionsFor(place: {
   };
 }
 
-/** Waits until the look gives something; fails with what was seen last. */
+/** Waits until the look gives something; fails with what was seen last. It counts looks, so that a busy machine has longer. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
   { seen, timeoutMs = 120_000 }: { seen?: () => Promise<unknown>; timeoutMs?: number } = {},
 ): Promise<T> {
-  const endMs = Date.now() + timeoutMs;
-  while (Date.now() < endMs) {
+  const pauseMs = 25;
+  for (let looks = 0; looks < timeoutMs / pauseMs; looks += 1) {
     const found = await look();
     if (found) return found;
-    await sleep(25);
+    await sleep(pauseMs);
   }
   throw new Error(
     `${what}: not seen within ${timeoutMs} ms; last: ${JSON.stringify(await seen?.(), undefined, 1)}`,

@@ -171,6 +171,9 @@ const canaryRunSchema = z.looseObject({
   progressKey: text(253).describe('What the progress was measured on.').optional(),
   step: z.int().min(0).describe('Number of the current step.').optional(),
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
+  account: text(512)
+    .describe('User that its Source writes it as, also after the Source is deleted; absent: Holdfast itself.')
+    .optional(),
 });
 
 /** Checked like any spec when it is read back. */
