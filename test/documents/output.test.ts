@@ -41,8 +41,16 @@ describe('the schemas of docs/schemas', () => {
 });
 
 function silentFields(schema: Schema, path: string): string[] {
-  const { properties = {}, items, allOf = [], oneOf = [], anyOf = [] } = schema as Record<string, object>;
+  const {
+    $defs = {},
+    properties = {},
+    items,
+    allOf = [],
+    oneOf = [],
+    anyOf = [],
+  } = schema as Record<string, object>;
   return [
+    ...Object.entries($defs).flatMap(([name, inner]) => silentFields(inner as Schema, name)),
     ...Object.entries(properties).flatMap(([name, inner]) => [
       ...('description' in inner || isList(inner) || name === 'client' ? [] : [`${path}.${name}`]),
       ...silentFields(inner, `${path}.${name}`),

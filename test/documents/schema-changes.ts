@@ -4,8 +4,11 @@ type Node = Readonly<Record<string, unknown>>;
 
 /** Why a program that reads documents of the old schema may fail on one of the new; empty: it does not. */
 export function breakingChanges(before: Node, after: Node, path = ''): string[] {
+  if (before.$ref !== after.$ref) return [`${path}: refers to something else`];
   if (before.const !== after.const) return [`${path}: ${before.const} became ${after.const}`];
+  const [old, now] = [before.$defs ?? {}, after.$defs ?? {}];
   return [
+    ...fieldChanges({ properties: old }, { properties: now }, path),
     ...typeChanges(before, after, path),
     ...wordChanges(before, after, path),
     ...fieldChanges(before, after, path),

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
+import { scopeOf, watchEvents } from '../../src/cli/inspect/events.ts';
 import { watchStatus } from '../../src/cli/status-watch.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { kindsByCommand } from '../documents/output-commands.ts';
@@ -82,6 +83,10 @@ const calls: ReadonlyArray<
 > = [
   ['status', [], inShop, 0],
   ['status', ['canary/web'], inShop, 0],
+  ['tree', ['source/shop'], inShop, 0],
+  ['tree', ['-l', 'nothing=here'], inShop, 0],
+  ['events', ['canary/web'], inShop, 0],
+  ['logs', ['canary/web', '--primary', '--tail', '1'], inShop, 0],
   ['explain', ['canary/web'], inShop, 0],
   ['explain', ['canary/web', '--what-if', 'cause=Unschedulable', 'onFailure=revert'], inShop, 0],
   ['runbook', [], () => [], 0],
@@ -151,17 +156,32 @@ test('commands that watch print a document a line', async () => {
     stream: { write } as unknown as NodeJS.WriteStream,
   });
   const ended = expect(page).rejects.toThrow('interrupted');
+  let reported = '';
+  const scope = await scopeOf(connection, 'canary/web', { namespace: 'shop' });
+  const events = watchEvents(connection, scope, {
+    ...{ flags: { output: 'json' as const }, signal: stopping.signal, warn: () => undefined },
+    print: (text) => {
+      reported += text;
+    },
+  });
+  const eventsEnded = expect(events).rejects.toThrow('interrupted');
   const watched = run('watch', 'canary/other', ...inShop(), '-o', 'json');
   await eventually('both kinds', async () => shown.includes('"Source"') && shown.includes('"Canary"'));
+  await eventually('the watch of one Canary', async () =>
+    bed.sandbox.requests
+      .all()
+      .some(({ query }) => query.includes('watch=true') && /metadata.name(=|%3D)other/.test(query)),
+  );
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/other');
   const { code, stdout } = await watched;
   stopping.abort(new Error('interrupted'));
-  await ended;
+  await Promise.all([ended, eventsEnded]);
 
   expect(code).toBe(1);
   expect(stdout.trimEnd().split('\n').at(-1)).toContain('"type":"deleted"');
   remember('watch', stdout);
   remember('status', shown);
+  remember('events', reported);
 });
 
 test('the page names exactly what the commands printed', () => {

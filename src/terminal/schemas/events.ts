@@ -133,3 +133,30 @@ export const demoEvent = z
       elapsedMs: z.number().describe('Milliseconds since the demo began.'),
     }),
   );
+
+/** One thing that was reported: a line of `holdfast events -w`. */
+export const reportedEvent = z.object({
+  firstTime: z.string().describe('When it was first reported; empty: it is not known.'),
+  lastTime: z.string().describe('When it was last reported; empty: it is not known.'),
+  count: z.int().describe('How often.'),
+  type: z.string().describe('Normal or Warning.'),
+  reason: z.string().describe('Why, in one word.'),
+  object: z.string().describe('What it is about: `Kind namespace/name`.'),
+  message: z.string().describe('What was reported.'),
+  source: z.string().describe('The controller that reported it.'),
+});
+
+/** What `holdfast events` prints. */
+export const reportedEvents = z.object({
+  events: z.array(reportedEvent).describe('What was reported, the newest last.'),
+});
+
+/** A line of `holdfast logs`. */
+export const logLine = z.object({
+  namespace: z.string().describe('Namespace of the pod.'),
+  side: z.string().describe('primary or canary.'),
+  pod: z.string().describe('Name of the pod.'),
+  container: z.string().describe('Name of the container.'),
+  previous: z.boolean().describe('Whether it is of the run that ended before.'),
+  line: z.string().describe('The line.'),
+});

@@ -6,6 +6,7 @@ import * as cluster from './cluster.ts';
 import * as events from './events.ts';
 import * as repository from './repository.ts';
 import * as requests from './requests.ts';
+import * as trees from './trees.ts';
 
 /**
  * Within a version fields are added, and never renamed, taken away, made optional or given another type; words are added to lists of words. What
@@ -24,15 +25,19 @@ const kinds = {
   Gates: { version: 'v1', schema: requests.gates },
   HandBack: { version: 'v1', schema: cluster.handBack },
   History: { version: 'v1', schema: canaries.history },
+  LogLine: { version: 'v1', schema: events.logLine },
   MoveSteps: { version: 'v1', schema: cluster.moveSteps },
   Pause: { version: 'v1', schema: requests.pause },
   Plan: { version: 'v1', schema: repository.plan },
+  ReportedEvent: { version: 'v1', schema: events.reportedEvent },
+  ReportedEvents: { version: 'v1', schema: events.reportedEvents },
   RequestResult: { version: 'v1', schema: requests.requestResult },
   Runbook: { version: 'v1', schema: canaries.runbook },
   RunbookReasons: { version: 'v1', schema: canaries.runbookReasons },
   SourceDifference: { version: 'v1', schema: canaries.sourceDifference },
   Suspension: { version: 'v1', schema: requests.suspension },
   SyncResult: { version: 'v1', schema: requests.syncResult },
+  Trees: { version: 'v1', schema: trees.trees },
   Validation: { version: 'v1', schema: repository.validation },
   Version: { version: 'v1', schema: cluster.version },
   WaitResult: { version: 'v1', schema: requests.waitResult },

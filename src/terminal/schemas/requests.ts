@@ -1,5 +1,6 @@
 /** What commands say that ask Holdfast for something. */
 import * as z from 'zod';
+import { windowSchema } from '../../api/source/source.ts';
 import { canaryName, commit, subject, time } from './parts.ts';
 
 const outcome = z.enum(['Succeeded', 'RolledBack', 'Failed', 'Held', 'TimedOut']);
@@ -75,6 +76,8 @@ export const suspension = z.object({
 export const freeze = z.object({
   freeze: z.string().describe('Namespace and name of the ConfigMap.'),
   selector: z.string().describe('Labels of the Canaries; absent: all of them.').optional(),
+  windows: z.array(windowSchema).describe('When it freezes; absent: from now on.').optional(),
+  holds: z.enum(['all', 'starts']).describe('starts: what began goes on to its end.'),
   until: time.describe('When it ends; absent: with `holdfast unfreeze`.').optional(),
   reason: z.string().describe('Why.'),
 });
