@@ -42,6 +42,13 @@ export type WatchRule = (
   line: WatchLine,
 ) => ReadonlyArray<Pick<WatchLine, 'type' | 'object'>> | { readonly until: Promise<unknown> } | undefined;
 
+/** An answer of what is served beside the API. */
+interface BesideAnswer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonRecord;
+}
+
 /** What the HTTP side of the sandbox needs. */
 interface ApiServerParts {
   readonly world: ApiWorld;
@@ -61,7 +68,7 @@ interface ApiServerParts {
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
-  extra(request: ApiRequest): { readonly code: number; readonly body: JsonRecord } | undefined;
+  extra(request: ApiRequest): BesideAnswer | undefined;
 }
 
 /** An HTTP server that speaks the Kubernetes API; not listening yet. */
@@ -155,7 +162,10 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (['/healthz', '/readyz', '/livez'].includes(request.path)) return sendText(response, 'ok');
   if (request.path === '/version') return sendJson(response, 200, VERSION);
   const beside = parts.extra(request);
-  if (beside) return sendJson(response, beside.code, beside.body);
+  if (beside) {
+    for (const [name, value] of Object.entries(beside.headers)) response.setHeader(name, value);
+    return sendJson(response, beside.code, beside.body);
+  }
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);
   const review = reviewed(parts, request);

@@ -95,6 +95,12 @@ export const limits = {
   rejectedDigests: 100,
   /** Past releases per Canary in status (design 2.3). */
   historyEntries: 10,
+  /** Reports per Canary in status. */
+  statusIncidents: 5,
+  /** Characters of `status.bookkeeping` of a Canary. */
+  bookkeepingCharacters: 256 * 1024,
+  /** Bytes of it after inflation: a spec, and some reports. */
+  bookkeepingBytes: 2 * 1024 * 1024,
   /** Check results per Canary in status. */
   statusChecks: 100,
   /** Serving workloads per Canary in status. */
@@ -107,6 +113,8 @@ export const limits = {
   subjectCharacters: 160,
   /** Bytes of an event's note; the API server refuses more. */
   eventNoteBytes: 1_024,
+  /** Characters of the windows of one freeze. */
+  freezeWindowsCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
   /** Problems reported for one object; the rest is counted. */
