@@ -176,6 +176,14 @@ export const limits = {
   journalChecks: 12,
   /** Names that a shell is offered at once. */
   completions: 1_000,
+  /** Objects of a Source that are listed as a tree. */
+  treeObjects: 2_000,
+  /** Logs of containers that are read for one command. */
+  logSources: 50,
+  /** Bytes of one log that is not followed. */
+  logBytes: 16 * 1024 * 1024,
+  /** Characters of one line of a log; longer ones are cut in pieces. */
+  logLineCharacters: 64 * 1024,
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;
