@@ -18,6 +18,7 @@ import type { Watch } from './api-server/watch.ts';
 import { type ControllerLoop, createControllerLoop } from './controllers/controller.ts';
 import { createGateway, type RouteRule } from './controllers/gateway.ts';
 import { type Behaviour, type BehaviourOptions, createBehaviour } from './controllers/pod-behaviour.ts';
+import { podLog } from './controllers/pod-logs.ts';
 import { sandboxNodes } from './controllers/pods.ts';
 import { startControllers } from './controllers/start-controllers.ts';
 import { answerQuery } from './traffic/prometheus-api.ts';
@@ -121,6 +122,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     mayAccess: (access) => mayAccess(access),
     whoSent: (token) => whoSent(token),
+    podLog: (pod, query) => podLog(behaviour, pod, query),
     settle: () => loop.drain(),
     extra(request) {
       const answer = answerQuery(traffic, clock.nowMs(), request);

@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { discover } from './discovery.ts';
-import { ApiError, statusOf } from './errors.ts';
+import { ApiError, notFound, statusOf } from './errors.ts';
 import type { JsonRecord } from './json.ts';
 import type { Lister } from './list.ts';
 import type { ApiWorld } from './object-writer.ts';
@@ -62,6 +63,8 @@ interface ApiServerParts {
   mayAccess: AccessRule;
   /** Who sent a token. */
   whoSent: TokenRule;
+  /** The log of a pod, as this query asks for it. Throws ApiError. */
+  podLog(pod: KubernetesObject, query: URLSearchParams): string;
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
@@ -172,6 +175,8 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (request.method === 'GET' && ['true', '1'].includes(request.query.get('watch') ?? '')) {
     return streamWatch(parts, request, response);
   }
+  if (target.kind.storageKey === '/pods' && target.subresource === 'log')
+    return sendLog(parts, request, target, response);
   try {
     const { code, body } = runVerb({ world: parts.world, lister: parts.lister, request, target });
     sendJson(response, code, body);
@@ -243,6 +248,26 @@ function streamWatch(parts: ApiServerParts, request: ApiRequest, response: Serve
     parts.watches.delete(watch);
     watch.stop();
   });
+}
+
+/** Followed, it stays open until the pod is gone or the reader. */
+function sendLog(
+  { world, podLog, watches }: ApiServerParts,
+  { query }: ApiRequest,
+  { kind, namespace, name = '' }: ResourcePath,
+  response: ServerResponse,
+): void {
+  const pod = world.store.get(kind.storageKey, namespace, name);
+  if (!pod) throw notFound(kind, name);
+  const text = podLog(pod, query);
+  if (query.get('follow') !== 'true') return sendText(response, text);
+  response.writeHead(200, { 'content-type': 'text/plain' });
+  response.write(text);
+  const end = () => void response.end();
+  const reset = () => void response.destroy();
+  const open: Watch = { storageKey: kind.storageKey, bookmark: () => undefined, stop: end, reset };
+  watches.add(open);
+  response.on('close', () => watches.delete(open));
 }
 
 function sendText(response: ServerResponse, text: string): void {

@@ -10,6 +10,9 @@ import { drillCommand } from './drill.ts';
 import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
+import { eventsCommand } from './inspect/events.ts';
+import { logsCommand } from './inspect/logs.ts';
+import { treeCommand } from './inspect/tree.ts';
 import { installCommand } from './install/install.ts';
 import { adoptCommand } from './migrate/adopt.ts';
 import { handbackCommand } from './migrate/handback.ts';
@@ -37,6 +40,9 @@ export const commands: readonly CliCommand[] = [
   explainCommand,
   runbookCommand,
   diffCommand,
+  treeCommand,
+  eventsCommand,
+  logsCommand,
   historyCommand,
   waitCommand,
   syncCommand,

@@ -7,6 +7,7 @@ import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
 import { commitFiles, createRepository, git as runGit } from '../../sandbox/git-server/git-repository.ts';
 import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
+import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -234,9 +235,9 @@ export const onGateway = {
   service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
 };
 
-/** The status of an object as a record. */
+/** The status of an object as a record; the whole one of a Canary, not as it is stored. */
 export function statusOf(object: KubernetesObject | undefined): Record<string, unknown> {
-  return (object?.status ?? {}) as Record<string, unknown>;
+  return object ? canaryStatus(object) : {};
 }
 
 /** A condition of an object's status. */
