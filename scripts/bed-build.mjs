@@ -281,7 +281,7 @@ async function fetchEnvoy(target) {
 }
 
 /** Where a module (`path@version`) is unpacked, as `Dir`. */
-function downloadModule(module, cwd) {
+export function downloadModule(module, cwd) {
   const env = { ...process.env, GOFLAGS: '-mod=mod' };
   return JSON.parse(run('go', ['mod', 'download', '-json', module], { cwd, env }));
 }

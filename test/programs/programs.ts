@@ -17,6 +17,8 @@ export interface Programs {
   readonly chromium: string;
   /** Folder into which the packages of Graphite were unpacked. */
   readonly graphite: string;
+  /** Folder of Flagger's module, unpacked. */
+  readonly flaggerModule: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */
