@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
-//   node scripts/bed-build.mjs gitea    builds the forge, flagger or traefik: few suites need them, and the others do not wait for them
+//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio or traefik: few suites need them, and the others do not wait for them
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -199,6 +199,11 @@ const LATE = {
     requireGo();
     return goBuild(join(toolsFolder, 'flagger'), folder, ['github.com/fluxcd/flagger/cmd/flagger']);
   },
+  istio: async (folder) => {
+    requireGo();
+    await goBuild(join(toolsFolder, 'istio'), folder, ['istio.io/istio/pilot/cmd/pilot-discovery']);
+    fs.renameSync(join(folder, 'pilot-discovery'), join(folder, 'istio'));
+  },
   traefik: fillTraefik,
 };
 
@@ -338,8 +343,8 @@ function installed(name) {
 }
 
 /**
- * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea`, `flagger` and
- * `traefik` are ones that are there once `buildLate` has run.
+ * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea`, `flagger`,
+ * `istio` and `traefik` are ones that are there once `buildLate` has run.
  * Throws BedUnavailable when the machine lacks something.
  */
 export async function buildBed() {

@@ -29,6 +29,8 @@ export interface BedAddresses {
   readonly giteaFolder: string;
   /** Folder of Flagger's own program; see flagger.ts. */
   readonly flaggerFolder: string;
+  /** Folder of Istio's control plane; see istio.ts. */
+  readonly istioFolder: string;
   /** Folder of Traefik's program; see traefik.ts. */
   readonly traefikFolder: string;
   readonly prometheusUrl: string;
@@ -111,6 +113,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         gatewayPrograms: { contour: tools.contour, envoy: tools.envoy },
         giteaFolder: tools.gitea,
         flaggerFolder: tools.flagger,
+        istioFolder: tools.istio,
         traefikFolder: tools.traefik,
         prometheusUrl: addresses.prometheus,
         scrapeTargetsDir,

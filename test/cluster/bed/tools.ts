@@ -17,6 +17,7 @@ export interface Tools {
   /** CRDs of routing providers that the bed does not run. */
   readonly routeCrds: string;
   /** As flagger and gitea. */
+  readonly istio: string;
   readonly traefik: string;
 }
 
