@@ -41,9 +41,9 @@ export default defineConfig({
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
           maxWorkers: 3,
-          testTimeout: 20_000,
-          // Hooks make repositories by many starts of git, which take long on a busy machine.
-          hookTimeout: 60_000,
+          // A few seconds at most on a quiet machine; beside the bed, whatever it leaves.
+          testTimeout: 120_000,
+          hookTimeout: 120_000,
         },
       },
       {
@@ -56,7 +56,7 @@ export default defineConfig({
           maxWorkers: 6,
           // A wait that fails says for what after two minutes, or five where many share one sandbox.
           testTimeout: 600_000,
-          hookTimeout: 60_000,
+          hookTimeout: 300_000,
         },
       },
       {

@@ -18,6 +18,7 @@ import type { Watch } from './api-server/watch.ts';
 import { type ControllerLoop, createControllerLoop } from './controllers/controller.ts';
 import { createGateway, type RouteRule } from './controllers/gateway.ts';
 import { type Behaviour, type BehaviourOptions, createBehaviour } from './controllers/pod-behaviour.ts';
+import { podLog } from './controllers/pod-logs.ts';
 import { sandboxNodes } from './controllers/pods.ts';
 import { startControllers } from './controllers/start-controllers.ts';
 import { answerQuery } from './traffic/prometheus-api.ts';
@@ -121,8 +122,12 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     },
     mayAccess: (access) => mayAccess(access),
     whoSent: (token) => whoSent(token),
+    podLog: (pod, query) => podLog(behaviour, pod, query),
     settle: () => loop.drain(),
-    extra: (request) => answerQuery(traffic, clock.nowMs(), request),
+    extra(request) {
+      const answer = answerQuery(traffic, clock.nowMs(), request);
+      return answer && { ...answer, headers: { date: new Date(clock.nowMs()).toUTCString() } };
+    },
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {

@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 // Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
-// sshd, Chromium and Graphite) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
+// sshd, Chromium, Graphite, zsh and fish) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -44,8 +44,13 @@ export async function buildPrograms() {
   );
   // What Flagger publishes for its users.
   const { Dir: flaggerModule } = downloadModule(FLAGGER, cacheRoot());
+  const shells = join(cacheRoot(), 'debian-shells');
+  await folderOnce(shells, 'fetching zsh and fish', (folder) =>
+    unpackDebian(folder, ['zsh', 'fish'], { withMissing: true }),
+  );
   return {
     ...paths,
+    shells,
     sshd: join(ssh, 'usr/sbin/sshd'),
     chromium,
     graphite,

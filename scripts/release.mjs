@@ -102,7 +102,7 @@ async function release(work) {
 
   cpSync(join(root, 'deploy/npm/README.md'), join(bundle, 'README.md'));
   const { name, description, type, engines } = packageJson;
-  const bin = { holdfast: 'main.js', 'kubectl-holdfast': 'main.js' };
+  const bin = Object.fromEntries(Object.keys(packageJson.bin).map((command) => [command, 'main.js']));
   const published = { name, version, description, license, type, engines, bin };
   writeFileSync(join(bundle, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
   await archive(bundle, 'package', join(out, `holdfast-npm-${version}.tgz`));

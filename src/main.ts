@@ -1,9 +1,16 @@
 #!/usr/bin/env node
+import { basename } from 'node:path';
 import { runProgram, version } from './cli/commands.ts';
+import { completionRequest } from './cli/completion/completion.ts';
 
 // A reader that stops early, such as `head`, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
-process.exitCode = await runProgram(process.argv.slice(2), version);
+// Under this name kubectl asks its plug-in for completions: a link to the same program. The executable keeps its own name in argv[1].
+const isAskedByKubectl = [process.argv0, process.argv[1] ?? ''].some(
+  (path) => basename(path) === 'kubectl_complete-holdfast',
+);
+const words = process.argv.slice(2);
+process.exitCode = await runProgram(isAskedByKubectl ? [completionRequest, ...words] : words, version);

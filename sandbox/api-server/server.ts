@@ -1,6 +1,7 @@
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { discover } from './discovery.ts';
-import { ApiError, statusOf } from './errors.ts';
+import { ApiError, notFound, statusOf } from './errors.ts';
 import type { JsonRecord } from './json.ts';
 import type { Lister } from './list.ts';
 import type { ApiWorld } from './object-writer.ts';
@@ -41,6 +42,13 @@ export type WatchRule = (
   line: WatchLine,
 ) => ReadonlyArray<Pick<WatchLine, 'type' | 'object'>> | { readonly until: Promise<unknown> } | undefined;
 
+/** An answer of what is served beside the API. */
+interface BesideAnswer {
+  readonly code: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: JsonRecord;
+}
+
 /** What the HTTP side of the sandbox needs. */
 interface ApiServerParts {
   readonly world: ApiWorld;
@@ -55,10 +63,12 @@ interface ApiServerParts {
   mayAccess: AccessRule;
   /** Who sent a token. */
   whoSent: TokenRule;
+  /** The log of a pod, as this query asks for it. Throws ApiError. */
+  podLog(pod: KubernetesObject, query: URLSearchParams): string;
   /** Lets the controllers react. */
   settle(): void;
   /** Answers paths beside the Kubernetes API, such as metric queries. */
-  extra(request: ApiRequest): { readonly code: number; readonly body: JsonRecord } | undefined;
+  extra(request: ApiRequest): BesideAnswer | undefined;
 }
 
 /** An HTTP server that speaks the Kubernetes API; not listening yet. */
@@ -152,7 +162,10 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (['/healthz', '/readyz', '/livez'].includes(request.path)) return sendText(response, 'ok');
   if (request.path === '/version') return sendJson(response, 200, VERSION);
   const beside = parts.extra(request);
-  if (beside) return sendJson(response, beside.code, beside.body);
+  if (beside) {
+    for (const [name, value] of Object.entries(beside.headers)) response.setHeader(name, value);
+    return sendJson(response, beside.code, beside.body);
+  }
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);
   const review = reviewed(parts, request);
@@ -162,6 +175,8 @@ function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResp
   if (request.method === 'GET' && ['true', '1'].includes(request.query.get('watch') ?? '')) {
     return streamWatch(parts, request, response);
   }
+  if (target.kind.storageKey === '/pods' && target.subresource === 'log')
+    return sendLog(parts, request, target, response);
   try {
     const { code, body } = runVerb({ world: parts.world, lister: parts.lister, request, target });
     sendJson(response, code, body);
@@ -233,6 +248,26 @@ function streamWatch(parts: ApiServerParts, request: ApiRequest, response: Serve
     parts.watches.delete(watch);
     watch.stop();
   });
+}
+
+/** Followed, it stays open until the pod is gone or the reader. */
+function sendLog(
+  { world, podLog, watches }: ApiServerParts,
+  { query }: ApiRequest,
+  { kind, namespace, name = '' }: ResourcePath,
+  response: ServerResponse,
+): void {
+  const pod = world.store.get(kind.storageKey, namespace, name);
+  if (!pod) throw notFound(kind, name);
+  const text = podLog(pod, query);
+  if (query.get('follow') !== 'true') return sendText(response, text);
+  response.writeHead(200, { 'content-type': 'text/plain' });
+  response.write(text);
+  const end = () => void response.end();
+  const reset = () => void response.destroy();
+  const open: Watch = { storageKey: kind.storageKey, bookmark: () => undefined, stop: end, reset };
+  watches.add(open);
+  response.on('close', () => watches.delete(open));
 }
 
 function sendText(response: ServerResponse, text: string): void {

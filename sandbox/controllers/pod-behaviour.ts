@@ -26,6 +26,9 @@ export interface PodOutcome {
   readonly crashReason?: 'Error' | 'OOMKilled';
   /** Container restarts to show. */
   readonly restarts?: number;
+  /** What its containers print, and printed before they were restarted; default: a line. */
+  readonly log?: readonly string[];
+  readonly previousLog?: readonly string[];
   /** Stops being ready again at this age. */
   readonly unreadyAfterMs?: number;
   /** Share of its requests that fail, 0-100. */

@@ -1,4 +1,5 @@
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { Caches } from '../../src/cluster/caches/caches.ts';
 import { newsOf } from '../../src/terminal/timeline/news.ts';
@@ -36,7 +37,7 @@ export function watchCanary(
     canaries.store.subscribe((_type, object) => {
       if (object.metadata.name !== name) return;
       const before = status;
-      status = (object.status ?? {}) as CanaryStatus;
+      status = canaryStatus(object);
       for (const news of newsOf(before, status, name)) tell(news);
       for (const look of waiting) look();
     }),

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { KubernetesObject, PodTemplate } from '../../src/api/kubernetes.ts';
 import type { SourceStatus } from '../../src/api/source/status.ts';
 import type { ClusterClient } from '../../src/cluster/client/client.ts';
@@ -174,7 +175,7 @@ async function readWorld(client: ClusterClient, namespace: string, provider: str
     client.list('v1', 'Pod', { namespace }),
   ]);
   return {
-    canary: (canary?.status ?? {}) as CanaryStatus,
+    canary: canary ? canaryStatus(canary) : {},
     source: (source?.status ?? {}) as SourceStatus,
     primary: primary && workloadState(primary),
     target: target && workloadState(target),

@@ -75,7 +75,7 @@ async function fetchNode(platform) {
 }
 
 /**
- * Fills a folder with what people of a platform download: the program under both names, its licences, and the list of what is inside.
+ * Fills a folder with what people of a platform download: the program under its names, its licences, and the list of what is inside.
  * @param {string} bundle the folder of main.js
  * @param {string} platform
  * @param {string} folder
@@ -102,7 +102,8 @@ export async function addExecutable(bundle, platform, folder) {
   });
   rmSync(configFile);
   chmodSync(join(folder, 'holdfast'), 0o755);
-  symlinkSync('holdfast', join(folder, 'kubectl-holdfast'));
+  for (const name of ['kubectl-holdfast', 'kubectl_complete-holdfast'])
+    symlinkSync('holdfast', join(folder, name));
   for (const name of ['LICENSE', 'THIRD_PARTY_NOTICES.txt']) cpSync(join(bundle, name), join(folder, name));
   cpSync(join(base, 'LICENSE'), join(folder, 'LICENSE-node.txt'));
   writeFileSync(join(folder, 'sbom.cdx.json'), withNode(readFileSync(join(bundle, 'sbom.cdx.json'), 'utf8')));

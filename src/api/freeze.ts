@@ -1,18 +1,27 @@
 /**
  * A freeze holds the rollouts of many Canaries (issue 15, 6; ADR 44): a ConfigMap with this label. In Holdfast's own namespace it covers all
- * Canaries, elsewhere those of its namespace; `data.selector` chooses among them by labels.
+ * Canaries, elsewhere those of its namespace; `data.selector` chooses among them by labels, `data.windows` the times (ADR 48).
  */
+import { parse as parseYaml } from 'yaml';
+import * as z from 'zod';
 import type { KubernetesObject } from './kubernetes.ts';
 import { type LabelMatcher, parseLabelSelector } from './label-selector.ts';
+import { limits } from './limits.ts';
+import { type SourceWindow, windowSchema } from './source/source.ts';
+import { parseDurationMs } from './time.ts';
 
 export const freezeLabel = 'holdfast.dev/freeze';
 
 /** What a freeze says. */
-interface Freeze {
+export interface Freeze {
   /** Whether it is meant for a Canary with these labels. */
   readonly fits: LabelMatcher;
   /** Milliseconds since the epoch; undefined: until it is deleted. */
   readonly untilMs: number | undefined;
+  /** It freezes whenever these are closed; undefined: at any time. */
+  readonly windows: readonly SourceWindow[] | undefined;
+  /** It holds starts only, as the windows of a Source do: what began is finished. */
+  readonly startsOnly: boolean;
   readonly reason: string;
 }
 
@@ -20,14 +29,60 @@ const reasonCharacters = 200;
 
 /** Reads a freeze. One that cannot be read freezes all that its namespace covers, without an end: a typing error must not let a release through. */
 export function readFreeze(object: KubernetesObject): Freeze {
-  const { selector = '', until, reason = '' } = (object.data ?? {}) as Readonly<Record<string, string>>;
-  const given = reason.slice(0, reasonCharacters) || 'no reason is given';
+  const { selector = '', until, reason, windows, holds } = dataOf(object);
   try {
     const untilMs = until ? Date.parse(until) : undefined;
-    if (Number.isNaN(untilMs)) throw new Error(`until ${JSON.stringify(until?.slice(0, 40))} is no time`);
-    return { fits: parseLabelSelector(selector), untilMs, reason: given };
+    if (Number.isNaN(untilMs)) throw new Error(`until ${quoted(until)} is no time`);
+    if (holds !== undefined && holds !== 'starts' && holds !== 'all')
+      throw new Error(`holds ${quoted(holds)} is neither all nor starts`);
+    return {
+      ...{ fits: parseLabelSelector(selector), untilMs, startsOnly: holds === 'starts' },
+      ...{ windows: windows === undefined ? undefined : readWindows(windows), reason: shown(reason) },
+    };
   } catch (error) {
-    const why = error instanceof Error ? error.message : 'it cannot be read';
-    return { fits: () => true, untilMs: undefined, reason: `${given} (${why})` };
+    return brokenFreeze(object, error instanceof Error ? error.message : 'it cannot be read');
+  }
+}
+
+/** In force for all that its namespace covers until it is corrected; `why` says what is wrong with it. */
+export function brokenFreeze(object: KubernetesObject, why: string): Freeze {
+  const reason = `${shown(dataOf(object).reason)} (${why})`;
+  return { fits: () => true, untilMs: undefined, windows: undefined, startsOnly: false, reason };
+}
+
+function dataOf({ data }: KubernetesObject): Readonly<Partial<Record<string, string>>> {
+  return (data ?? {}) as Readonly<Partial<Record<string, string>>>;
+}
+
+function shown(reason: string | undefined): string {
+  return reason?.slice(0, reasonCharacters) || 'no reason is given';
+}
+
+function quoted(text: string | undefined): string {
+  return JSON.stringify(text?.slice(0, 40));
+}
+
+const windowsSchema = z.array(windowSchema).min(1).max(50);
+
+/** YAML as under `windows` of a Source. Cron expressions and time zones are read where they are used. Throws Error. */
+function readWindows(text: string): readonly SourceWindow[] {
+  if (text.length > limits.freezeWindowsCharacters) throw new Error('windows is too long');
+  const { data: windows, error } = windowsSchema.safeParse(parsed(text));
+  if (!windows) {
+    const [issue] = error.issues;
+    throw new Error(
+      `windows${issue?.path.map((part) => `.${String(part)}`).join('') ?? ''}: ${issue?.message}`,
+    );
+  }
+  const empty = windows.find(({ duration }) => parseDurationMs(duration) === 0);
+  if (empty) throw new Error(`windows: the duration ${empty.duration} must be longer than 0`);
+  return windows;
+}
+
+function parsed(text: string): unknown {
+  try {
+    return parseYaml(text, { maxAliasCount: 0, logLevel: 'error' });
+  } catch {
+    throw new Error('windows cannot be read as YAML');
   }
 }

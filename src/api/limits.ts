@@ -95,6 +95,12 @@ export const limits = {
   rejectedDigests: 100,
   /** Past releases per Canary in status (design 2.3). */
   historyEntries: 10,
+  /** Reports per Canary in status. */
+  statusIncidents: 5,
+  /** Characters of `status.bookkeeping` of a Canary. */
+  bookkeepingCharacters: 256 * 1024,
+  /** Bytes of it after inflation: a spec, and some reports. */
+  bookkeepingBytes: 2 * 1024 * 1024,
   /** Check results per Canary in status. */
   statusChecks: 100,
   /** Serving workloads per Canary in status. */
@@ -107,6 +113,8 @@ export const limits = {
   subjectCharacters: 160,
   /** Bytes of an event's note; the API server refuses more. */
   eventNoteBytes: 1_024,
+  /** Characters of the windows of one freeze. */
+  freezeWindowsCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,
   /** Problems reported for one object; the rest is counted. */
@@ -162,6 +170,16 @@ export const limits = {
   journalPoints: 30_000,
   /** Checks of one Canary that are plotted. */
   journalChecks: 12,
+  /** Names that a shell is offered at once. */
+  completions: 1_000,
+  /** Objects of a Source that are listed as a tree. */
+  treeObjects: 2_000,
+  /** Logs of containers that are read for one command. */
+  logSources: 50,
+  /** Bytes of one log that is not followed. */
+  logBytes: 16 * 1024 * 1024,
+  /** Characters of one line of a log; longer ones are cut in pieces. */
+  logLineCharacters: 64 * 1024,
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;

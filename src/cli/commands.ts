@@ -3,12 +3,16 @@ import { Command, CommanderError } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
+import { answerShell, completionCommand, completionRequest } from './completion/completion.ts';
 import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
 import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
 import { historyCommand } from './history.ts';
+import { eventsCommand } from './inspect/events.ts';
+import { logsCommand } from './inspect/logs.ts';
+import { treeCommand } from './inspect/tree.ts';
 import { installCommand } from './install/install.ts';
 import { adoptCommand } from './migrate/adopt.ts';
 import { handbackCommand } from './migrate/handback.ts';
@@ -36,6 +40,9 @@ export const commands: readonly CliCommand[] = [
   explainCommand,
   runbookCommand,
   diffCommand,
+  treeCommand,
+  eventsCommand,
+  logsCommand,
   historyCommand,
   waitCommand,
   syncCommand,
@@ -54,6 +61,7 @@ export const commands: readonly CliCommand[] = [
   validateCommand,
   planCommand,
   installCommand,
+  completionCommand,
   versionCommand,
 ];
 
@@ -75,6 +83,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
   };
   for (const command of commands) command.register(program, context);
   for (const command of program.commands) command.exitOverride();
+  if (argv[0] === completionRequest) return answerShell(program, argv.slice(1), version);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;

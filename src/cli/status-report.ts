@@ -1,3 +1,4 @@
+import { canaryStatus } from '../api/canary/summary.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
@@ -93,10 +94,14 @@ async function list(
   return [...items];
 }
 
-/** Without the bookkeeping of field managers. */
+/** Without the bookkeeping of field managers; the whole status of a Canary, not as it is stored. */
 export function clean(object: KubernetesObject): KubernetesObject {
   const { managedFields: _, ...metadata } = object.metadata;
-  return { ...object, metadata };
+  return {
+    ...object,
+    metadata,
+    ...(object.status && object.kind === 'Canary' ? { status: canaryStatus(object) } : {}),
+  };
 }
 
 function textOf(lines: readonly string[]): string {

@@ -138,8 +138,12 @@ function changes(before: CanaryStatus | undefined, object: KubernetesObject): Wa
   return [...(isOther ? [release] : []), ...newsOf(before ?? {}, after, targetRef?.name ?? '')];
 }
 
-/** Looks once a second whether the watch hears from the API server. Returns how to stop. */
-function tellOfSilence(clock: Clock, handle: CacheHandle, say: (body: Reached) => void): () => void {
+/** Looks once a second whether the watch hears from the API server, and says when it does not for three, or does again. Returns how to stop. */
+export function tellOfSilence(
+  clock: Clock,
+  handle: Pick<CacheHandle, 'health'>,
+  say: (body: Reached) => void,
+): () => void {
   let failingSinceMs: number | undefined;
   let told = false;
   let cancel = () => {};

@@ -34,6 +34,14 @@ export function windowAt(
   return { open: false, nextOpeningMs: untilMs };
 }
 
+/** When windows that are open may close: a deny window begins, or an allow window ends. Infinity: never. Throws for windows with `windowProblems`. */
+export function closingMs(windows: readonly SourceWindow[], nowMs: number): number {
+  const changes = windows.map((window) =>
+    window.kind === 'deny' ? startAfterMs(window, nowMs) : (endMs(window, nowMs) ?? Number.POSITIVE_INFINITY),
+  );
+  return Math.min(...changes);
+}
+
 function openingMs(windows: readonly SourceWindow[], nowMs: number): number {
   const allows = windows.filter(({ kind }) => kind === 'allow');
   const denies = windows.filter(({ kind }) => kind === 'deny');

@@ -91,22 +91,24 @@ function withHeadOfStatus(world: World): World {
   const { status, nowMs, target, foreignTarget } = world;
   const head = headOfStatus(world);
   const nextOpeningMs = Date.parse(status.next?.time ?? '');
-  const freeze = freezeOfStatus(status);
+  const { freeze, stepFreeze } = freezesOfStatus(status);
   const isBehindWindow = status.run?.awaitsWindow && !freeze;
   const window = isBehindWindow ? { open: !(nextOpeningMs > nowMs), nextOpeningMs } : undefined;
   // A target that another tool applies runs what is at head.
-  if (!foreignTarget || !target || head.kind !== 'release') return { ...world, head, window, freeze };
-  return { ...world, head, window, freeze, target: { ...target, digest: head.release.digest } };
+  if (!foreignTarget || !target || head.kind !== 'release')
+    return { ...world, head, window, freeze, stepFreeze };
+  return { ...world, head, window, freeze, stepFreeze, target: { ...target, digest: head.release.digest } };
 }
 
 /** The freeze that the condition names (src/rollout/windows.ts writes it). */
-function freezeOfStatus({ conditions }: World['status']): World['freeze'] {
+function freezesOfStatus({ conditions }: World['status']): Pick<World, 'freeze' | 'stepFreeze'> {
   const frozen = conditions?.find(({ type, status }) => type === 'Frozen' && status === 'True');
   const [, by = '', end, reason = ''] =
     /^by (.*?) until (it is lifted|\S+): (.*)$/.exec(frozen?.message ?? '') ?? [];
-  if (end === undefined) return undefined;
+  if (end === undefined) return {};
   const untilMs = Date.parse(end);
-  return { by, reason, untilMs: Number.isNaN(untilMs) ? undefined : untilMs };
+  const freeze = { by, reason, untilMs: Number.isNaN(untilMs) ? undefined : untilMs };
+  return { freeze, ...(frozen?.reason === 'Frozen' ? { stepFreeze: freeze } : {}) };
 }
 
 /** Settings count as applied. */

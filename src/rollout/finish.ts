@@ -17,8 +17,6 @@ import { keepOtherBackends } from './traffic/other-backends.ts';
 import { keepSessions } from './traffic/sessions.ts';
 import type { World } from './world.ts';
 
-const MAX_INCIDENTS = 5;
-
 /** A decision before it is written to the status. `state` undefined: the state in the status stays. */
 export interface Decided {
   readonly state: State | undefined;
@@ -38,7 +36,7 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
   const result = resultOf(context, { ...effects, actions: others.actions }, derived);
   const incident = newIncident(result, derived);
   const incidents = incident
-    ? [incident, ...(derived.incidents ?? [])].slice(0, MAX_INCIDENTS)
+    ? [incident, ...(derived.incidents ?? [])].slice(0, limits.statusIncidents)
     : derived.incidents;
   const reported = present({ ...derived, incidents });
   const findings = [promotedCondition(reported.phase), ...findingsOf(result)].filter(

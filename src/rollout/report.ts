@@ -127,8 +127,16 @@ function drifted(result: Result): Finding {
 
 /** Also while nothing waits, so that people see it before they commit. */
 function frozen(result: Result): Finding[] {
-  if (result.world.freeze)
-    return [{ type: 'Frozen', status: 'True', reason: 'Frozen', message: describeFreeze(result) }];
+  const { freeze, stepFreeze } = result.world;
+  if (freeze)
+    return [
+      {
+        type: 'Frozen',
+        status: 'True',
+        reason: stepFreeze ? 'Frozen' : 'StartsFrozen',
+        message: describeFreeze(freeze),
+      },
+    ];
   const isSet = result.world.status.conditions?.some(
     ({ type, status }) => type === 'Frozen' && status === 'True',
   );

@@ -64,6 +64,8 @@ export interface Run {
   readonly skipStepAt?: string;
   /** The Canary was made again: records up to this sequence are of an earlier life, which ended with its primary. */
   readonly recordsAfter?: number;
+  /** User that it is written as while no Source says so; the engine keeps it. Absent: Holdfast itself. */
+  readonly account?: string;
   /** It is an older release that a person asked for: head at that time, which is rejected once the older release is promoted. */
   readonly rollback?: { readonly digest: string; readonly commit: string };
 }

@@ -9,7 +9,7 @@ import { type Effects, note } from './outcome.ts';
 import { rejectionOf, soundRecord } from './records.ts';
 import { namesRelease } from './requests.ts';
 import type { Run } from './run.ts';
-import type { ReleaseView } from './world.ts';
+import type { FreezeView, ReleaseView } from './world.ts';
 
 /** A run, or a release at head. */
 interface ReleaseRef {
@@ -21,14 +21,14 @@ interface ReleaseRef {
 export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | undefined): number {
   const { window, nowMs } = context.world;
   const closedMs = !window || window.open ? 0 : (window.nextOpeningMs ?? nowMs) - nowMs;
-  const leftMs = Math.max(closedMs, freezeLeftMs(context));
+  const leftMs = Math.max(closedMs, leftOf(context.world.freeze, nowMs));
   return leftMs <= 0 || isExempt(context, release, run) ? 0 : leftMs;
 }
 
 /** A freeze without an end is looked at again after this time; its deletion is noticed at once. */
 const ENDLESS_MS = 3_600_000;
 
-function freezeLeftMs({ world: { freeze, nowMs } }: Context): number {
+function leftOf(freeze: FreezeView | undefined, nowMs: number): number {
   if (!freeze) return 0;
   return freeze.untilMs === undefined ? ENDLESS_MS : Math.max(0, freeze.untilMs - nowMs);
 }
@@ -39,7 +39,8 @@ function freezeLeftMs({ world: { freeze, nowMs } }: Context): number {
  */
 export function isPaused(context: Context, run: Run): boolean {
   if (run.rollback) return false;
-  return isPausedByHand(context) || (freezeLeftMs(context) > 0 && !isExempt(context, run, run));
+  const { stepFreeze, nowMs } = context.world;
+  return isPausedByHand(context) || (leftOf(stepFreeze, nowMs) > 0 && !isExempt(context, run, run));
 }
 
 function isPausedByHand({ world }: Context): boolean {
@@ -50,17 +51,18 @@ function isPausedByHand({ world }: Context): boolean {
 export function notePause(context: Context, where: string): Effects {
   if (isPausedByHand(context))
     return note('Paused', `paused ${where} by annotation holdfast.dev/pause; remove it to continue`);
-  return note('Frozen', `frozen ${where} ${describeFreeze(context)}`, nextAfterFreeze(context));
+  const { stepFreeze } = context.world;
+  return note('Frozen', `frozen ${where} ${describeFreeze(stepFreeze)}`, nextAfterFreeze(stepFreeze));
 }
 
 /** `by ConfigMap shop/holdfast-freeze until 2026-03-01T18:00:00Z: sale of the year`. */
-export function describeFreeze({ world: { freeze } }: Context): string {
+export function describeFreeze(freeze: FreezeView | undefined): string {
   if (!freeze) return '';
   const end = freeze.untilMs === undefined ? 'until it is lifted' : `until ${stamp(freeze.untilMs)}`;
   return `by ${freeze.by} ${end}: ${freeze.reason}`;
 }
 
-function nextAfterFreeze({ world: { freeze } }: Context): { action: string; timeMs: number } | undefined {
+function nextAfterFreeze(freeze: FreezeView | undefined): { action: string; timeMs: number } | undefined {
   return freeze?.untilMs === undefined
     ? undefined
     : { action: 'the rollout continues', timeMs: freeze.untilMs };
@@ -79,8 +81,9 @@ export function headForRun(context: Context, run: Run): ReleaseView | undefined 
 /** Reports until when a release waits; the message stays the same while it waits. */
 export function noteWindow(context: Context, what: string): Effects {
   const { world } = context;
-  if (freezeLeftMs(context) > 0)
-    return note('Frozen', `${what} waits: frozen ${describeFreeze(context)}`, nextAfterFreeze(context));
+  const { freeze } = world;
+  if (leftOf(freeze, world.nowMs) > 0)
+    return note('Frozen', `${what} waits: frozen ${describeFreeze(freeze)}`, nextAfterFreeze(freeze));
   const timeMs = world.window?.nextOpeningMs ?? world.nowMs;
   const message = `${what} waits for its window, which opens at ${stamp(timeMs)}`;
   return note('WaitingForWindow', message, { action: 'the rollout starts', timeMs });

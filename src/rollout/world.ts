@@ -46,6 +46,8 @@ export interface World {
   window?: WindowView | undefined;
   /** The freeze in force that ends last (ADR 44). */
   freeze?: FreezeView | undefined;
+  /** The same of those that hold more than starts (ADR 48). */
+  stepFreeze?: FreezeView | undefined;
   /** Undefined when the routing objects do not exist yet. */
   route: RouteView | undefined;
   /** The last answers, with the key of their request; they stay until there are newer ones. */

@@ -637,6 +637,7 @@ test('the account gets its role by the rights of install, and Holdfast can bind 
     const kept = createSourceBindings({
       ...{ cluster, clock: systemClock, log: silentLogger, bindings },
       sources: { list: () => sources, synced: () => true },
+      canaries: { list: () => [], synced: () => true },
       rights: {
         ...{ isTrusted: () => false, areFromFiles: false, crossNamespaceRefs: false },
         ...{ ownNamespace: home, protectedNamespaces: ['kube-system', home] },

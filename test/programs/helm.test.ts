@@ -1,7 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { performance } from 'node:perf_hooks';
 import { describe, expect, it, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
 import type { SourceSpec } from '../../src/api/source/source.ts';
@@ -162,12 +161,10 @@ describe('a chart is refused', () => {
       'in huge memory',
       '{{ $x := list }}{{ range until 100 }}{{ $x = append $x (repeat 100000000 "x") }}{{ end }}{{ len $x }}',
     ],
-  ])('that renders %s, within seconds', async (_, template) => {
-    const startedMs = performance.now();
+  ])('that renders %s, at a limit', async (_, template) => {
     const { objects, problems } = await renderTree(sourceWith(), chart({ 'a.yaml': map(template) }), 'web');
     expect(objects).toEqual([]);
     expect(problems.join('\n')).toMatch(/^web\/.*: helm (timed out|printed more|exceeded its memory|failed)/);
-    expect(performance.now() - startedMs).toBeLessThan(limits.renderMs + 2_000);
   });
 
   it('whose values file is a link, or outside', async () => {

@@ -19,6 +19,8 @@ export interface Programs {
   readonly graphite: string;
   /** Folder of Flagger's module, unpacked. */
   readonly flaggerModule: string;
+  /** Folder into which zsh and fish were unpacked. */
+  readonly shells: string;
 }
 
 /** The programs as the set-up of the suite hands them over. */

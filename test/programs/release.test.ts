@@ -154,7 +154,7 @@ it('the archive of an executable holds the licences of all that is in it, Node t
   expect(readdirSync(unpacked).sort()).toEqual(
     [
       ...['LICENSE', 'LICENSE-node.txt', 'THIRD_PARTY_NOTICES.txt'],
-      ...['holdfast', 'kubectl-holdfast', 'sbom.cdx.json'],
+      ...['holdfast', 'kubectl-holdfast', 'kubectl_complete-holdfast', 'sbom.cdx.json'],
     ].sort(),
   );
   expect(readFileSync(join(unpacked, 'LICENSE-node.txt'), 'utf8')).toMatch(/OpenSSL[\s\S]*V8/);
@@ -180,6 +180,11 @@ describe.concurrent.each(forms)('the command line %s', (_, place, PATH) => {
   it.each(['holdfast', 'kubectl-holdfast'])('%s says its version', async (name) => {
     const { stdout } = await run(join(place, name), ['--version'], { env });
     expect(stdout).toBe(`${version}\n`);
+  });
+
+  it('answers kubectl, which asks for completions under a name of its own', async () => {
+    const { stdout } = await run(join(place, 'kubectl_complete-holdfast'), ['validat'], { env });
+    expect(stdout).toMatch(/^validate\t.+\n:4\n$/);
   });
 
   it('validates manifests, and ends with 2 for wrong ones', async () => {

@@ -320,11 +320,9 @@ describe('a server', () => {
   ])('that %s is given up', async (_what, fault, problem) => {
     repository.commit({ 'app.yaml': 'a: 1\n' });
     sshd.fault(fault);
-    const startedMs = performance.now();
     const refused = await failure(open({ limits: { idleTimeoutMs: 1_500 } }).poll(signal));
     expect(refused).toMatchObject({ code: 'Timeout', actor: 'nobody' });
     expect(refused.message).toMatch(problem);
-    expect(performance.now() - startedMs).toBeLessThan(20_000);
   });
 
   it('that trickles is given up at the total deadline', async () => {

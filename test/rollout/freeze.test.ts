@@ -65,6 +65,22 @@ describe('a freeze', () => {
     expectSafe(model);
   });
 
+  it('of starts only lets what has begun go on to its end, and holds the next one', () => {
+    const model = atRest();
+    model.commit('b');
+    untilWeight(model, 50);
+    model.freezesStartsOnly = true;
+    model.freezeFor(undefined);
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expect(condition(model, 'Frozen')).toMatchObject({ status: 'True', reason: 'StartsFrozen' });
+
+    model.commit('c');
+    ticks(model, 5);
+    expect(model.status).toMatchObject({ phase: 'Waiting', run: { digest: 'c' } });
+    expectSafe(model);
+  });
+
   it('holds up no release that was proven before: a revert in Git is a way back', () => {
     const model = atRest();
     model.commit('b');

@@ -120,6 +120,7 @@ export class Model {
   /** The window of the Source; undefined: it has none. */
   window: WindowView | undefined;
   freeze: FreezeView | undefined;
+  freezesStartsOnly = false;
   /** Digests of which something was written while the window was open, or that a person let through. */
   private readonly began = new Set<string>();
   /** The spec names this provider, which needs no copies; once it is in effect nobody looks here any more. */
@@ -358,6 +359,7 @@ export class Model {
       checks: this.answer,
       window: this.windowNow(),
       freeze: this.freeze,
+      stepFreeze: this.freezesStartsOnly ? undefined : this.freeze,
       peers: this.peers,
       options: OPTIONS,
     };

@@ -1,10 +1,12 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
+  imageOf,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -136,6 +138,52 @@ test("a trusted namespace's Source is written with Holdfast's own rights", async
   await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit);
   expect(writersOf(/\/configmaps\//)).toEqual(['']);
   expect(await binding()).toBeUndefined();
+});
+
+/** The Source is deleted while v2 is tried; `meanwhile` happens before its promotion. Returns who applied the workloads after that. */
+async function promotedWithoutSource(
+  spec: Record<string, unknown>,
+  meanwhile: (app: App) => Promise<unknown>,
+): Promise<string[]> {
+  const tried = { 'canary.json': canary({ analysis: { iterations: 8 } }) };
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), ...tried });
+  await createSource(bed, spec);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('v2 is tried', async () => Number(statusOf(await bed.canary()).iterations) > 1);
+  await bed.send('DELETE', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop');
+  await meanwhile(app);
+  bed.sandbox.requests.clear();
+  await waitForPhase(bed, 'Succeeded');
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
+  const applied = bed.sandbox.requests
+    .writes()
+    .filter(({ path, query }) => /\/deployments\/web-primary$/.test(path) && query.includes('force='));
+  return [...new Set(applied.map(({ impersonated }) => impersonated))];
+}
+
+test('a release whose Source is deleted meanwhile is promoted as the account of that Source (issue 13)', async () => {
+  const forgets = () => bed.pass(2_000);
+  expect(await promotedWithoutSource({ serviceAccountName: 'deployer' }, forgets)).toEqual([deployer]);
+});
+
+test('also by a process that never saw that Source', async () => {
+  const restarts = async (app: App) => {
+    await app.drain();
+    await bed.start();
+  };
+  expect(await promotedWithoutSource({ serviceAccountName: 'deployer' }, restarts)).toEqual([deployer]);
+});
+
+test('the role of Sources without an account lasts as long as a release of theirs', async () => {
+  const account = 'system:serviceaccount:shop:holdfast-source';
+  const looks = async () => {
+    await bed.pass(2_000);
+    expect(await binding()).toBeDefined();
+  };
+  expect(await promotedWithoutSource({}, looks)).toEqual([account]);
+  await eventually('the role is taken back', async () => !(await binding()));
 });
 
 test('a role that is bound to the account by somebody else is left alone', async () => {

@@ -36,7 +36,7 @@ afterEach(async () => {
 function frozenFor(until: string | undefined, selector?: string) {
   return freeze(connection.client, {
     ...{ namespace: 'shop', selector, until, reason: 'the sale', format: 'text' },
-    nowMs: bed.clock.nowMs(),
+    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs() },
   });
 }
 
@@ -90,7 +90,7 @@ test('a freeze of other labels holds nothing, a lifted one neither, and ignore-w
   expect(passed).toMatchObject({ exitCode: 0 });
   expect(await primaryImage()).toBe('shop/web:3');
 
-  const place = { namespace: 'shop', format: 'text' as const };
+  const place = { namespace: 'shop', format: 'text' as const, scheduled: false };
   await expect(unfreeze(connection.client, { ...place, selector: 'team=web' })).rejects.toThrow(
     /no freeze for team=web in namespace shop; there are: holdfast-freeze/,
   );

@@ -7,6 +7,7 @@ import type { LoggedRequest } from '../../sandbox/api-server/server.ts';
 import { commitFiles, createRepository, git as runGit } from '../../sandbox/git-server/git-repository.ts';
 import { type GitServer, startGitServer } from '../../sandbox/git-server/git-server.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
+import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { Clock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { Condition, KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -146,17 +147,17 @@ export function optionsFor(place: {
   };
 }
 
-/** Waits until the look gives something; fails with what was seen last. */
+/** Waits until the look gives something; fails with what was seen last. It counts looks, so that a busy machine has longer. */
 export async function eventually<T>(
   what: string,
   look: () => Promise<T | undefined | false>,
   { seen, timeoutMs = 120_000 }: { seen?: () => Promise<unknown>; timeoutMs?: number } = {},
 ): Promise<T> {
-  const endMs = Date.now() + timeoutMs;
-  while (Date.now() < endMs) {
+  const pauseMs = 25;
+  for (let looks = 0; looks < timeoutMs / pauseMs; looks += 1) {
     const found = await look();
     if (found) return found;
-    await sleep(25);
+    await sleep(pauseMs);
   }
   throw new Error(
     `${what}: not seen within ${timeoutMs} ms; last: ${JSON.stringify(await seen?.(), undefined, 1)}`,
@@ -232,9 +233,9 @@ export const onGateway = {
   service: { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] },
 };
 
-/** The status of an object as a record. */
+/** The status of an object as a record; the whole one of a Canary, not as it is stored. */
 export function statusOf(object: KubernetesObject | undefined): Record<string, unknown> {
-  return (object?.status ?? {}) as Record<string, unknown>;
+  return object ? canaryStatus(object) : {};
 }
 
 /** A condition of an object's status. */

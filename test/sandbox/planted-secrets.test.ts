@@ -35,6 +35,8 @@ let folder: string;
 const received: string[] = [];
 const quoted = new Set<string>();
 const logged: string[] = [];
+const warnings: string[] = [];
+const keepWarning = ({ name, message }: Error) => void warnings.push(`${name}: ${message}`);
 /** Where it lives, and the secret. */
 const planted = new Map<string, string>();
 
@@ -309,6 +311,7 @@ function formsOf(secret: string): string[] {
 }
 
 beforeAll(async () => {
+  process.on('warning', keepWarning);
   folder = await mkdtemp(join(tmpdir(), 'holdfast-planted-'));
   quoting = await startTestServer(async (request, response) => {
     const chunks: Uint8Array[] = [];
@@ -337,6 +340,7 @@ afterAll(async () => {
   await quoting.close();
   await receiver.close();
   await rm(folder, { recursive: true, force: true });
+  process.off('warning', keepWarning);
 });
 
 test('no planted secret is in anything that people read, whatever a server quotes', async () => {
@@ -386,4 +390,8 @@ test('the servers were sent the secrets, and every channel said something', asyn
   expect([...(await channels())].filter(([, text]) => text.length < 20).map(([channel]) => channel)).toEqual(
     [],
   );
+});
+
+test('a Canary with a metric of every system warns of no leak', () => {
+  expect(warnings.filter((warning) => warning.startsWith('MaxListeners'))).toEqual([]);
 });

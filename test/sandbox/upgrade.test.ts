@@ -3,6 +3,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../hook-server.ts';
 import { type BuiltProgram, buildProgram, type Run } from './built-program.ts';
@@ -182,6 +183,16 @@ describe.skipIf(!hasPrevious).each(directions)('%s by one version', (_, before, 
     for (const sampler of users) sampler.stop();
     const failed = users.map((sampler, index) => [released[index], sampler.totals().failed]);
     expect(failed.filter(([, count]) => count !== 0)).toEqual([]);
+    // Each version writes what it reads itself (ADR 47).
+    for (const app of apps) {
+      const { specInForce, bookkeeping } = ((await bed.canary(app))?.status ?? {}) as CanaryStatus;
+      const isPacked = next === 'current' && bookkeeping !== undefined;
+      expect([app, specInForce === undefined, isPacked]).toEqual([
+        app,
+        next === 'current',
+        next === 'current',
+      ]);
+    }
   });
 });
 

@@ -110,6 +110,8 @@ export interface Canary extends KubernetesObject {
   kind: 'Canary';
   spec: CanarySpec;
   status?: CanaryStatus;
+  /** The status as the API server has it; absent where that is the same. */
+  storedStatus?: CanaryStatus;
 }
 
 // `spec.postPromotion` as an annotation, for clusters where Flagger's own CRD prunes the field (design section 2.3).

@@ -129,7 +129,7 @@ const incidentServing = z.object({
 });
 
 /** One report; made when the state is entered, and kept as it was. */
-const incidentSchema = z.object({
+export const incidentSchema = z.object({
   key: text(253).describe(
     'Identifies this report: release, outcome and reason. Nothing is reported twice under one key.',
   ),
@@ -160,7 +160,7 @@ const incidentSchema = z.object({
   alerts: z.array(alertStateSchema).max(32).describe('What came of each alert.').optional(),
 });
 
-/** Bookkeeping of the release under way; further fields belong to the rollout core and are kept as they are. */
+/** The release under way; its timers are in `bookkeeping`, and further fields belong to the rollout core and are kept as they are. */
 const canaryRunSchema = z.looseObject({
   digest: digest.optional(),
   commit: commit.optional(),
@@ -171,10 +171,13 @@ const canaryRunSchema = z.looseObject({
   progressKey: text(253).describe('What the progress was measured on.').optional(),
   step: z.int().min(0).describe('Number of the current step.').optional(),
   fastLane: z.boolean().describe('A proven release: steps and analysis are left out.').optional(),
+  account: text(512)
+    .describe('User that its Source writes it as, also after the Source is deleted; absent: Holdfast itself.')
+    .optional(),
 });
 
 /** Checked like any spec when it is read back. */
-const specInForceSchema = z.object({
+export const specInForceSchema = z.object({
   generation: z.int().describe('Generation of the Canary that brought it.'),
   spec: z.looseObject({}).describe('The spec, with the overrides of annotations.'),
 });
@@ -205,7 +208,7 @@ export const canaryStatusSchema = z.object({
   ...flaggerFields,
   observedGeneration: z.int().describe('Generation that was read last, valid or not.').optional(),
   specInForce: specInForceSchema
-    .describe('The last valid spec; it stays in force while a newer one is invalid.')
+    .describe('The last valid spec, while it is in force in place of a newer one that is invalid.')
     .optional(),
   lastAppliedCommit: text(64)
     .describe('Commit of the newest release that was started or rejected.')
@@ -278,8 +281,10 @@ export const canaryStatusSchema = z.object({
   message: text(160).describe('What is going on, why, and what you can do.').optional(),
   incidents: z
     .array(incidentSchema)
-    .max(5)
-    .describe('The last reports, newest first, and whether their alerts were sent.')
+    .max(limits.statusIncidents)
+    .describe(
+      'The last report, and earlier ones whose alerts are still to be sent; holdfast status NAME -o yaml shows the last five.',
+    )
     .optional(),
   scaledDown: z
     .object({
@@ -288,7 +293,15 @@ export const canaryStatusSchema = z.object({
     })
     .describe('When a target that another tool had scaled up between releases was last scaled down.')
     .optional(),
-  run: canaryRunSchema.describe('Bookkeeping of the release under way.').optional(),
+  run: canaryRunSchema.describe('The release under way.').optional(),
+  shortCommit: text(7)
+    .describe("First seven characters of lastAppliedCommit, for kubectl's columns.")
+    .optional(),
+  bookkeeping: text(limits.bookkeepingCharacters)
+    .describe(
+      'What only Holdfast reads, as base64 of gzip of JSON: timers of the release under way, the valid spec, earlier reports. It is internal and may change between versions.',
+    )
+    .optional(),
 });
 
 export type CanaryPhase = z.infer<typeof canaryPhaseSchema>;

@@ -1,6 +1,8 @@
 /** How the status of a Canary reads in few words: the same on the command line and the dashboard. */
 import { sharesWorkload } from '../defaults.ts';
+import { isRecord } from '../json.ts';
 import type { Condition, KubernetesObject } from '../kubernetes.ts';
+import { unpackStatus } from './bookkeeping.ts';
 import type { CanaryStatus } from './status.ts';
 
 /** bad: a person should look; busy: something is under way; good: the newest release serves; none: not looked at yet. */
@@ -9,9 +11,14 @@ export type StatusTone = 'bad' | 'busy' | 'none' | 'good';
 /** The tones, the most urgent first. */
 export const urgency: readonly StatusTone[] = ['bad', 'busy', 'none', 'good'];
 
-/** The status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
-export function canaryStatus(object: KubernetesObject): CanaryStatus {
-  return (object.status ?? {}) as CanaryStatus;
+const whole = new WeakMap<object, CanaryStatus>();
+
+/** The whole status of a Canary; an empty one before Holdfast has looked at it. Fields of other types are the API server's to refuse. */
+export function canaryStatus({ status }: KubernetesObject): CanaryStatus {
+  if (!isRecord(status)) return {};
+  const known = whole.get(status) ?? unpackStatus(status as CanaryStatus);
+  whole.set(status, known);
+  return known;
 }
 
 /** A condition by type. */

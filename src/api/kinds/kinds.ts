@@ -66,7 +66,7 @@ const canary: KindDefinition = {
     {
       name: 'Head',
       type: 'string',
-      jsonPath: '.status.lastAppliedCommit',
+      jsonPath: '.status.shortCommit',
       description: 'Commit of the newest release that was started or rejected.',
       ...wide,
     },
@@ -89,7 +89,7 @@ const source: KindDefinition = {
   columns: [
     { name: 'Ready', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].status' },
     { name: 'Reason', type: 'string', jsonPath: '.status.conditions[?(@.type=="Ready")].reason' },
-    { name: 'Commit', type: 'string', jsonPath: '.status.appliedCommit' },
+    { name: 'Commit', type: 'string', jsonPath: '.status.shortCommit' },
     { name: 'Canaries', type: 'integer', jsonPath: '.status.counts.canaries' },
     { name: 'Age', type: 'date', jsonPath: '.metadata.creationTimestamp' },
     { name: 'Head', type: 'string', jsonPath: '.status.head.subject', ...wide },

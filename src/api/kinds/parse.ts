@@ -4,6 +4,7 @@
  */
 import type * as z from 'zod';
 import type { AlertProvider } from '../alert-provider.ts';
+import { unpackStatus } from '../canary/bookkeeping.ts';
 import { type Canary, withAnnotatedPostPromotion } from '../canary/canary.ts';
 import { isRecord } from '../json.ts';
 import { limits } from '../limits.ts';
@@ -57,7 +58,7 @@ export function parseKind<Name extends KindName>(
   const warnings = options.strict ? [] : unknown;
   if (!spec.success || problems.length > 0) return { ok: false, problems: capped(problems), warnings };
   const status = readStatus(name, rawStatus);
-  const value = { ...document, spec: spec.data, ...(status.value ? { status: status.value } : {}) };
+  const value = { ...document, spec: spec.data, ...(status.value ? storedAnd(name, status.value) : {}) };
   const all = capped([...warnings, ...status.warnings]);
   if (name !== 'Canary') return { ok: true, value: value as unknown as ParsedKinds[Name], warnings: all };
   const annotated = withAnnotatedPostPromotion(value as unknown as Canary);
@@ -101,6 +102,12 @@ function readStatus(name: KindName, raw: unknown): { value?: Record<string, unkn
     else value[field] = content;
   }
   return { value, warnings };
+}
+
+/** The status of a Canary is packed in part. */
+function storedAnd(name: KindName, stored: Record<string, unknown>): Pick<Canary, 'status' | 'storedStatus'> {
+  if (name !== 'Canary' || stored.bookkeeping === undefined) return { status: stored };
+  return { status: unpackStatus(stored), storedStatus: stored };
 }
 
 function capped(problems: Problem[]): Problem[] {

@@ -92,7 +92,7 @@ const sourceRefSchema = oneOf(
 );
 
 /** A span of time that repeats; it gates the start of rollouts. */
-const windowSchema = z.object({
+export const windowSchema = z.object({
   kind: z.enum(['allow', 'deny']).describe('allow: rollouts start only inside; deny: only outside.'),
   schedule: text(128)
     .regex(/^(@[a-z]+|[^ ]+( +[^ ]+){4,5})$/)

@@ -27,6 +27,7 @@ export const sourceStatusSchema = z.object({
   appliedCommit: text(64)
     .describe('The last commit whose objects were all applied or handed over.')
     .optional(),
+  shortCommit: text(7).describe("First seven characters of appliedCommit, for kubectl's columns.").optional(),
   attemptedCommit: text(64)
     .describe(
       'The last commit that was let in, whether or not all of it could be applied. History must lead on from it.',

@@ -4,8 +4,10 @@ import { freezeLabel, readFreeze } from '../../api/freeze.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { parseLabelSelector } from '../../api/label-selector.ts';
 import { InputError } from '../../api/problems.ts';
+import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
+import { windowProblems } from '../../engine/windows.ts';
 import { type CommandResult, formatAge, formatData } from '../../terminal/output.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
@@ -36,6 +38,17 @@ interface ScopeFlags extends ClusterFlags {
   readonly holdfastNamespace: string;
   readonly output: ObjectFlags['output'];
 }
+
+interface FreezeFlags {
+  readonly until?: string;
+  readonly schedule?: string;
+  readonly duration?: string;
+  readonly timeZone?: string;
+  readonly startsOnly?: boolean;
+  readonly reason: string;
+}
+
+type FreezeData = { readonly selector?: string; readonly windows?: string } | undefined;
 
 function withScope(command: Command): Command {
   return withPlace(command)
@@ -68,15 +81,27 @@ export const freezeCommand: CliCommand = {
             'end of the freeze: 18:00, 2h or 2026-12-27T08:00:00Z (default: until holdfast unfreeze)',
           ),
         )
+        .addOption(
+          new Option(
+            '--schedule <cron>',
+            'freeze again and again: when each time begins, as "0 18 * * 5", with --duration',
+          ),
+        )
+        .addOption(new Option('--duration <span>', 'how long each time is, as 62h'))
+        .addOption(
+          new Option(
+            '--time-zone <name>',
+            'zone of --schedule, as Europe/Oslo (default: that of this machine)',
+          ),
+        )
+        .option('--starts-only', 'hold starts only; what began goes on to its end')
         .requiredOption('--reason <text>', 'why; shown in the status of every Canary'),
-    ).action(async (flags: ScopeFlags & { until?: string; reason: string }) => {
+    ).action(async (flags: ScopeFlags & FreezeFlags) => {
+      const { until, reason, startsOnly = false } = flags;
+      const nowMs = Date.now();
+      const windows = windowsOf(flags, nowMs);
       const result = await withConnection(flags, context, ({ access, client }) =>
-        freeze(client, {
-          ...scopeOf(flags, access),
-          until: flags.until,
-          reason: flags.reason,
-          nowMs: Date.now(),
-        }),
+        freeze(client, { ...scopeOf(flags, access), until, reason, windows, startsOnly, nowMs }),
       );
       emit(result, context);
     });
@@ -91,11 +116,12 @@ export const unfreezeCommand: CliCommand = {
         .command('unfreeze')
         .summary('end a freeze')
         .description(
-          'end the freezes of a namespace (-n) or of all namespaces (-A); with -l only the one for these labels',
-        ),
-    ).action(async (flags: ScopeFlags) => {
+          'end the freezes of a namespace (-n) or of all namespaces (-A), except those that come back by a schedule; with -l only the one for these labels',
+        )
+        .option('--scheduled', 'end those that come back by a schedule instead'),
+    ).action(async (flags: ScopeFlags & { scheduled?: boolean }) => {
       const result = await withConnection(flags, context, ({ access, client }) =>
-        unfreeze(client, scopeOf(flags, access)),
+        unfreeze(client, { ...scopeOf(flags, access), scheduled: flags.scheduled === true }),
       );
       emit(result, context);
     });
@@ -108,35 +134,84 @@ export async function freeze(
   options: FreezeScope & {
     readonly until: string | undefined;
     readonly reason: string;
+    /** When it freezes; undefined: from now on. */
+    readonly windows: readonly SourceWindow[] | undefined;
+    readonly startsOnly: boolean;
     readonly nowMs: number;
   },
 ): Promise<CommandResult> {
-  const { namespace, selector, until, reason, nowMs, format } = options;
+  const { namespace, selector, until, reason, windows, startsOnly, nowMs, format } = options;
   const untilMs = until === undefined ? undefined : endOf(until, nowMs);
   const end = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
   const object: KubernetesObject = {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name: nameOf(selector), namespace, labels: { [freezeLabel]: 'true' } },
-    data: { ...(selector ? { selector } : {}), ...(end ? { until: end } : {}), reason },
+    metadata: { name: nameOf(selector, windows), namespace, labels: { [freezeLabel]: 'true' } },
+    data: {
+      ...(selector ? { selector } : {}),
+      ...(end ? { until: end } : {}),
+      ...(windows ? { windows: JSON.stringify(windows) } : {}),
+      ...(startsOnly ? { holds: 'starts' } : {}),
+      reason,
+    },
   };
   await client.apply(object, { manager, force: true });
-  const data = { freeze: `${namespace}/${object.metadata.name}`, selector, until: end, reason };
+  const holds = startsOnly ? 'starts' : 'all';
+  const data = {
+    freeze: `${namespace}/${object.metadata.name}`,
+    selector,
+    windows,
+    holds,
+    until: end,
+    reason,
+  };
   if (format !== 'text') return printed(formatData(data, format));
   const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
-  return printed(`${describe(object)}: frozen ${span}; reverts and rollbacks go on\n`);
+  const times = (windows ?? []).map(
+    ({ schedule, duration, timeZone }) =>
+      `for ${duration} each time at ${JSON.stringify(schedule)} (${timeZone}), `,
+  );
+  const more = startsOnly ? 'what has begun, reverts and rollbacks go on' : 'reverts and rollbacks go on';
+  return printed(`${describe(object)}: frozen ${times.join('')}${span}; ${more}\n`);
 }
 
-/** Deletes the freezes of this scope. Throws ApiError, and InputError where there is none. */
-export async function unfreeze(client: FreezeClient, scope: FreezeScope): Promise<CommandResult> {
-  const { namespace, selector, format } = scope;
+/** The flags that make it come back; undefined without them. Throws InputError. */
+function windowsOf({ schedule, duration, timeZone }: FreezeFlags, nowMs: number): SourceWindow[] | undefined {
+  if (schedule === undefined) {
+    if (duration !== undefined || timeZone !== undefined)
+      throw new InputError('--duration and --time-zone go with --schedule; --until 2h freezes once');
+    return undefined;
+  }
+  if (duration === undefined || !parseDurationMs(duration))
+    throw new InputError('--schedule needs --duration: how long each time is, as 62h');
+  const ofMachine = new Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const windows = [{ kind: 'deny' as const, schedule, duration, timeZone: timeZone ?? ofMachine }];
+  const [problem] = windowProblems(windows, nowMs);
+  if (problem) throw new InputError(`--schedule ${problem.message}`);
+  return windows;
+}
+
+/** Deletes the freezes of this scope, those that come back by a schedule or the others. Throws ApiError, and InputError where there is none. */
+export async function unfreeze(
+  client: FreezeClient,
+  scope: FreezeScope & { readonly scheduled: boolean },
+): Promise<CommandResult> {
+  const { namespace, selector, format, scheduled } = scope;
   const { items } = await client.list('v1', 'ConfigMap', { namespace, labelSelector: freezeLabel });
+  const comesBack = ({ data }: KubernetesObject) => (data as FreezeData)?.windows !== undefined;
   const meant = items.filter(
-    ({ data }) =>
-      selector === undefined || (data as { selector?: string } | undefined)?.selector === selector,
+    (object) =>
+      comesBack(object) === scheduled &&
+      (selector === undefined || (object.data as FreezeData)?.selector === selector),
   );
   if (meant.length === 0) {
-    const others = items.map((object) => `${object.metadata.name} (${readFreeze(object).reason})`).join(', ');
+    const others = items
+      .map((object) => {
+        const hint =
+          comesBack(object) && !scheduled ? ', which comes back by its schedule: use --scheduled' : '';
+        return `${object.metadata.name} (${readFreeze(object).reason}${hint})`;
+      })
+      .join(', ');
     throw new InputError(
       `no freeze${selector === undefined ? '' : ` for ${selector}`} in namespace ${namespace}${others ? `; there are: ${others}` : '; -A means those of all namespaces'}`,
     );
@@ -148,15 +223,20 @@ export async function unfreeze(client: FreezeClient, scope: FreezeScope): Promis
   return printed(names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join(''));
 }
 
-/** One for each set of labels. Throws InputError for labels that cannot be read. */
-function nameOf(selector: string | undefined): string {
-  if (selector === undefined) return 'holdfast-freeze';
+/** One for each set of labels, and for each schedule. Throws InputError for labels that cannot be read. */
+function nameOf(selector: string | undefined, windows: readonly SourceWindow[] | undefined): string {
+  if (selector === undefined && windows === undefined) return 'holdfast-freeze';
   try {
-    parseLabelSelector(selector);
+    parseLabelSelector(selector ?? '');
   } catch (error) {
     throw new InputError(error instanceof Error ? error.message : String(error));
   }
-  return `holdfast-freeze-${createHash('sha256').update(selector).digest('hex').slice(0, 8)}`;
+  const schedules = (windows ?? []).map(({ schedule }) => `\n${schedule}`).join('');
+  const of = createHash('sha256')
+    .update(`${selector ?? ''}${schedules}`)
+    .digest('hex')
+    .slice(0, 8);
+  return `holdfast-freeze-${of}`;
 }
 
 /** `18:00` of this machine's day, or of the next one; `2h`; or RFC 3339. Milliseconds since the epoch. Throws InputError. */

@@ -36,22 +36,38 @@ export async function loadClusterAccess(options: AccessOptions): Promise<Cluster
   return { server, namespace: context.namespace, ...credentials, ...(proxy ? { proxy } : {}) };
 }
 
+/** The contexts of the kubeconfig that these options name, in its order; none where there is no kubeconfig. Throws `configuration` errors. */
+export async function listContexts(
+  options: AccessOptions,
+): Promise<ReadonlyArray<{ readonly name: string; readonly namespace: string | undefined }>> {
+  const files = await kubeconfigFiles(options);
+  const { contexts } = await readKubeconfig(files);
+  return contexts.map(({ name, namespace }) => ({ name, namespace: namespace ?? undefined }));
+}
+
 async function findContext(options: AccessOptions): Promise<SelectedContext> {
   const env = options.env ?? process.env;
-  if (options.kubeconfig) return selectContext(await readKubeconfig([options.kubeconfig]), options.context);
-  const listed = (env.KUBECONFIG ?? '').split(path.delimiter).filter(Boolean);
-  if (listed.length > 0) return selectContext(await readKubeconfig(await existing(listed)), options.context);
-  const inPod = await serviceAccountContext(
-    env,
-    options.serviceAccountDirectory ?? defaultServiceAccountDirectory,
-  );
-  if (inPod && !options.context) return inPod;
-  const home = path.join(env.HOME ?? homedir(), '.kube', 'config');
-  if (await exists(home)) return selectContext(await readKubeconfig([home]), options.context);
+  const isNamed = options.kubeconfig || env.KUBECONFIG?.split(path.delimiter).some(Boolean);
+  if (!isNamed && !options.context) {
+    const directory = options.serviceAccountDirectory ?? defaultServiceAccountDirectory;
+    const inPod = await serviceAccountContext(env, directory);
+    if (inPod) return inPod;
+  }
+  const files = await kubeconfigFiles(options);
+  if (files.length > 0) return selectContext(await readKubeconfig(files), options.context);
   throw localError(
     'configuration',
     'no cluster configured: use --kubeconfig FILE, set KUBECONFIG, or run inside a pod',
   );
+}
+
+/** As kubectl looks for them; empty where there is none. */
+async function kubeconfigFiles({ kubeconfig, env = process.env }: AccessOptions): Promise<string[]> {
+  if (kubeconfig) return [kubeconfig];
+  const listed = (env.KUBECONFIG ?? '').split(path.delimiter).filter(Boolean);
+  if (listed.length > 0) return existing(listed);
+  const home = path.join(env.HOME ?? homedir(), '.kube', 'config');
+  return (await exists(home)) ? [home] : [];
 }
 
 /** The service account of the pod we run in, or undefined outside of a cluster. */

@@ -67,7 +67,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     eventHooks,
     outbox,
     drift: new Map(),
-    afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key)),
+    afterRevert: createAfterRevert(options.reproduce, (key) => queue.add(key), clock),
     lostRecords: createLostRecords(options.heads, options.reproduce, clock, (key) => queue.add(key)),
     canaries: {
       get: (key) => ours().find((canary) => namespacedName(canary) === key),

@@ -14,6 +14,7 @@ import { seeAnew } from './observe/see-anew.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
+import { sourceWriter } from './perform/write.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import {
@@ -164,8 +165,7 @@ function startBackgroundChecks({ parts, observation, decision, status }: RoundSt
     parts.heads.of(namespacedName(observation.canary)).at,
   );
   if (!decision.check) return;
-  const spec = parts.heads.specOf(namespacedName(observation.canary));
-  const writer = 'account' in spec ? { account: spec.account } : undefined;
+  const writer = sourceWriter(parts, observation.canary);
   const subject = checkSubject({ ...observation, writer }, decision.check);
   parts.checks.request(observation.canary, decision.check, subject);
 }
@@ -206,7 +206,7 @@ async function saveStatus(
   failed: Failure | undefined,
 ): Promise<Canary | undefined> {
   const failure = joinFailures([persistentFailure, failed]);
-  const reported = withEngineConditions(canary, status, { ...findings, failure });
+  const reported = withEngineConditions(canary, withWriter(parts, canary, status), { ...findings, failure });
   const whole = { ...reported, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
@@ -214,6 +214,13 @@ async function saveStatus(
   if (persistentFailure && failure && !isReported(canary.status, failure))
     emitFailure(parts, canary, persistentFailure);
   return written;
+}
+
+/** The release under way with the user that it is written as. */
+function withWriter(parts: CanaryParts, canary: Canary, status: CanaryStatus): CanaryStatus {
+  const { run } = status;
+  if (!run) return status;
+  return { ...status, run: { ...run, account: sourceWriter(parts, canary, run.digest)?.account } };
 }
 
 /** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events';
 import type { Canary } from '../../api/canary/canary.ts';
 import { metricsById } from '../../api/canary/metrics.ts';
 import { type HookAnswer, type HookType, hooksOf } from '../../api/canary/webhooks.ts';
@@ -88,6 +89,8 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
       const entry: Entry = { key: request.key, abort: new AbortController(), outcome: before?.outcome };
       entries.set(canaryKey, entry);
       const { signal } = entry.abort;
+      // Every metric and webhook of a Canary listens, which is no leak.
+      setMaxListeners(0, signal);
       void Promise.all([
         ask(canary, request, subject, signal),
         Promise.all(request.hooks.map((type) => askType(hooks, { canary, request }, type, signal))),

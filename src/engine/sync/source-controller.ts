@@ -122,9 +122,9 @@ export function createSourceController(options: SourceControllerOptions): Source
     const key = namespacedName(canary);
     const holders = sourcesHolding(following, key);
     for (const [sourceKey] of holders) refresh.make(sourceKey, gatherMs);
+    if (holders.length === 0) void parts.bindings.sweep();
     if (!isNewVersion(canary)) return;
-    const isFree = options.heads.sourceOf(key) === undefined;
-    for (const [, { runner }] of isFree ? following : holders) runner.reread();
+    for (const [, { runner }] of options.heads.sourceOf(key) ? holders : following) runner.reread();
   }
 
   return {
@@ -168,7 +168,7 @@ function partsOf(options: SourceControllerOptions, refreshSoon: (key: string) =>
     claims: createClaims(),
     presence: createPresence(options),
     accountRights: createAccountRights(options),
-    bindings: createSourceBindings({ ...options, bindings: options.bindingSet }),
+    bindings: createSourceBindings({ ...options, bindings: options.bindingSet, canaries: canarySet }),
     openMembers: createMemberWatches(options.openWatch, options.watchesEverywhere),
     sources: () => sources.list(),
     source(key) {

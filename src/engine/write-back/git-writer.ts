@@ -83,16 +83,15 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
     const git = options.gitOf(key);
     if (!git) return { againAfterMs: undefined };
     const memory = memoryOf(key, canary);
-    const waitMs = memory.notBeforeMs - clock.nowMs();
-    if (waitMs > 0) return { againAfterMs: waitMs };
     const before = JSON.stringify([memory.records, memory.problem, memory.isWanted]);
     await writeToGit(options, { key, canary, git, memory });
     if (JSON.stringify([memory.records, memory.problem, memory.isWanted]) !== before) {
       emitProblem(canary, memory);
       options.wakeCanary(key);
     }
-    const againAfterMs = memory.notBeforeMs - clock.nowMs();
-    return { againAfterMs: againAfterMs > 0 ? againAfterMs : undefined };
+    if (memory.waiting.size === 0) return { againAfterMs: undefined };
+    const nextMs = Math.min(...[...memory.waiting.values()].map(({ notBeforeMs }) => notBeforeMs));
+    return { againAfterMs: Math.max(0, nextMs - clock.nowMs()) };
   }
 
   function emitProblem(canary: KubernetesObject, { problem }: Memory): void {
@@ -133,7 +132,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   memory.isWanted = ledger === true || writesStatus === true || revert !== 'none';
   memory.records = facts.records;
   // Before the first read nobody knows where the ledger is.
-  if (git.head() === undefined) return;
+  if (git.head() === undefined) return memory.waiting.clear();
   const { where, status } = facts;
   const { clock, documentation } = options;
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
@@ -142,10 +141,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const isCurrent = (entry: GitRecord) =>
     entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write);
   if (facts.head) memory.records = memory.records.filter(isCurrent);
-  const { problems, retry } = await writeAll(options, pass, writes);
-  memory.failures = retry ? memory.failures + 1 : 0;
-  const retryMs = Math.min(maximumRetryMs, firstRetryMs * 2 ** (memory.failures - 1));
-  memory.notBeforeMs = retry ? clock.nowMs() + retryMs : 0;
+  const problems = await writeAll(options, pass, writes);
   const refused = problems.find(({ reason }) => reason === 'GitRefused');
   const byHand = memory.records.find(
     (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
@@ -165,25 +161,40 @@ function factsOf({ clusterName, heads }: GitWriterOptions, { key, canary, git, m
   return { where: { cluster: clusterName, namespace, canary: name }, write, status, head, ledger, records };
 }
 
+/** Does those that are due; the problems of all that are missing. */
 async function writeAll(
-  { log }: GitWriterOptions,
-  { key, git, memory }: WritePass,
+  options: GitWriterOptions,
+  pass: WritePass,
   writes: readonly Write[],
-): Promise<{ problems: Problem[]; retry: boolean }> {
+): Promise<Problem[]> {
+  const { waiting } = pass.memory;
+  for (const id of waiting.keys()) if (!writes.some((one) => one.id === id)) waiting.delete(id);
   const problems: Problem[] = [];
-  let retry = false;
-  const request = requestOf(git.source);
   for (const one of writes) {
-    const refused = givenUp(memory, one.id, request);
-    if (refused) {
-      problems.push(refused);
-      continue;
-    }
-    const problem = await attempt(memory, one, request);
-    if (!problem) continue;
-    log.warn({ canary: key, write: one.id, reason: problem.reason }, problem.message);
-    problems.push(problem);
-    retry ||= givenUp(memory, one.id, request) === undefined;
+    const problem = await writeOne(options, pass, one);
+    if (problem) problems.push(problem);
   }
-  return { problems, retry };
+  return problems;
+}
+
+async function writeOne(
+  { clock, log }: GitWriterOptions,
+  { key, git, memory }: WritePass,
+  write: Write,
+): Promise<Problem | undefined> {
+  const { id } = write;
+  const request = requestOf(git.source);
+  const refused = givenUp(memory, id, request);
+  if (refused) return refused;
+  const before = memory.waiting.get(id);
+  if (before && clock.nowMs() < before.notBeforeMs) return before.problem;
+  const problem = await attempt(memory, write, request);
+  memory.waiting.delete(id);
+  if (!problem) return undefined;
+  log.warn({ canary: key, write: id, reason: problem.reason }, problem.message);
+  if (givenUp(memory, id, request)) return problem;
+  const failures = (before?.failures ?? 0) + 1;
+  const retryMs = Math.min(maximumRetryMs, firstRetryMs * 2 ** (failures - 1));
+  memory.waiting.set(id, { failures, notBeforeMs: clock.nowMs() + retryMs, problem });
+  return problem;
 }

@@ -30,9 +30,15 @@ export interface Write {
 export interface Memory {
   records: readonly GitRecord[];
   problem: Problem | undefined;
-  failures: number;
-  notBeforeMs: number;
+  /** Writes that failed and are tried again, by their ids: one that fails holds up no other. */
+  readonly waiting: Map<string, WaitingWrite>;
   isWanted: boolean;
+}
+
+interface WaitingWrite {
+  readonly failures: number;
+  readonly notBeforeMs: number;
+  readonly problem: Problem;
 }
 
 /** A push that was refused is tried again twice; after that a person must act (issue 4). */
@@ -54,7 +60,7 @@ export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | und
   const records = parseGitRecords(message);
   const problem: Problem | undefined =
     reason === 'GitRefused' ? { reason, message: messageWithoutRecords(message) } : undefined;
-  return { records, problem, failures: 0, notBeforeMs: 0, isWanted: false };
+  return { records, problem, waiting: new Map(), isWanted: false };
 }
 
 /** The problem of a write that was refused so often that only a person can help; undefined while it is worth another try. */

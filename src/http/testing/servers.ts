@@ -14,6 +14,10 @@ export async function startTestServer(listener: RequestListener, isSecure = fals
   const server = isSecure
     ? createSecureServer({ cert: testCertificate, key: testKey }, listener)
     : createServer(listener);
+  // Tests have clocks of their own, which answers do not contradict.
+  server.prependListener('request', (_, response) => {
+    response.sendDate = false;
+  });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
   return {

@@ -174,6 +174,15 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
       expect(reading.kind === 'noData' && reading.detail).toMatch(/the sample is \d+ s old/);
     });
 
+  if (double.tellsTime)
+    it("judges the age of a value by the server's clock: ours may be off", async () => {
+      const { read } = await start(double, (response) => {
+        response.setHeader('date', new Date(nowMs - 3_600_000).toUTCString());
+        answering(double.answer([12.5], nowMs - 3_600_000))(response);
+      });
+      expect(await read()).toMatchObject({ kind: 'value' });
+    });
+
   it("gives the system's words for a query that it does not understand", async () => {
     const { read } = await start(double, answering(double.problem('unknown word at 5'), 400));
     const reading = await read();

@@ -65,7 +65,7 @@ export interface MetricRequest {
   /** Where the value is in an answer of any shape (RFC 6901). */
   jsonPointer: string | undefined;
   timeoutMs: number;
-  /** Now, in milliseconds since the epoch. */
+  /** Now, in milliseconds since the epoch: by our clock in a question, by the server's where its answer tells it. */
   nowMs: number;
   /** Window of the metric, or its maxSampleAge: an answer older than this is no answer (S29). */
   windowMs: number;

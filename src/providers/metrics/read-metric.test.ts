@@ -1,10 +1,10 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryMetric } from '../../api/canary/metrics.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { createHttpClient } from '../../http/client.ts';
+import { startTestServer } from '../../http/testing/servers.ts';
 import { type MetricSource, readMetric, templateOf } from './read-metric.ts';
 import { supportedMetricProviders } from './table.ts';
 
@@ -21,19 +21,17 @@ type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 /** A server on a port of its own, the questions it was asked, and a client for it. */
 async function aServer(handler: Handler) {
   const asked: Array<{ path: string; query: string | null; headers: IncomingMessage['headers'] }> = [];
-  const server = createServer((request, response) => {
+  const server = await startTestServer((request, response) => {
     const url = new URL(request.url ?? '', 'http://server');
     asked.push({ path: url.pathname, query: url.searchParams.get('query'), headers: request.headers });
     handler(request, response);
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const http = createHttpClient({ allowLoopback: true });
   closers.push(async () => {
     await http.close();
-    server.closeAllConnections();
-    await new Promise((resolve) => server.close(resolve));
+    await server.close();
   });
-  return { asked, http, address: `http://127.0.0.1:${(server.address() as AddressInfo).port}` };
+  return { asked, http, address: server.url };
 }
 
 function json(body: unknown, status = 200): Handler {

@@ -129,7 +129,7 @@ async function ask(
 
 function readingOf<Answer, Request extends MetricRequest>(
   { title, answer, decode, reading }: RestProvider<Answer, Request>,
-  { status, body }: HttpResponse,
+  { status, headers, body }: HttpResponse,
   request: Request,
 ): MetricReading {
   const isGood = status >= 200 && status <= 299;
@@ -137,10 +137,17 @@ function readingOf<Answer, Request extends MetricRequest>(
   if (isGood && value === undefined)
     return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
   const parsed = isGood ? answer.safeParse(value) : undefined;
-  if (parsed?.success) return reading(parsed.data, request);
+  if (parsed?.success)
+    return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs });
   const words = shorten(hidden(wordsIn(value), request).replace(/[\p{Cc}\s]+/gu, ' '), messageLimit);
   if (isGood) return failedReading(words || `the answer is not ${title}`);
   return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
+}
+
+/** When it answered, by its own clock, which also tells the time of its samples: a wrong one on our machine makes nothing stale. */
+function serverTimeMs({ date = '', age = '0' }: HttpResponse['headers']): number | undefined {
+  const ms = Date.parse(date) + Number(age) * 1_000;
+  return Number.isFinite(ms) ? ms : undefined;
 }
 
 const messageLimit = 200;

@@ -269,7 +269,6 @@ describe('several answers', () => {
 
 describe('what the provider cannot do', () => {
   it.each([
-    [{ service: { port: 80 } }, 'spec.service.gatewayRefs'],
     [
       { service: { port: 80, gatewayRefs: [{ name: 'g' }], match: [{ method: { regex: 'G.*' } }] } },
       'spec.service.match[0].method',

@@ -62,7 +62,7 @@ function gatewayRouter(version: string, ignored: readonly string[]): RoutingProv
       ...ignored,
     ],
     apexFollowsTraffic: false,
-    check: (canary) => check(known(canary), name),
+    check: (canary) => check(known(canary)),
     objects(context, target, live) {
       assertWeights(target);
       const found = findRoute(context, httpRoute, live);
@@ -101,18 +101,12 @@ function omit<T extends object, K extends keyof T>(object: T, ...keys: readonly 
   return Object.fromEntries(Object.entries(object).filter(([key]) => !keys.includes(key as K))) as Omit<T, K>;
 }
 
-function check({ spec }: Canary, provider: string): RouteProblem[] {
+function check({ spec }: Canary): RouteProblem[] {
   const { service, analysis } = spec;
   const problems: RouteProblem[] = [];
   const report = (severity: RouteProblem['severity'], path: string, message: string): void => {
     problems.push({ severity, path, message });
   };
-  if (!service?.gatewayRefs?.length)
-    report(
-      'error',
-      'spec.service.gatewayRefs',
-      `is required: provider ${provider} needs the Gateway of the route`,
-    );
   if (analysis?.sessionAffinity && analysis.match?.length && analysis.iterations)
     report('warning', 'spec.analysis.sessionAffinity', 'has no effect together with analysis.match');
   if (analysis?.mirror && !analysis.iterations)

@@ -1,6 +1,7 @@
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { nameOfMetric } from '../../api/canary/metrics.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Route } from './http-server.ts';
 import { createMetricsSink, gauge, type MetricsSink, named, type WatchedObjects } from './metrics-sink.ts';
@@ -160,7 +161,7 @@ function addConditionMetrics(registry: Registry, sources: { canaries(): readonly
     (metric) => {
       metric.reset();
       for (const canary of sources.canaries()) {
-        for (const { type, status, reason = '' } of statusOf(canary).conditions ?? []) {
+        for (const { type, status, reason = '' } of canaryStatus(canary).conditions ?? []) {
           if (shown.has(type)) metric.set({ ...named(canary), type, status, reason }, 1);
         }
       }
@@ -173,14 +174,10 @@ function addConditionMetrics(registry: Registry, sources: { canaries(): readonly
     'Alerts of the last news of a Canary that could not be sent',
     (metric) => {
       metric.reset();
-      for (const canary of sources.canaries()) metric.set(named(canary), notSent(statusOf(canary)));
+      for (const canary of sources.canaries()) metric.set(named(canary), notSent(canaryStatus(canary)));
     },
     ['name', 'namespace'],
   );
-}
-
-function statusOf({ status }: KubernetesObject): CanaryStatus {
-  return (status ?? {}) as CanaryStatus;
 }
 
 function notSent({ incidents = [] }: CanaryStatus): number {

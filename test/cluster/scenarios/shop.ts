@@ -2,6 +2,7 @@ import { afterAll } from 'vitest';
 import { syncAnnotation } from '../../../src/api/annotations.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import type { SourceStatus } from '../../../src/api/source/status.ts';
 import { ApiError } from '../bed/api-client.ts';
@@ -186,7 +187,7 @@ function shopOf<Repo extends GitClone>(
     const canary = (await bed.readObject('Canary', namespace, 'podinfo').catch(() => undefined)) as
       | Canary
       | undefined;
-    return canary?.status ?? {};
+    return canary ? canaryStatus(canary) : {};
   };
   const trail = followStatus(bed, namespace);
   return {

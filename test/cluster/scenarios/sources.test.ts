@@ -289,6 +289,36 @@ describe.concurrent('Sources on a real API server', () => {
     await shop.close();
   });
 
+  test('a freeze holds the next release until it is lifted, and tables show seven characters of a commit', async () => {
+    const namespace = 'src-freeze';
+    await bed.createNamespace(namespace);
+    const repo = await bed.createGitRepo(namespace);
+    const options = { provider: 'kubernetes', spec: { skipAnalysis: true } } as const;
+    const shop = openShopOn(bed, { namespace, repo }, options);
+    const first = await shop.release('v1');
+    await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
+    for (const words of [['canary', '-o', 'wide'], ['sources.holdfast.dev']]) {
+      const table = await bed.kubectl(['-n', namespace, 'get', ...words]);
+      expect(table.split(/\s+/)).toContain(first.slice(0, 7));
+    }
+    await runJson(bed, 'freeze', '-n', namespace, '--reason', 'the sale');
+    await shop.until('it is frozen', ({ conditions = [] }) =>
+      conditions.some(({ type, status }) => type === 'Frozen' && status === 'True'),
+    );
+
+    const commit = await shop.release('v2');
+    await shop.until('v2 waits', ({ phase, run }) => phase === 'Waiting' && run?.commit === commit);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+
+    await runJson(bed, 'unfreeze', '-n', namespace);
+    await waitFor(async () => imageOf(await shop.workload('podinfo-primary')) === 'app:v2', {
+      timeoutMs: 120_000,
+      what: 'v2 is promoted',
+      describe: shop.status,
+    });
+    await shop.close();
+  });
+
   test('a plan tells what the API server would refuse and what is not as base says, and changes nothing', async () => {
     const namespace = 'src-plan';
     await bed.createNamespace(namespace);

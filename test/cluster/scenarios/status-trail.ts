@@ -1,5 +1,5 @@
-import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 
 /**
@@ -22,8 +22,7 @@ export function followStatus(bed: BedClient, namespace: string): StatusTrail {
   const path = `/apis/flagger.app/v1beta1/namespaces/${namespace}/canaries?fieldSelector=metadata.name%3Dpodinfo`;
   const following = bed.api.follow(
     path,
-    ({ type, object }) =>
-      void seen.push(type === 'DELETED' ? {} : ((object as unknown as Canary).status ?? {})),
+    ({ type, object }) => void seen.push(type === 'DELETED' ? {} : canaryStatus(object)),
     stopped.signal,
   );
   void following.catch(() => undefined);

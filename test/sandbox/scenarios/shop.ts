@@ -6,6 +6,7 @@ import type { TrafficView } from '../../../sandbox/traffic/traffic.ts';
 import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
+import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type DeploymentOptions, deployment } from '../../cluster/bed/manifests.ts';
 import { untilCalm } from '../calm.ts';
@@ -239,7 +240,7 @@ function followStatus(bed: Bed, namespace: string): Pick<Shop, 'until'> & { newe
   let at = 0;
   bed.sandbox.store.subscribe(({ storageKey, object, type }) => {
     if (storageKey !== 'flagger.app/canaries' || object.metadata.namespace !== namespace) return;
-    seen.push(type === 'DELETED' ? {} : ((object as unknown as Canary).status ?? {}));
+    seen.push(type === 'DELETED' ? {} : canaryStatus(object));
     for (const look of waiting) look();
   });
   return {

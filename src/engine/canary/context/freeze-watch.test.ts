@@ -1,6 +1,6 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { lastToEnd } from './freeze-watch.ts';
+import { freezesInForce } from './freeze-watch.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const at = { ownNamespace: 'holdfast-system', nowMs };
@@ -16,7 +16,7 @@ const canary: KubernetesObject = {
 };
 
 function found(...objects: KubernetesObject[]) {
-  return lastToEnd(objects, canary, at)?.by;
+  return freezesInForce(objects, canary, at).freeze?.by;
 }
 
 it('covers the Canaries of its namespace, and from the namespace of Holdfast all of them', () => {
@@ -43,13 +43,74 @@ it('is over at its end, and of several the last one to end is told', () => {
 });
 
 it('freezes without an end where it cannot be read, and says what is wrong', () => {
+  const deny = '{kind: deny, schedule: "0 18 * * 5", duration: 62h}';
   const wrong = [
     { until: 'tonight', reason: 'sale' },
     { selector: '=', until: '2026-03-01T11:00:00Z' },
+    { holds: 'steps' },
+    { windows: '[' },
+    { windows: '[]' },
+    { windows: `[${deny.replace('deny', 'never')}]` },
+    { windows: `[${deny.replace('62h', '0s')}]` },
+    { windows: `[${deny.replace('0 18', '0 99')}]` },
+    { windows: `[${deny}]${' '.repeat(20_000)}` },
   ];
-  const views = wrong.map((data) => lastToEnd([freeze('shop', 'a', data)], canary, at));
+  const views = wrong.map((data) => freezesInForce([freeze('shop', 'a', data)], canary, at).freeze);
   expect(views).toMatchObject([
     { untilMs: undefined, reason: 'sale (until "tonight" is no time)' },
     { untilMs: undefined, reason: expect.stringContaining('cannot be parsed') },
+    { untilMs: undefined, reason: expect.stringContaining('holds "steps" is neither all nor starts') },
+    { untilMs: undefined, reason: expect.stringContaining('windows cannot be read as YAML') },
+    { untilMs: undefined, reason: expect.stringContaining('windows: ') },
+    { untilMs: undefined, reason: expect.stringContaining('windows.0.kind: ') },
+    { untilMs: undefined, reason: expect.stringContaining('0s must be longer than 0') },
+    { untilMs: undefined, reason: expect.stringContaining('"0 99 * * 5"') },
+    { untilMs: undefined, reason: expect.stringContaining('windows is too long') },
   ]);
+});
+
+describe('with windows', () => {
+  const iso = (ms: number | undefined) => ms && new Date(ms).toISOString();
+  // 1 March 2026 is a Sunday.
+  const weekend = '[{kind: deny, schedule: "0 18 * * 5", duration: 62h}]';
+  const office = '[{kind: allow, schedule: "0 9 * * 1-5", duration: 8h}]';
+
+  it.each([
+    ['inside a deny window', weekend, '2026-03-01T12:00:00Z', '2026-03-02T08:00:00.000Z'],
+    ['outside an allow window', office, '2026-03-01T12:00:00Z', '2026-03-02T09:00:00.000Z'],
+  ])('freezes %s, and until it ends', (_name, windows, time, end) => {
+    const when = { ...at, nowMs: Date.parse(time) };
+    const {
+      freeze: found,
+      stepFreeze,
+      changesMs,
+    } = freezesInForce([freeze('shop', 'a', { windows })], canary, when);
+    expect([found?.by, iso(found?.untilMs), iso(changesMs)]).toEqual(['ConfigMap shop/a', end, end]);
+    expect(stepFreeze).toEqual(found);
+  });
+
+  it.each([
+    ['outside a deny window', weekend, '2026-03-02T12:00:00Z', '2026-03-06T18:00:00.000Z'],
+    ['inside an allow window', office, '2026-03-02T12:00:00Z', '2026-03-02T17:00:00.000Z'],
+  ])('holds nothing %s, and says when it begins', (_name, windows, time, begin) => {
+    const when = { ...at, nowMs: Date.parse(time) };
+    const found = freezesInForce([freeze('shop', 'a', { windows })], canary, when);
+    expect([found.freeze, found.stepFreeze, iso(found.changesMs)]).toEqual([undefined, undefined, begin]);
+  });
+
+  it('comes back no more after its end', () => {
+    const over = freeze('shop', 'a', { windows: weekend, until: '2026-03-01T11:00:00Z' });
+    expect(freezesInForce([over], canary, at)).toEqual({});
+    const ending = freeze('shop', 'a', { windows: weekend, until: '2026-03-01T13:00:00Z' });
+    expect(iso(freezesInForce([ending], canary, at).freeze?.untilMs)).toBe('2026-03-01T13:00:00.000Z');
+  });
+
+  it('holds starts longer than steps where two freezes say so', () => {
+    const starts = freeze('shop', 'starts', { windows: weekend, holds: 'starts' });
+    const all = freeze('shop', 'all', { until: '2026-03-01T13:00:00Z' });
+    const found = freezesInForce([starts, all], canary, at);
+    expect([found.freeze?.by, found.stepFreeze?.by]).toEqual(['ConfigMap shop/starts', 'ConfigMap shop/all']);
+    expect(iso(found.changesMs)).toBe('2026-03-01T13:00:00.000Z');
+    expect(freezesInForce([starts], canary, at).stepFreeze).toBeUndefined();
+  });
 });

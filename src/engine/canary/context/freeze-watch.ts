@@ -1,14 +1,25 @@
-import { freezeLabel, readFreeze } from '../../../api/freeze.ts';
+import { brokenFreeze, type Freeze, freezeLabel, readFreeze } from '../../../api/freeze.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { OpenWatch } from '../../../contracts/cluster.ts';
 import type { FreezeView } from '../../../rollout/world.ts';
+import { closingMs, windowAt, windowProblems } from '../../windows.ts';
 
 /** Says which Canaries are frozen (ADR 44). */
 export interface FreezeWatch {
-  /** The freeze of a Canary that ends last; undefined when none is in force, `unknown` before they were listed. */
-  of(canary: KubernetesObject, nowMs: number): FreezeView | 'unknown' | undefined;
+  /** The freezes of a Canary; `unknown` before they were listed. */
+  of(canary: KubernetesObject, nowMs: number): FreezesInForce | 'unknown';
   onChange(listener: () => void): void;
   close(): void;
+}
+
+/** Of the freezes in force those that end last. */
+export interface FreezesInForce {
+  /** Holds what has not started. */
+  readonly freeze?: FreezeView | undefined;
+  /** Holds also what is at a step, or before its promotion. */
+  readonly stepFreeze?: FreezeView | undefined;
+  /** When one of these ends, or another one begins; milliseconds since the epoch. */
+  readonly changesMs?: number | undefined;
 }
 
 /**
@@ -28,11 +39,8 @@ export function watchFreezes(
   return {
     of(canary, nowMs) {
       if (!sets.every((set) => set.synced() || set.problem() !== undefined)) return 'unknown';
-      return lastToEnd(
-        sets.flatMap((set) => (set.synced() ? [...set.list()] : [])),
-        canary,
-        { ownNamespace, nowMs },
-      );
+      const objects = sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
+      return freezesInForce(objects, canary, { ownNamespace, nowMs });
     },
     onChange(listener) {
       for (const set of sets) set.onChange(() => listener());
@@ -43,22 +51,61 @@ export function watchFreezes(
   };
 }
 
-/** The freeze in force that covers the Canary and ends last. */
-export function lastToEnd(
+/** What covers the Canary at this moment. */
+export function freezesInForce(
   objects: readonly KubernetesObject[],
   { metadata }: KubernetesObject,
   { ownNamespace, nowMs }: { readonly ownNamespace: string; readonly nowMs: number },
+): FreezesInForce {
+  const covering = objects
+    .filter((object) => [ownNamespace, metadata.namespace].includes(object.metadata.namespace ?? ''))
+    .map((object) => ({ by: describe(object), ...freezeOf(object, nowMs) }))
+    .filter(({ fits, untilMs }) => fits(metadata.labels) && (untilMs === undefined || untilMs > nowMs))
+    .map((freeze) => ({ ...freeze, ...timeOf(freeze, nowMs) }));
+  const inForce = covering.filter(({ isInForce }) => isInForce);
+  const changesMs = Math.min(...covering.map(({ changesMs }) => changesMs));
+  return {
+    freeze: lastToEnd(inForce),
+    stepFreeze: lastToEnd(inForce.filter(({ startsOnly }) => !startsOnly)),
+    changesMs: Number.isFinite(changesMs) ? changesMs : undefined,
+  };
+}
+
+/** As it was read first: the next times of its windows are remembered with them. */
+const known = new WeakMap<KubernetesObject, Freeze>();
+
+function freezeOf(object: KubernetesObject, nowMs: number): Freeze {
+  const before = known.get(object);
+  if (before) return before;
+  const read = readFreeze(object);
+  const [problem] = windowProblems(read.windows, nowMs);
+  const freeze = problem ? brokenFreeze(object, `windows: ${problem.message}`) : read;
+  known.set(object, freeze);
+  return freeze;
+}
+
+/** `changesMs`: when to look at it again, Infinity where nothing changes by itself. */
+interface FreezeTime {
+  readonly isInForce: boolean;
+  readonly untilMs: number | undefined;
+  readonly changesMs: number;
+}
+
+function timeOf({ windows, untilMs: endMs = Number.POSITIVE_INFINITY }: Freeze, nowMs: number): FreezeTime {
+  const window = windowAt(windows, nowMs);
+  const isInForce = window?.open !== true;
+  const opensMs = window?.nextOpeningMs ?? Number.POSITIVE_INFINITY;
+  const changesMs = Math.min(endMs, isInForce || !windows ? opensMs : closingMs(windows, nowMs));
+  return { isInForce, changesMs, untilMs: isInForce && Number.isFinite(changesMs) ? changesMs : undefined };
+}
+
+function lastToEnd(
+  inForce: ReadonlyArray<FreezeView & { readonly startsOnly: boolean }>,
 ): FreezeView | undefined {
   const endMs = ({ untilMs = Number.POSITIVE_INFINITY }: FreezeView) => untilMs;
-  return objects
-    .filter((object) => [ownNamespace, metadata.namespace].includes(object.metadata.namespace ?? ''))
-    .flatMap((object): FreezeView[] => {
-      const { fits, untilMs, reason } = readFreeze(object);
-      const isOver = untilMs !== undefined && untilMs <= nowMs;
-      return isOver || !fits(metadata.labels) ? [] : [{ by: describe(object), untilMs, reason }];
-    })
-    .reduce<FreezeView | undefined>(
-      (last, one) => (last === undefined || endMs(one) > endMs(last) ? one : last),
-      undefined,
-    );
+  const views = inForce.map(({ by, untilMs, reason }) => ({ by, untilMs, reason }));
+  return views.reduce<FreezeView | undefined>(
+    (last, one) => (last === undefined || endMs(one) > endMs(last) ? one : last),
+    undefined,
+  );
 }

@@ -4,6 +4,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
 import type { Release } from '../../../release/release.ts';
 import type { HeadView } from '../../../rollout/world.ts';
+import { createVirtualClock } from '../../virtual-clock.test-support.ts';
 import { createAfterRevert, type Reproduced, reproducedCondition } from './reproduction.ts';
 
 const key = 'shop/web';
@@ -37,13 +38,14 @@ function start() {
   const waiting: Array<(answer: Reproduced) => void> = [];
   const done: string[] = [];
   const reproduce = () => new Promise<Reproduced>((resolve) => waiting.push(resolve));
-  const after = createAfterRevert(reproduce, (canaryKey) => done.push(canaryKey));
+  const clock = createVirtualClock();
+  const after = createAfterRevert(reproduce, (canaryKey) => done.push(canaryKey), clock);
   const answer = async (index: number, answered: Reproduced) => {
     waiting[index]?.(answered);
     await Promise.resolve();
     await Promise.resolve();
   };
-  return { after, waiting, done, answer };
+  return { after, waiting, done, answer, clock };
 }
 
 function same(...others: string[]): Reproduced {
@@ -101,4 +103,21 @@ it('compares again when the Source moves on, although the release at head stays'
   await answer(1, same());
 
   expect(after.othersOf(key, status)).toEqual([]);
+});
+
+it('compares again while Git is away, with growing pauses, and gives a commit that is gone up', async () => {
+  const { after, waiting, answer, clock } = start();
+  after.compareOnce(world('b1'), status);
+  await answer(0, { problem: 'Git is down' });
+  expect(after.conditionOf(key, status)).toMatchObject({ reason: 'CommitUnavailable' });
+  await clock.advance(60_000);
+  await answer(1, same());
+  expect(after.conditionOf(key, status)).toMatchObject({ reason: 'SameDigest' });
+
+  after.compareOnce(world('b2'), status);
+  for (let hour = 0; hour < 24; hour += 1) {
+    await answer(waiting.length - 1, { problem: 'it is gone' });
+    await clock.advance(3_600_000);
+  }
+  expect(waiting.length).toBe(2 + 6);
 });

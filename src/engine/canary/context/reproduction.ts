@@ -40,7 +40,13 @@ interface Result {
   readonly head: string | undefined;
   readonly news: ConditionNews | undefined;
   readonly others?: readonly string[] | undefined;
+  /** How often in a row the commit could not be read. */
+  readonly failures?: number;
 }
+
+/** Git may be away for a while; a commit that is gone stays away. */
+const mostFailures = 6;
+const firstRetryMs = 60_000;
 
 /** A comparison that is under way. */
 interface Pending extends Result {
@@ -51,11 +57,12 @@ interface Pending extends Result {
 export function createAfterRevert(
   reproduce: (canaryKey: string, commit: string) => Promise<Reproduced>,
   onDone: (canaryKey: string) => void,
+  clock: Clock,
 ): AfterRevert {
   const results = new Map<string, Result>();
 
   async function compare(canaryKey: string, commit: string, pending: Pending): Promise<void> {
-    const { digest, head, wasReported } = pending;
+    const { digest, head, wasReported, failures: before = 0 } = pending;
     results.set(canaryKey, pending);
     const again = await reproduce(canaryKey, commit);
     // Head moved on meanwhile: the newer comparison counts.
@@ -63,8 +70,15 @@ export function createAfterRevert(
     // A former answer stays when it cannot be found out again.
     const keepsAnswer = again.problem !== undefined && wasReported;
     const news = keepsAnswer ? undefined : newsOf(again, commit, digest);
-    results.set(canaryKey, { digest, head, news, others: again.others });
+    const failures = again.problem === undefined ? 0 : before + 1;
+    const result = { digest, head, news, others: again.others, failures };
+    results.set(canaryKey, result);
     onDone(canaryKey);
+    if (failures === 0 || failures >= mostFailures) return;
+    clock.after(firstRetryMs * 2 ** (failures - 1), () => {
+      if (results.get(canaryKey) === result)
+        void compare(canaryKey, commit, { ...result, wasReported: keepsAnswer });
+    });
   }
 
   function resultOf(canaryKey: string, status: CanaryStatus): Result | undefined {

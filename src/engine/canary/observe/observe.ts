@@ -10,6 +10,7 @@ import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
 import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../context/context.ts';
+import type { FreezesInForce } from '../context/freeze-watch.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import { kindsOf } from '../status/spec-in-force.ts';
 import { primaryDrift } from './drift.ts';
@@ -40,7 +41,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
   // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
-  const freeze = freezeOf(parts, canary, nowMs);
+  const { changesMs, ...freezes } = freezesOf(parts, canary, nowMs);
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   const key = namespacedName(canary);
@@ -75,26 +76,22 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
-    freeze,
+    ...freezes,
     checks: parts.checks.outcomeOf(key),
     peers: peersOf(parts.canaries.list(), canary),
     options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
   };
   const revision = revisionOf(context, target);
   const unreadMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
-  const againMs = soonest(unreadMs, endsInMs(freeze, nowMs));
+  const againMs = soonest(unreadMs, changesMs === undefined ? undefined : Math.max(1, changesMs - nowMs));
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
 }
 
-function freezeOf(parts: ReadParts, canary: Canary, nowMs: number): World['freeze'] {
-  const freeze = parts.freezes?.of(canary, nowMs);
-  return freeze === 'unknown' ? undefined : freeze;
-}
-
-function endsInMs(freeze: World['freeze'], nowMs: number): number | undefined {
-  return freeze?.untilMs === undefined ? undefined : freeze.untilMs - nowMs;
+function freezesOf(parts: ReadParts, canary: Canary, nowMs: number): FreezesInForce {
+  const freezes = parts.freezes?.of(canary, nowMs);
+  return freezes === undefined || freezes === 'unknown' ? {} : freezes;
 }
 
 function soonest(left: number | undefined, right: number | undefined): number | undefined {

@@ -1,3 +1,4 @@
+import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import {
@@ -13,7 +14,7 @@ import { workloadKind } from '../../../workload/kinds.ts';
 import { sideNames } from '../../../workload/sides.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, routerOf } from '../context/context.ts';
+import { type ActionContext, type CanaryParts, routerOf } from '../context/context.ts';
 import { routeReferences } from '../observe/routes.ts';
 
 /**
@@ -96,7 +97,23 @@ export function accountFor({ parts, observation }: ActionContext, digest?: strin
   const { canary } = observation;
   const good = (canary.status as CanaryStatus | undefined)?.lastKnownGood?.digest;
   if (digest !== undefined && digest === good) return undefined;
-  return parts.heads.specOf(namespacedName(canary)).account;
+  return sourceWriter(parts, canary, digest)?.account;
+}
+
+/**
+ * Who writes what the Source of a Canary holds; `account` undefined: Holdfast itself. While no Source holds the Canary it is as when the release
+ * under way was written last (issue 13): who deletes his Source gains nothing. Undefined for what came from no Source.
+ */
+export function sourceWriter(
+  { heads }: Pick<CanaryParts, 'heads'>,
+  canary: Canary,
+  digest?: string,
+): { readonly account: string | undefined } | undefined {
+  const spec = heads.specOf(namespacedName(canary));
+  if ('account' in spec) return { account: spec.account };
+  const { run } = (canary.status ?? {}) as CanaryStatus;
+  const isUnderWay = run?.account !== undefined && (digest === undefined || digest === run.digest);
+  return isUnderWay ? { account: run.account } : undefined;
 }
 
 /**

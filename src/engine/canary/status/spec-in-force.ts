@@ -1,6 +1,7 @@
 /** The last valid spec of a Canary goes on to be acted on while the newest one cannot be (ADR 30). */
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
-import type { CanaryStatus, SpecInForce } from '../../../api/canary/status.ts';
+import type { SpecInForce } from '../../../api/canary/status.ts';
+import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
@@ -57,8 +58,8 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   return [object, withSpec(object, lastValid)];
 }
 
-function lastValidSpec({ status }: KubernetesObject): SpecInForce | undefined {
-  const { specInForce } = (status ?? {}) as CanaryStatus;
+function lastValidSpec(object: KubernetesObject): SpecInForce | undefined {
+  const { specInForce } = canaryStatus(object);
   return typeof specInForce?.spec === 'object' && specInForce.spec !== null ? specInForce : undefined;
 }
 

@@ -1,3 +1,4 @@
+import { packStatus, unpackStatus } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
 import {
   type CanaryStatus,
@@ -35,20 +36,25 @@ export async function writeStatus(
   status: CanaryStatus,
 ): Promise<Canary | undefined> {
   // As the server will have it: without fields that are undefined.
-  const wanted = JSON.parse(JSON.stringify(status)) as CanaryStatus;
-  const patch = mergePatchOf(canary.status ?? {}, wanted);
-  if (!patch) return undefined;
+  const asStored = (whole: CanaryStatus) => JSON.parse(JSON.stringify(whole)) as CanaryStatus;
+  const { storedStatus = canary.status ?? {} } = canary;
+  // An object that could not be parsed comes as it is stored.
+  const whole = unpackStatus(status);
+  const packed = asStored(packStatus(whole));
+  const wanted = asStored({ ...whole, shortCommit: packed.shortCommit });
+  if (!mergePatchOf(unpackStatus(canary.status ?? {}), wanted)) return undefined;
+  const patch = mergePatchOf(storedStatus, packed);
   const { uid, resourceVersion } = canary.metadata;
   const body = { metadata: { uid, resourceVersion }, status: patch };
   const written = await parts.cluster.patch(referenceOf(canary), body, 'status');
-  const lost = mergePatchOf((written.status ?? {}) as object, wanted);
+  const lost = mergePatchOf((written.status ?? {}) as object, packed);
   // A CRD without our fields drops them; to go on would mean to decide on an incomplete status.
   if (lost)
     throw new EngineError(
       'SchemaOutdated',
       `the installed CRD of Canary dropped status fields (${Object.keys(lost).join(', ')}); apply the output of holdfast install --crds-only`,
     );
-  return { ...canary, metadata: written.metadata, status: wanted };
+  return { ...canary, metadata: written.metadata, status: wanted, storedStatus: packed };
 }
 
 /** What the engine itself knows about a Canary. */

@@ -34,11 +34,16 @@ export type SourceWriter =
 /** Decides it. Only accounts of the Source's own namespace can be named: who may write there may use them anyway. */
 export function writerOf(source: Source, rights: SourceRights): SourceWriter {
   const { metadata, spec } = source;
-  const userOf = (name: string) => `system:serviceaccount:${metadata.namespace ?? ''}:${name}`;
+  const userOf = (name: string) => accountUser(metadata.namespace ?? '', name);
   if (spec.serviceAccountName) return { kind: 'account', user: userOf(spec.serviceAccountName) };
   if (rights.isTrusted(source)) return { kind: 'holdfast', user: undefined };
   if (rights.defaultServiceAccount) return { kind: 'account', user: userOf(rights.defaultServiceAccount) };
   return { kind: 'default', user: userOf(sourceAccount) };
+}
+
+/** A service account as the API server names its user. */
+export function accountUser(namespace: string, name: string): string {
+  return `system:serviceaccount:${namespace}:${name}`;
 }
 
 /** The cluster as the Source's account sees it and may write it. */

@@ -1,17 +1,19 @@
 /** The RoleBindings that let `sourceAccount` do in a namespace what the role `edit` covers there, as long as a Source needs it. */
+
+import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Clock, sleep } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { sourceAccount } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, Log, WatchedSet } from '../../../contracts/cluster.ts';
 import { failureOf } from '../../failure.ts';
-import { type SourceRights, writerOf } from './permissions.ts';
+import { accountUser, type SourceRights, writerOf } from './permissions.ts';
 
 /** Keeps them. */
 export interface SourceBindings {
   /** Makes the one that a Source needs unless there is one, whoever made it. Throws what the API server refuses. */
   ensure(source: Source): Promise<void>;
-  /** Deletes ours that no Source needs any more. Never throws. */
+  /** Deletes ours that neither a Source nor a release under way needs any more. Never throws. */
   sweep(): Promise<void>;
 }
 
@@ -24,6 +26,8 @@ interface BindingParts {
   readonly sources: Pick<WatchedSet, 'list' | 'synced'>;
   /** RoleBindings of this name in all namespaces; undefined: whoever installed Holdfast keeps them. */
   readonly bindings: WatchedSet | undefined;
+  /** Canaries of the cluster: the release of one may be under way although its Source is gone. */
+  readonly canaries: Pick<WatchedSet, 'list' | 'synced'>;
 }
 
 const kind = { apiVersion: 'rbac.authorization.k8s.io/v1', kind: 'RoleBinding' } as const;
@@ -33,7 +37,7 @@ const settleMs = 500;
 
 /** Nothing is written before it is asked for. */
 export function createSourceBindings(parts: BindingParts): SourceBindings {
-  const { cluster, clock, log, rights, sources, bindings } = parts;
+  const { cluster, clock, log, rights, sources, bindings, canaries } = parts;
   const making = new Map<string, Promise<void>>();
   const needsOne = (source: Source) =>
     writerOf(source, rights).kind === 'default' &&
@@ -61,16 +65,22 @@ export function createSourceBindings(parts: BindingParts): SourceBindings {
       await made;
     },
     async sweep() {
-      if (!bindings?.synced() || !sources.synced()) return;
-      const needed = new Set(
-        sources
+      if (!bindings?.synced() || !sources.synced() || !canaries.synced()) return;
+      const ours = bindings.list().filter(({ metadata }) => metadata.labels?.[managedBy] === 'holdfast');
+      if (ours.length === 0) return;
+      const needed = new Set([
+        ...sources
           .list()
           .filter((source) => !source.metadata.deletionTimestamp && needsOne(source as Source))
           .map(({ metadata }) => metadata.namespace),
-      );
-      for (const { metadata } of bindings.list()) {
+        ...canaries
+          .list()
+          .filter(isWrittenByDefault)
+          .map(({ metadata }) => metadata.namespace),
+      ]);
+      for (const { metadata } of ours) {
         const { namespace = '', name, uid = '', resourceVersion = '' } = metadata;
-        if (metadata.labels?.[managedBy] !== 'holdfast' || needed.has(namespace)) continue;
+        if (needed.has(namespace)) continue;
         try {
           await cluster.delete({ ...kind, namespace, name }, { uid, resourceVersion });
         } catch (error) {
@@ -80,6 +90,12 @@ export function createSourceBindings(parts: BindingParts): SourceBindings {
       }
     },
   };
+}
+
+/** A release of a Source without an account is under way. */
+function isWrittenByDefault({ metadata, status }: KubernetesObject): boolean {
+  const { run } = (status ?? {}) as CanaryStatus;
+  return run?.account === accountUser(metadata.namespace ?? '', sourceAccount);
 }
 
 /** What `sourceAccount` is let in with. */

@@ -60,10 +60,11 @@ function sourceStatus(
       ? withCondition(conditions, { type, ...news, ...at }, nowMs)
       : withoutCondition(conditions, type);
   }
+  const advanced = { ...source.status, ...at, ...progress(state, nowMs, source) };
+  const { appliedCommit } = advanced;
   return {
-    ...source.status,
-    ...at,
-    ...progress(state, nowMs, source),
+    ...advanced,
+    ...(appliedCommit ? { shortCommit: appliedCommit.slice(0, 7) } : {}),
     ...answered(source, state, nowMs),
     approval: approvalOf(source, state),
     conditions,

@@ -80,9 +80,9 @@ test('fingerprints are those that ssh-keygen prints', () => {
 
 test('a file of hostile patterns is judged at once, and a larger one is refused', () => {
   const pattern = '*a'.repeat(100_000);
-  const startedMs = performance.now();
+  const before = process.cpuUsage();
   const host = 'a'.repeat(250);
   expect(parseKnownHosts(`${pattern} ${now}`).judge(host, 22, bytes(now))).toBe('unknown');
-  expect(performance.now() - startedMs).toBeLessThan(5_000);
+  expect(process.cpuUsage(before).user / 1e6).toBeLessThan(5);
   expect(() => parseKnownHosts('#'.repeat(300_000))).toThrow('is larger than 256 KiB');
 });

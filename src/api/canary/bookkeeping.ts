@@ -1,0 +1,101 @@
+/** The status of a Canary as it is stored: what only Holdfast reads is one compact string beside the readable fields (ADR 47). */
+import { gunzipSync, gzipSync } from 'node:zlib';
+import * as z from 'zod';
+import { limits } from '../limits.ts';
+import { type CanaryStatus, incidentSchema, specInForceSchema } from './status.ts';
+
+/**
+ * The timers of a run that begin again by themselves where they are missing: the version before does not find them after a downgrade. The time
+ * of the step and of the last check stay readable, since without them no check would ever be due.
+ */
+const timers: readonly string[] = ['progressKey', 'lastProgressTime', 'standing', 'unknownSince'];
+
+/** `run.startTime` names the release that the timers belong to. */
+const bookkeepingSchema = z.object({
+  run: z.looseObject({ startTime: z.string() }).optional(),
+  specInForce: specInForceSchema.optional(),
+  incidents: z.array(incidentSchema).max(limits.statusIncidents).optional(),
+});
+
+type Bookkeeping = z.infer<typeof bookkeepingSchema>;
+
+/** The status as it is stored. One that is too large to be packed is stored whole, which `unpackStatus` reads as well. */
+export function packStatus(status: CanaryStatus): CanaryStatus {
+  const { specInForce, incidents = [], run, observedGeneration, lastAppliedCommit } = status;
+  const short = lastAppliedCommit ? { shortCommit: lastAppliedCommit.slice(0, 7) } : {};
+  // Who looks for what is in force in place of an invalid spec finds it, and so does the version before.
+  const isNewest = specInForce !== undefined && specInForce.generation === observedGeneration;
+  const readable = incidents.filter((incident, index) => index === 0 || isWaiting(incident));
+  const packed: Bookkeeping = {
+    ...(run?.startTime ? { run: { startTime: run.startTime, ...pick(run, (key) => isTimer(key)) } } : {}),
+    ...(isNewest ? { specInForce } : {}),
+    ...(incidents.length > readable.length ? { incidents } : {}),
+  };
+  const text = JSON.stringify(packed);
+  const bookkeeping = text.length > limits.bookkeepingBytes ? undefined : gzipSync(text).toString('base64');
+  if (!bookkeeping || bookkeeping.length > limits.bookkeepingCharacters) return { ...status, ...short };
+  return {
+    ...status,
+    ...short,
+    bookkeeping,
+    specInForce: isNewest ? undefined : specInForce,
+    incidents: status.incidents && readable,
+    run: packed.run ? (pick(run ?? {}, (key) => !isTimer(key)) as CanaryStatus['run']) : run,
+  };
+}
+
+/** The whole status. What stands readable came later than what is packed, be it from a version that packs nothing. */
+export function unpackStatus({ bookkeeping, ...stored }: CanaryStatus): CanaryStatus {
+  const packed = bookkeeping === undefined ? undefined : read(bookkeeping);
+  if (!packed) return stored;
+  const { run, specInForce, incidents } = stored;
+  return {
+    ...stored,
+    ...(run ? { run: withTimers(run, packed.run) } : {}),
+    ...(isNewer(specInForce, packed.specInForce) ? { specInForce: packed.specInForce } : {}),
+    ...(incidents ? { incidents: joined(incidents, packed.incidents) } : {}),
+  };
+}
+
+/** Undefined where it cannot be read: as if a CRD of another tool had pruned it (ADR 4). */
+function read(bookkeeping: string): Bookkeeping | undefined {
+  try {
+    const text = gunzipSync(Buffer.from(bookkeeping, 'base64'), { maxOutputLength: limits.bookkeepingBytes });
+    return bookkeepingSchema.safeParse(JSON.parse(text.toString())).data;
+  } catch {
+    return undefined;
+  }
+}
+
+type Run = NonNullable<CanaryStatus['run']>;
+type Incidents = NonNullable<CanaryStatus['incidents']>;
+
+/** Where some of them stand readable, another version has gone on since: all of the packed ones are out of date. */
+function withTimers(run: Run, packed: Bookkeeping['run']): Run {
+  const isOther = packed?.startTime !== run.startTime || Object.keys(run).some(isTimer);
+  return isOther ? run : { ...packed, ...run };
+}
+
+function isNewer(stored: CanaryStatus['specInForce'], packed: CanaryStatus['specInForce']): boolean {
+  return packed !== undefined && (stored === undefined || stored.generation < packed.generation);
+}
+
+/** In the order of the packed ones, which are all that were known; what is not among them came later. */
+function joined(stored: Incidents, packed: Incidents = []): Incidents {
+  const later = stored.filter(({ key }) => packed.every((one) => one.key !== key));
+  const known = packed.map((one) => stored.find(({ key }) => key === one.key) ?? one);
+  return [...later, ...known].slice(0, limits.statusIncidents);
+}
+
+/** An alert that still has to be sent is read by the version before, too. */
+function isWaiting({ alerts = [] }: Incidents[number]): boolean {
+  return alerts.some(({ state }) => state === 'waiting');
+}
+
+function isTimer(key: string): boolean {
+  return timers.includes(key);
+}
+
+function pick(value: object, isWanted: (key: string) => boolean): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(value).filter(([key]) => isWanted(key)));
+}

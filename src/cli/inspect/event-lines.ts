@@ -1,0 +1,121 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { describe } from '../../api/kubernetes.ts';
+import { partOfLabel } from '../../api/metadata.ts';
+import { applySetId } from '../../engine/apply-set.ts';
+import { objectsOf } from './canary-objects.ts';
+
+/** One thing that was reported, however often. */
+export interface EventLine {
+  /** RFC 3339. */
+  readonly firstTime: string;
+  readonly lastTime: string;
+  readonly count: number;
+  readonly type: string;
+  readonly reason: string;
+  /** `Kind namespace/name`. */
+  readonly object: string;
+  readonly message: string;
+  /** The controller that reported it. */
+  readonly source: string;
+}
+
+interface EventFields extends KubernetesObject {
+  readonly involvedObject?: { kind?: string; namespace?: string; name?: string };
+  readonly type?: string;
+  readonly reason?: string;
+  readonly message?: string;
+  readonly count?: number;
+  readonly firstTimestamp?: string | null;
+  readonly lastTimestamp?: string | null;
+  readonly eventTime?: string | null;
+  readonly series?: { readonly count?: number; readonly lastObservedTime?: string } | null;
+  readonly source?: { readonly component?: string };
+  readonly reportingComponent?: string;
+}
+
+/** An Event (v1) as a line; what its writer left out is empty. */
+export function eventLine(event: KubernetesObject): EventLine {
+  const fields = event as EventFields;
+  const { involvedObject: about = {}, series, source, metadata } = fields;
+  const created = metadata.creationTimestamp ?? '';
+  const firstTime = fields.firstTimestamp || fields.eventTime || created;
+  return {
+    firstTime,
+    lastTime: series?.lastObservedTime || fields.lastTimestamp || fields.eventTime || created,
+    count: series?.count ?? fields.count ?? 1,
+    type: fields.type ?? '',
+    reason: fields.reason ?? '',
+    object: describe({
+      ...{ apiVersion: '', kind: about.kind ?? '', name: about.name ?? '' },
+      ...(about.namespace ? { namespace: about.namespace } : {}),
+    }),
+    message: fields.message ?? '',
+    source: fields.reportingComponent || source?.component || '',
+  };
+}
+
+/** The oldest first; what was reported of one object in the same words is one line. */
+export function inOrder(lines: readonly EventLine[]): EventLine[] {
+  const byText = new Map<string, EventLine>();
+  for (const line of lines) {
+    const key = JSON.stringify([line.object, line.type, line.reason, line.message, line.source]);
+    const before = byText.get(key);
+    byText.set(key, before ? joined(before, line) : line);
+  }
+  const all = [...byText.values()];
+  return all.sort((left, right) => Date.parse(left.lastTime) - Date.parse(right.lastTime) || 0);
+}
+
+function joined(left: EventLine, right: EventLine): EventLine {
+  const earlier = (one: string, other: string) => (Date.parse(one) <= Date.parse(other) ? one : other);
+  const firstTime = earlier(left.firstTime, right.firstTime);
+  const lastTime = earlier(left.lastTime, right.lastTime) === left.lastTime ? right.lastTime : left.lastTime;
+  return { ...left, firstTime, lastTime, count: left.count + right.count };
+}
+
+/** Whether an Event is about one of these objects, or about what belongs to it. */
+export type Concern = (event: KubernetesObject) => boolean;
+
+/**
+ * The Events of Canaries with their workloads, Services, scalers and routes, and of the ReplicaSets and pods of these, also of those that are gone; of
+ * Sources with their Canaries among `canaries`.
+ */
+export function concernOf(
+  objects: readonly KubernetesObject[],
+  canaries: readonly KubernetesObject[],
+): Concern {
+  const sets = new Set(objects.filter(({ kind }) => kind === 'Source').map(applySetId));
+  const own = canaries.filter(({ metadata }) => sets.has(metadata.labels?.[partOfLabel] ?? ''));
+  const all = [...objects, ...own];
+  const exact = new Set(all.map(describe));
+  const pods: RegExp[] = [];
+  for (const canary of all.filter(({ kind }) => kind === 'Canary')) {
+    for (const { reference, role } of objectsOf(canary)) {
+      exact.add(describe(reference));
+      if (role === 'canary' || role === 'primary') pods.push(madeFrom(describe({ ...reference, kind: '' })));
+    }
+  }
+  return (event) => {
+    const { involvedObject: about = {} } = event as EventFields;
+    const { kind = '', namespace = '', name = '' } = about;
+    if (exact.has(describe({ apiVersion: '', kind, name, ...(namespace ? { namespace } : {}) }))) return true;
+    return madeKinds.has(kind) && pods.some((pattern) => pattern.test(` ${namespace}/${name}`));
+  };
+}
+
+const madeKinds: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod', 'Revision']);
+
+/**
+ * Names that controllers make: web-6d5b244e8c (ReplicaSet), web-6d5b244e8c-x7k2p, web-x7k2p, web-0 (pods), web-00001-deployment-… (Knative). Kubernetes
+ * makes them of consonants and digits only, so that web-shop is none of them.
+ */
+function madeFrom(workload: string): RegExp {
+  const letters = '[bcdfghjklmnpqrstvwxz0-9]';
+  const made = [
+    `${letters}{6,10}(-${letters}{5})?`,
+    `${letters}{5}`,
+    '\\d+',
+    `\\d{5}(-deployment-${letters}+-${letters}{5})?`,
+  ];
+  return new RegExp(`^${workload.replaceAll('.', '\\.')}-(${made.join('|')})$`);
+}

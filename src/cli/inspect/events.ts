@@ -1,0 +1,189 @@
+import { systemClock } from '../../api/clock.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import type { Connection } from '../../server/connection.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatAge,
+  formatData,
+  formatSpan,
+  printable,
+  type Screen,
+  screenOf,
+} from '../../terminal/output.ts';
+import { formatTable, type TableColumn } from '../../terminal/table.ts';
+import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
+import { outputOption } from '../flags.ts';
+import { tellOfSilence } from '../watch.ts';
+import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
+import { noneFound, readSubjects, type SubjectFlags, withSubjects } from './subjects.ts';
+
+interface EventFlags extends SubjectFlags {
+  readonly watch?: boolean;
+  readonly output: 'text' | DataFormat;
+}
+
+/** `holdfast events`: what was reported about Canaries and Sources and what belongs to them. */
+export const eventsCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('events')
+      .summary('list the Events of Canaries and Sources')
+      .description(
+        'list the Events of Canaries with their workloads, pods, Services, scalers and routes, and of Sources with their Canaries, the newest last',
+      );
+    withSubjects(
+      command,
+      '[subject]',
+      'canary/NAME or source/NAME; NAME alone is a Canary (default: all of the namespace)',
+    )
+      .option('-w, --watch', 'go on with new Events until you press Ctrl-C')
+      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .action(async (subject: string | undefined, flags: EventFlags) => {
+        if (flags.watch && flags.output === 'yaml')
+          throw new InputError('--watch has no -o yaml; use -o json');
+        if (flags.watch)
+          return untilInterrupted(context, (signal) =>
+            withConnection(flags, context, async (connection) => {
+              const scope = await scopeOf(connection, subject, flags);
+              return watchEvents(connection, scope, {
+                flags,
+                signal,
+                print: (text) => void process.stdout.write(text),
+                warn: (text) => void process.stderr.write(text),
+              });
+            }),
+          );
+        const result = await withConnection(flags, context, async (connection) => {
+          const scope = await scopeOf(connection, subject, flags);
+          if (scope.isEmpty)
+            return { stdout: '', stderr: noneFound('Canaries or Sources', flags), exitCode: 0 } as const;
+          const screen = screenOf(process.stdout, process.env);
+          return events(connection, scope, { format: flags.output, screen, nowMs: Date.now() });
+        });
+        emit(result, context);
+      });
+  },
+};
+
+/** Whose Events, and where they are. */
+interface EventScope {
+  readonly concern: Concern;
+  /** Undefined: all namespaces. */
+  readonly namespace: string | undefined;
+  readonly isEmpty: boolean;
+}
+
+/** The objects that the command line means, and what belongs to them. Throws ApiError and InputError. */
+export async function scopeOf(
+  connection: Pick<Connection, 'access' | 'client'>,
+  subject: string | undefined,
+  flags: SubjectFlags,
+): Promise<EventScope> {
+  const objects = await readSubjects(connection, subject, flags, ['Canary', 'Source']);
+  const namespace = flags.allNamespaces ? undefined : (flags.namespace ?? connection.access.namespace);
+  const hasSources = objects.some(({ kind }) => kind === 'Source');
+  const query = namespace === undefined ? {} : { namespace };
+  const canaries = hasSources
+    ? (await connection.client.list(apiVersionOf('Canary'), 'Canary', query)).items
+    : [];
+  return { concern: concernOf(objects, canaries), namespace, isEmpty: objects.length === 0 };
+}
+
+/** How Events are printed. */
+interface EventOptions {
+  readonly format: EventFlags['output'];
+  readonly screen: Screen;
+  readonly nowMs: number;
+}
+
+/** The Events of a scope, the newest last. Throws ApiError. */
+async function events(
+  { client }: Pick<Connection, 'client'>,
+  { concern, namespace }: EventScope,
+  { format, screen, nowMs }: EventOptions,
+): Promise<CommandResult> {
+  const { items } = await client.list('v1', 'Event', namespace === undefined ? {} : { namespace });
+  const lines = inOrder(items.filter(concern).map(eventLine));
+  if (format !== 'text') return { stdout: formatData({ events: lines }, format), stderr: '', exitCode: 0 };
+  if (lines.length === 0)
+    return {
+      stdout: '',
+      stderr: 'No Events found; Kubernetes keeps them for an hour unless told otherwise.\n',
+      exitCode: 0,
+    };
+  return {
+    stdout: `${formatTable(columns(nowMs), lines, screen, false).join('\n')}\n`,
+    stderr: '',
+    exitCode: 0,
+  };
+}
+
+function columns(nowMs: number): ReadonlyArray<TableColumn<EventLine>> {
+  return [
+    { title: 'LAST SEEN', value: (line) => ageOf(line, nowMs) },
+    { title: 'TYPE', value: ({ type }) => type, tone: ({ type }) => (type === 'Warning' ? 'bad' : 'none') },
+    { title: 'REASON', value: ({ reason }) => reason },
+    { title: 'OBJECT', value: ({ object }) => object },
+    { title: 'MESSAGE', value: ({ message }) => message, least: 30 },
+  ];
+}
+
+function ageOf({ firstTime, lastTime, count }: EventLine, nowMs: number): string {
+  const spanMs = Date.parse(lastTime) - Date.parse(firstTime);
+  const often = count > 1 ? ` (x${count}${spanMs > 0 ? ` over ${formatSpan(spanMs)}` : ''})` : '';
+  return `${formatAge(lastTime, nowMs)}${often}`;
+}
+
+/** Where watched Events go, and until when. */
+interface WatchEventsOptions {
+  readonly flags: Pick<EventFlags, 'output'>;
+  readonly signal: AbortSignal;
+  readonly print: (text: string) => void;
+  /** Takes what is no Event: that none arrive. */
+  readonly warn: (text: string) => void;
+}
+
+/** Prints those that are there, and each further one as it comes, or as its count rises. Rejects with the signal's reason. Throws ApiError. */
+export async function watchEvents(
+  { client, caches }: Pick<Connection, 'client' | 'caches'>,
+  { concern, namespace }: EventScope,
+  { flags, signal, print, warn }: WatchEventsOptions,
+): Promise<never> {
+  const place = namespace === undefined ? {} : { namespace };
+  // A cache would wait for ever for what may not be read.
+  const { items } = await client.list('v1', 'Event', place);
+  const handle = caches.ensure({ apiVersion: 'v1', kind: 'Event', ...place });
+  const told = new Map<string, number>();
+  const tell = (event: KubernetesObject) => {
+    const line = eventLine(event);
+    const { uid = describe(event) } = event.metadata;
+    if (!concern(event) || told.get(uid) === line.count) return;
+    told.set(uid, line.count);
+    print(flags.output === 'json' ? `${JSON.stringify(line)}\n` : `${textOf(line)}\n`);
+  };
+  const byTime = (left: KubernetesObject, right: KubernetesObject) =>
+    Date.parse(eventLine(left).lastTime) - Date.parse(eventLine(right).lastTime);
+  const stopLooking = tellOfSilence(systemClock, handle, ({ message }) => warn(`${message}\n`));
+  try {
+    for (const event of [...items].sort(byTime)) tell(event);
+    return await new Promise<never>((_, reject) => {
+      if (signal.aborted) reject(signal.reason);
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+      handle.store.subscribe((change, event) => {
+        if (change !== 'deleted') tell(event);
+      });
+    });
+  } finally {
+    stopLooking();
+    await handle.release();
+  }
+}
+
+/** One in a line, for a pipe or a terminal that shows them as they come. */
+function textOf({ lastTime, type, reason, object, message, count }: EventLine): string {
+  const often = count > 1 ? ` (x${count})` : '';
+  return printable(`${lastTime}  ${type}  ${reason}${often}  ${object}  ${message}`);
+}

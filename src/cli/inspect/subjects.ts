@@ -1,0 +1,73 @@
+import type { Command } from 'commander';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { Connection } from '../../server/connection.ts';
+import { allNamespacesOption, type ClusterFlags, parseObjectArgument, selectorOption } from '../flags.ts';
+import { readOne, withPlace } from '../requests/request.ts';
+
+/** Flags of commands about one object or several. */
+export interface SubjectFlags extends ClusterFlags {
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
+}
+
+/** Adds the object, the cluster, and the flags that choose several objects. */
+export function withSubjects(
+  command: Command,
+  argument: '[subject]' | '[canary]',
+  description: string,
+): Command {
+  return withPlace(command.argument(argument, description))
+    .addOption(allNamespacesOption())
+    .addOption(selectorOption());
+}
+
+/**
+ * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. Throws ApiError, and InputError for a name beside -A or
+ * -l and for one that does not exist.
+ */
+export async function readSubjects(
+  { access, client }: Pick<Connection, 'access' | 'client'>,
+  text: string | undefined,
+  flags: SubjectFlags,
+  kinds: ReadonlyArray<'Canary' | 'Source'>,
+): Promise<KubernetesObject[]> {
+  const { kind, name } = parseObjectArgument(text, undefined);
+  const namespace = flags.namespace ?? access.namespace;
+  if (name !== undefined) {
+    if (flags.allNamespaces)
+      throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
+    if (flags.selector !== undefined) throw new InputError('an object cannot be named together with -l');
+    return [await readOne(client, kind ?? 'Canary', { namespace, name })];
+  }
+  const wanted = kind ? [kind] : kinds;
+  const query = {
+    ...(flags.allNamespaces ? {} : { namespace }),
+    ...(flags.selector === undefined ? {} : { labelSelector: flags.selector }),
+  };
+  const lists = await Promise.all(
+    wanted.map((one) =>
+      client.list(apiVersionOf(one), one, query).catch((error: unknown) => {
+        // Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same.
+        const isOptional = wanted.length > 1 && one === 'Source';
+        if (isOptional && isApiError(error, 'unknownKind', 'forbidden')) return { items: [] };
+        throw error;
+      }),
+    ),
+  );
+  return lists.flatMap(({ items }) => items);
+}
+
+/** What to say where none was found. */
+export function noneFound(kinds: string, { namespace, allNamespaces, selector }: SubjectFlags): string {
+  const labels = selector === undefined ? '' : ` with labels ${selector}`;
+  const where = allNamespaces
+    ? ''
+    : namespace === undefined
+      ? ' in this namespace'
+      : ` in namespace ${namespace}`;
+  return `No ${kinds} found${labels}${where}${allNamespaces ? '' : ' (use -A for all namespaces)'}.\n`;
+}

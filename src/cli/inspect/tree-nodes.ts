@@ -1,0 +1,245 @@
+import type { Canary } from '../../api/canary/canary.ts';
+import { canaryStatus, conditionOf, phaseOf, shareOf, toneOf } from '../../api/canary/summary.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
+import { isGenerated, ownLabels, partOfLabel } from '../../api/metadata.ts';
+import type { SourceStatus } from '../../api/source/status.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import { applySetId } from '../../engine/apply-set.ts';
+import { inventoryOf, splitGroupKind } from '../../engine/sync/scope/inventory.ts';
+import { tracksOn } from '../../engine/sync/scope/tool-marks.ts';
+import { healthOf } from '../../engine/sync/status/health.ts';
+import { labelRecord } from '../../release/record.ts';
+import { objectsOf } from './canary-objects.ts';
+
+/** An object, how it is, and what belongs to it. */
+export interface TreeNode {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace?: string | undefined;
+  readonly name: string;
+  readonly health: 'healthy' | 'progressing' | 'failed' | 'missing' | 'unknown';
+  /** Phase of a Canary, and why something is not healthy. */
+  readonly detail: string;
+  /** Who else than its parent here writes it, as other tools and controllers mark it; empty for nobody. */
+  readonly owner: string;
+  /** What its parent says was changed by somebody else; empty where nothing is known. */
+  readonly drift: string;
+  /** What it is to its Canary. */
+  readonly role?: string | undefined;
+  readonly children: readonly TreeNode[];
+}
+
+/** A tree, and what could not be read for it, in words. */
+export interface ObjectTree {
+  readonly root: TreeNode;
+  readonly unread: readonly string[];
+}
+
+type Reader = Pick<ClusterClient, 'get' | 'list' | 'find'>;
+
+/** A Source with every object that it applied, and its Canaries with theirs. Throws ApiError for what is neither missing nor forbidden. */
+export async function sourceTree(client: Reader, source: KubernetesObject): Promise<ObjectTree> {
+  const unread = new Set<string>();
+  const members = await membersOf(client, source, unread);
+  const canaries = members.filter(
+    ({ apiVersion, kind }) => kind === 'Canary' && apiVersion === apiVersionOf('Canary'),
+  );
+  const below = await Promise.all(canaries.map((canary) => canaryNode(client, canary, unread)));
+  const inCanaries = new Set(below.flatMap(({ children }) => children.map(keyOf)));
+  const drift = conditionOf((source.status ?? {}) as SourceStatus, 'Drifted');
+  const driftMessage = drift?.status === 'True' ? drift.message : '';
+  const others = members
+    .filter((object) => !canaries.includes(object) && !inCanaries.has(keyOf(object)))
+    .map((object) => nodeOf(object, { drift: driftIn(driftMessage, object) }));
+  const children = [...others, ...below].sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+  if (children.length > limits.treeObjects)
+    unread.add(`${children.length - limits.treeObjects} more objects are not shown`);
+  const {
+    status,
+    reason = '',
+    message = '',
+  } = conditionOf((source.status ?? {}) as SourceStatus, 'Ready') ?? {};
+  const root: TreeNode = {
+    ...named(referenceOf(source)),
+    health: status === 'True' ? 'healthy' : status === 'False' ? 'failed' : 'progressing',
+    detail: status === 'True' ? reason : [reason, message].filter(Boolean).join(': '),
+    ...{ owner: ownerOf(source), drift: driftMessage },
+    children: children.slice(0, limits.treeObjects),
+  };
+  return { root, unread: [...unread].sort() };
+}
+
+/** A Canary with the objects that Holdfast reads and writes for it. Throws as `sourceTree`. */
+export async function canaryTree(client: Reader, canary: KubernetesObject): Promise<ObjectTree> {
+  const unread = new Set<string>();
+  const root = await canaryNode(client, canary, unread);
+  return { root, unread: [...unread].sort() };
+}
+
+/** Where the Source's annotations say that its objects are; what may not be listed is said. */
+async function membersOf(
+  client: Reader,
+  source: KubernetesObject,
+  unread: Set<string>,
+): Promise<KubernetesObject[]> {
+  const { groupKinds, namespaces } = inventoryOf(source);
+  const labelSelector = `${partOfLabel}=${applySetId(source)}`;
+  const places = [source.metadata.namespace ?? '', ...namespaces];
+  const lists = await Promise.all(
+    [...groupKinds].map(async (groupKind) => {
+      const { kind, group } = splitGroupKind(groupKind);
+      const served = await client.find(group, kind);
+      if (!served) {
+        unread.add(`${groupKind}: the API server does not serve this kind any more`);
+        return [];
+      }
+      const where = served.namespaced ? places : [undefined];
+      const found = where.map((namespace) =>
+        readable(
+          unread,
+          `${groupKind}${namespace === undefined ? '' : ` in namespace ${namespace}`}`,
+          async () =>
+            // Of Secrets nothing but their names is needed.
+            (
+              await client.list(served.apiVersion, kind, {
+                labelSelector,
+                ...(kind === 'Secret' && group === '' ? { metadataOnly: true } : {}),
+                ...(namespace === undefined ? {} : { namespace }),
+              })
+            ).items,
+        ),
+      );
+      return (await Promise.all(found)).flatMap((items) => items ?? []);
+    }),
+  );
+  return lists.flat();
+}
+
+async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<string>): Promise<TreeNode> {
+  const status = canaryStatus(canary);
+  const drifted = conditionOf(status, 'Drifted');
+  const drift = drifted?.status === 'True' ? drifted.message : '';
+  const objects = await Promise.all(
+    objectsOf(canary).map(async ({ role, reference }): Promise<TreeNode> => {
+      const { result, isForbidden } = await got(client, reference, unread);
+      if (!result) {
+        const health = isForbidden ? 'unknown' : 'missing';
+        return { ...named(reference), health, detail: '', owner: '', drift: '', role, children: [] };
+      }
+      return nodeOf(result, { role, drift: role === 'primary' ? drift : '' });
+    }),
+  );
+  const copies = await copiesOf(client, canary, unread);
+  const weight = status.canaryWeight === undefined ? '' : `, weight ${status.canaryWeight}${shareOf(status)}`;
+  const ready = conditionOf(status, 'Ready');
+  const why = ready?.status === 'False' ? `: ${ready.reason}: ${ready.message}` : '';
+  const tones = { good: 'healthy', bad: 'failed', busy: 'progressing', none: 'unknown' } as const;
+  return {
+    ...named(referenceOf(canary)),
+    health: tones[toneOf(canary)],
+    detail: `${phaseOf(canary)}${weight}${why}`,
+    ...{ owner: ownerOf(canary), drift },
+    // A Service that is not wanted by this kind of rollout, or is not written yet, is nothing that is missing.
+    children: [...objects.filter(({ health, role }) => health !== 'missing' || isNeeded(role)), ...copies],
+  };
+}
+
+function isNeeded(role: string | undefined): boolean {
+  return role === 'canary' || role === 'primary';
+}
+
+/** The primary's copies of ConfigMaps and Secrets. Records of releases are none. */
+async function copiesOf(client: Reader, canary: KubernetesObject, unread: Set<string>): Promise<TreeNode[]> {
+  const { namespace = '' } = canary.metadata;
+  const [label = ['', '']] = Object.entries(ownLabels(canary));
+  const labelSelector = `${label.join('=')},!${labelRecord}`;
+  const lists = await Promise.all(
+    ['ConfigMap', 'Secret'].map((kind) =>
+      readable(
+        unread,
+        `${kind} in namespace ${namespace}`,
+        async () => (await client.list('v1', kind, { namespace, labelSelector, metadataOnly: true })).items,
+      ),
+    ),
+  );
+  return lists
+    .flatMap((items) => items ?? [])
+    .filter((object) => isGenerated(object, canary as Canary))
+    .map((object) => nodeOf(object, { role: 'copy', drift: '' }));
+}
+
+async function got(
+  client: Reader,
+  reference: ObjectReference,
+  unread: Set<string>,
+): Promise<{ result: KubernetesObject | undefined; isForbidden: boolean }> {
+  const before = unread.size;
+  const result = await readable(unread, describe(reference), () => client.get(reference));
+  return { result, isForbidden: result === undefined && unread.size > before };
+}
+
+/** Undefined, with a word about it, for what may not be read; a kind that is not served has no objects. */
+async function readable<T>(
+  unread: Set<string>,
+  what: string,
+  read: () => Promise<T>,
+): Promise<T | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (isApiError(error, 'unknownKind')) return undefined;
+    if (!isApiError(error, 'forbidden')) throw error;
+    unread.add(`${what}: you may not read this`);
+    return undefined;
+  }
+}
+
+function nodeOf(
+  object: KubernetesObject,
+  more: { readonly role?: string; readonly drift: string },
+): TreeNode {
+  const health = healthOf(object, object);
+  const detail = health.kind === 'healthy' ? '' : health.why.replace(`${describe(object)}: `, '');
+  return {
+    ...named(referenceOf(object)),
+    health: health.kind,
+    detail,
+    owner: ownerOf(object),
+    ...more,
+    children: [],
+  };
+}
+
+function named({
+  apiVersion,
+  kind,
+  namespace,
+  name,
+}: ObjectReference): Pick<TreeNode, 'apiVersion' | 'kind' | 'namespace' | 'name'> {
+  return { apiVersion, kind, namespace, name };
+}
+
+/** Another tool that marks it as its own, or a controller other than a Canary. */
+function ownerOf(object: KubernetesObject): string {
+  const [track] = tracksOn(object);
+  if (track) return `${track.tool} ${track.detail}`;
+  const controller = object.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  return controller && controller.kind !== 'Canary' ? `${controller.kind} ${controller.name}` : '';
+}
+
+/** The part of a condition's message that is about the object; objects stand there as `Kind namespace/name: what`. */
+function driftIn(message: string, object: KubernetesObject): string {
+  const found = message.split('; ').find((part) => part.includes(`${describe(object)}: `));
+  return found?.slice(found.indexOf(`${describe(object)}: `) + describe(object).length + 2) ?? '';
+}
+
+function keyOf(object: KubernetesObject | TreeNode): string {
+  return describe(
+    'metadata' in object
+      ? (object as KubernetesObject)
+      : { ...(object as TreeNode), namespace: (object as TreeNode).namespace ?? '' },
+  );
+}

@@ -1,0 +1,123 @@
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { Connection } from '../../server/connection.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  paint,
+  printable,
+  type Screen,
+  screenOf,
+  type Tone,
+} from '../../terminal/output.ts';
+import { formatTable, type TableColumn } from '../../terminal/table.ts';
+import { glyphsFor } from '../../terminal/timeline/rows.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import { outputOption } from '../flags.ts';
+import { noneFound, readSubjects, type SubjectFlags, withSubjects } from './subjects.ts';
+import { canaryTree, type ObjectTree, sourceTree, type TreeNode } from './tree-nodes.ts';
+
+interface TreeFlags extends SubjectFlags {
+  readonly output: 'text' | DataFormat;
+}
+
+/** `holdfast tree`: what a Source applies, and what belongs to a Canary, with health, owner and drift. */
+export const treeCommand: CliCommand = {
+  register(program, context) {
+    const command = program
+      .command('tree')
+      .summary('show the objects of a Source or a Canary, with their health')
+      .description(
+        'show the objects that a Source applies and those that belong to a Canary, with their health, who else writes them, and drift that Holdfast reported',
+      );
+    withSubjects(
+      command,
+      '[subject]',
+      'source/NAME or canary/NAME; NAME alone is a Canary (default: every Source of the namespace)',
+    )
+      .addOption(outputOption('text', ['text', 'json', 'yaml']))
+      .action(async (subject: string | undefined, flags: TreeFlags) => {
+        const result = await withConnection(flags, context, async (connection) => {
+          const objects = await readSubjects(connection, subject, flags, ['Source']);
+          if (objects.length === 0)
+            return { stdout: '', stderr: noneFound('Sources', flags), exitCode: 0 } as const;
+          return trees(connection, objects, {
+            format: flags.output,
+            screen: screenOf(process.stdout, process.env),
+            isUnicode: glyphsFor(process.env).line === '│',
+          });
+        });
+        emit(result, context);
+      });
+  },
+};
+
+/** How trees are printed. */
+interface TreeOptions {
+  readonly format: TreeFlags['output'];
+  readonly screen: Screen;
+  readonly isUnicode: boolean;
+}
+
+/** The trees of Sources and Canaries. Throws ApiError. */
+async function trees(
+  { client }: Pick<Connection, 'client'>,
+  objects: readonly KubernetesObject[],
+  { format, screen, isUnicode }: TreeOptions,
+): Promise<CommandResult> {
+  const found: ObjectTree[] = [];
+  for (const object of objects)
+    found.push(await (object.kind === 'Source' ? sourceTree(client, object) : canaryTree(client, object)));
+  if (format !== 'text') {
+    const data = found.map(({ root, unread }) => ({ ...root, unread }));
+    return { stdout: formatData({ trees: data }, format), stderr: '', exitCode: 0 };
+  }
+  const blocks = found.map(({ root }) =>
+    formatTable(columns, rowsOf(root, isUnicode), screen, false).join('\n'),
+  );
+  const unread = found.flatMap((tree) => tree.unread).map((line) => `not shown: ${printable(line)}\n`);
+  return { stdout: `${blocks.join('\n\n')}\n`, stderr: paint(screen, 'busy', unread.join('')), exitCode: 0 };
+}
+
+interface Row {
+  readonly node: TreeNode;
+  /** Lines that lead to it. */
+  readonly lead: string;
+}
+
+const columns: ReadonlyArray<TableColumn<Row>> = [
+  { title: 'OBJECT', value: ({ node, lead }) => lead + nameOf(node) },
+  { title: 'HEALTH', value: ({ node }) => node.health, tone: ({ node }) => tones[node.health] },
+  { title: 'ROLE', value: ({ node }) => node.role ?? '' },
+  { title: 'ALSO WRITTEN BY', value: ({ node }) => node.owner, least: 15 },
+  { title: 'DETAIL', value: detailOf, least: 20 },
+];
+
+const tones: Readonly<Record<TreeNode['health'], Tone>> = {
+  healthy: 'good',
+  progressing: 'busy',
+  failed: 'bad',
+  missing: 'bad',
+  unknown: 'quiet',
+};
+
+function detailOf({ node: { detail, drift } }: Row): string {
+  return [detail, drift ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
+}
+
+function nameOf({ kind, namespace, name }: TreeNode): string {
+  return namespace ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
+}
+
+function rowsOf(root: TreeNode, isUnicode: boolean): Row[] {
+  const [branch, last, line] = isUnicode ? ['├─ ', '└─ ', '│  '] : ['|- ', '`- ', '|  '];
+  const below = ({ children }: TreeNode, lead: string): Row[] =>
+    children.flatMap((node, index) => {
+      const isLast = index === children.length - 1;
+      return [
+        { node, lead: lead + (isLast ? last : branch) },
+        ...below(node, lead + (isLast ? '   ' : line)),
+      ];
+    });
+  return [{ node: root, lead: '' }, ...below(root, '')];
+}

@@ -1,0 +1,92 @@
+import { afterEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { SourceGit } from '../sync/read/source-git.ts';
+import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
+import { createGitWriter, type GitWriter } from './git-writer.ts';
+
+const writers: GitWriter[] = [];
+afterEach(async () => {
+  await Promise.all(writers.splice(0).map((writer) => writer.stop()));
+});
+
+const [first, second] = ['1'.repeat(40), '2'.repeat(40)];
+
+/** A Canary whose ledger can be pushed, at a forge that answers as `forge` says. */
+function world(forge: () => Promise<never>) {
+  const clock = createVirtualClock();
+  const changed: Array<(canary: KubernetesObject) => void> = [];
+  const asked: number[] = [];
+  let ledger: string | undefined;
+  let canary: KubernetesObject & { status?: CanaryStatus } = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'shop' },
+  };
+  const git = {
+    source: { metadata: {}, spec: { ref: { branch: 'main' }, write: { ledger: true, status: true } } },
+    repository: {
+      async moveRef({ after }: { after: string }) {
+        ledger = after;
+      },
+    },
+    head: () => second,
+    ledger: () => ledger,
+    noteLedger: () => undefined,
+    forge: () => {
+      asked.push(clock.nowMs());
+      return forge();
+    },
+  } as unknown as SourceGit;
+  const writer = createGitWriter({
+    ...{ clock, clusterName: 'test', documentation: undefined, random: () => 0.5 },
+    log: { debug() {}, info() {}, warn() {}, error() {} },
+    events: { emit: () => undefined },
+    heads: { of: () => ({ view: { kind: 'unknown', reason: 'x', message: 'x' } }) } as never,
+    canaries: {
+      ...{ list: () => [canary], get: () => canary, synced: () => true, problem: () => undefined },
+      onChange: (listener: (canary: KubernetesObject) => void) => void changed.push(listener),
+    } as never,
+    gitOf: () => git,
+    wakeCanary: () => undefined,
+  });
+  writers.push(writer);
+  writer.start();
+  return {
+    clock,
+    asked,
+    ledger: () => ledger,
+    condition: () => writer.conditionOf('shop/web'),
+    async says(commit: string, phase: CanaryStatus['phase'], good = commit) {
+      const lastKnownGood = { commit: good, digest: `v1:${good}`, promotedTime: '', record: '' };
+      canary = { ...canary, status: { phase, lastAppliedCommit: commit, lastKnownGood } };
+      for (const listener of changed) listener(canary);
+      await settle();
+    },
+  };
+}
+
+const unavailable = () => Promise.reject(new Error('the forge answered 503'));
+
+test('a commit status that cannot be set holds up nothing else, and is still told', async () => {
+  const { clock, says, ledger, condition } = world(unavailable);
+  await says(first, 'Succeeded');
+  expect(ledger()).toBe(first);
+  // By now it is tried once a minute.
+  await clock.advance(5 * 60_000);
+  await says(second, 'Progressing', first);
+  await says(second, 'Succeeded');
+  expect(ledger()).toBe(second);
+  expect(condition()).toMatchObject({ reason: 'GitUnavailable', message: expect.stringContaining('503') });
+});
+
+test('what cannot be set is tried again with growing pauses, whatever else changes', async () => {
+  const { clock, says, asked } = world(unavailable);
+  await says(first, 'Succeeded');
+  for (let seconds = 0; seconds < 120; seconds += 1) {
+    await clock.advance(1_000);
+    await says(first, 'Succeeded');
+  }
+  const start = asked[0] ?? 0;
+  expect(asked.map((at) => Math.round((at - start) / 1000))).toEqual([0, 2, 6, 14, 30, 62]);
+});

@@ -1,0 +1,119 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { freezeLabel } from '../../src/api/freeze.ts';
+import { freeze, unfreeze } from '../../src/cli/requests/freeze.ts';
+import type { Connection } from '../../src/server/connection.ts';
+import { connectTo } from './connect-to.ts';
+import {
+  canary,
+  condition,
+  deployment,
+  eventually,
+  imageOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+/** A Canary that another tool applies, as Flux does: there is no Source whose windows could hold it. */
+let bed: QuickBed;
+let connection: Connection;
+
+beforeEach(async () => {
+  bed = await startQuickBed();
+  connection = await connectTo(bed);
+  await applied('shop/web:1');
+  await otherTool(bed).apply(canary());
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+});
+afterEach(async () => {
+  await connection.close();
+  await bed.close();
+});
+
+function applied(image: string): Promise<void> {
+  return otherTool(bed).apply(deployment(image));
+}
+
+/** Every day from `inMs` on for a minute; to the second, so that the test does not wait for minutes. */
+function frozenDaily(inMs: number, startsOnly = false) {
+  const begin = new Date(bed.clock.nowMs() + inMs);
+  const schedule = `${begin.getUTCSeconds()} ${begin.getUTCMinutes()} ${begin.getUTCHours()} * * *`;
+  return freeze(connection.client, {
+    ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the night', format: 'text' },
+    windows: [{ kind: 'deny', schedule, duration: '1m', timeZone: 'UTC' }],
+    ...{ startsOnly, nowMs: bed.clock.nowMs() },
+  });
+}
+
+async function frozen(): Promise<string | undefined> {
+  const found = condition(await bed.canary(), 'Frozen');
+  return found?.status === 'True' ? found.reason : found?.status;
+}
+
+async function primaryImage(): Promise<string | undefined> {
+  return imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'));
+}
+
+test('a freeze that comes back holds a Canary without a Source, from when it begins until it ends', async () => {
+  expect((await frozenDaily(20_000)).stdout).toContain('frozen for 1m each time at');
+  await bed.pass(5_000);
+  expect(await frozen()).toBeUndefined();
+
+  // It begins without anybody's doing.
+  await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
+  await applied('shop/web:2');
+  await waitForPhase(bed, 'Waiting');
+  expect(statusOf(await bed.canary()).next).toMatchObject({ time: expect.any(String) });
+  expect(await primaryImage()).toBe('shop/web:1');
+
+  await waitForPhase(bed, 'Succeeded');
+  expect([await primaryImage(), await frozen()]).toEqual(['shop/web:2', 'False']);
+});
+
+test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it alone unless it is meant', async () => {
+  await applied('shop/web:2');
+  await waitForPhase(bed, 'Progressing');
+  await frozenDaily(1_000, true);
+  await waitForPhase(bed, 'Succeeded');
+  await eventually('starts are frozen', async () => (await frozen()) === 'StartsFrozen');
+  await applied('shop/web:3');
+  await waitForPhase(bed, 'Waiting');
+  expect(await primaryImage()).toBe('shop/web:2');
+
+  const scope = { namespace: 'shop', selector: undefined, format: 'text' as const };
+  await expect(unfreeze(connection.client, { ...scope, scheduled: false })).rejects.toThrow(
+    /the night, which comes back by its schedule: use --scheduled/,
+  );
+  await unfreeze(connection.client, { ...scope, scheduled: true });
+  await waitForPhase(bed, 'Succeeded');
+  expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('a freeze stays in force while freezes may not be listed any more, and its end is noticed afterwards', async () => {
+  await freeze(connection.client, {
+    ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },
+    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs() },
+  });
+  await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
+  const message = 'configmaps is forbidden: User "holdfast" cannot list resource "configmaps"';
+  const grantAgain = bed.sandbox.fault(({ path, query }) =>
+    path.endsWith('/configmaps') && query.get('labelSelector') === freezeLabel
+      ? { code: 403, reason: 'Forbidden', message }
+      : undefined,
+  );
+  bed.sandbox.cutWatches('end');
+  await applied('shop/web:2');
+  await waitForPhase(bed, 'Waiting');
+
+  // Nobody can see that it is gone.
+  const path = '/api/v1/namespaces/shop/configmaps/holdfast-freeze';
+  expect((await bed.send('DELETE', path)).status).toBe(200);
+  await bed.pass(60_000);
+  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+
+  grantAgain();
+  await waitForPhase(bed, 'Succeeded');
+  expect(await primaryImage()).toBe('shop/web:2');
+});
