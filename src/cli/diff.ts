@@ -33,6 +33,7 @@ import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
 import {
+  allNamespacesOption,
   type ClusterFlags,
   contextOption,
   holdfastNamespaceOption,
@@ -42,13 +43,17 @@ import {
   type ProgramFlags,
   parseObjectArgument,
   programsIn,
+  selectorOption,
   withProgramFlags,
 } from './flags.ts';
 import { releaseChangeLines } from './release-changes.ts';
+import { forTargets } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
 interface DiffFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
   readonly holdfastNamespace: string;
   readonly output: DiffOptions['format'];
 }
@@ -62,30 +67,39 @@ export const diffCommand: CliCommand = {
       .description(
         'compare a Canary with the release that its primary must run, and show what a release under way changes; or compare a Source with the objects that it applies. Exit code 1 if something differs, 2 on errors',
       )
-      .argument('<subject>', 'canary/NAME or source/NAME; NAME alone is a Canary')
+      .argument(
+        '[subject]',
+        'canary/NAME or source/NAME; NAME alone is a Canary; with -l canary (the default) or source',
+      )
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
+      .addOption(selectorOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'));
     withControllerFlags(command, controllerFlagNames).addOption(
       outputOption('table', ['table', 'json', 'yaml']),
     );
-    withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
-      const { kind, name } = text.includes('/')
-        ? parseObjectArgument(text, undefined)
-        : { kind: 'Canary', name: text };
-      if (!name)
+    withProgramFlags(command).action(async (text: string | undefined, flags: DiffFlags) => {
+      const isKind = text !== undefined && flags.selector !== undefined;
+      const { kind = 'Canary', name } =
+        isKind || text?.includes('/') ? parseObjectArgument(text, undefined) : { name: text };
+      if (name === '')
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
-      const work = kind === 'Source' ? ofSource : ofCanary;
       const { version } = context;
-      const result = await withConnection(flags, context, (connection) =>
-        work(connection, {
-          name,
-          namespace: flags.namespace ?? connection.access.namespace,
-          flags,
-          version,
-        }),
-      );
+      const output = flags.output === 'table' ? 'text' : flags.output;
+      const asked = { subject: name, flags: { ...flags, output } } as const;
+      const result = await withConnection(flags, context, async (connection) => {
+        if (kind === 'Source')
+          return forTargets(connection, kind, asked, (target) =>
+            ofSource(connection, { ...target, flags, version }),
+          );
+        const { options, note } = await controllerOptions(connection, flags);
+        const compared = await forTargets(connection, kind, asked, (target) =>
+          diffCanary(connection, { ...target, options }, shownAs(flags)),
+        );
+        return { ...compared, stderr: note + compared.stderr };
+      });
       emit(result, context);
     });
   },
@@ -102,7 +116,11 @@ const controllerFlagNames = [
   ...(['mesh-provider', 'selector-labels', 'include-label-prefix', 'ingress-annotations-prefix'] as const),
 ];
 
-async function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+/** How the controller looks at Canaries, and what was assumed of it. */
+async function controllerOptions(
+  connection: Connection,
+  flags: DiffFlags,
+): Promise<{ readonly options: WorldQuery['options']; readonly note: string }> {
   const asked = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
   const { flags: found, note } = await controllerFlags(connection, asked);
   const options = {
@@ -112,7 +130,7 @@ async function ofCanary(connection: Connection, { name, namespace, flags }: Aske
     includeLabelPrefixes: found.includeLabelPrefix,
     routes: { ingressAnnotationsPrefix: found.ingressAnnotationsPrefix },
   };
-  return { ...(await diffCanary(connection, { namespace, name, options }, shownAs(flags))), stderr: note };
+  return { options, note };
 }
 
 async function ofSource(

@@ -30,6 +30,7 @@ import {
   kubeconfigOption,
   namespaceOption,
   outputOption,
+  selectorOption,
 } from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
 
@@ -39,6 +40,8 @@ interface DrillOptions {
   readonly name: string | undefined;
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined;
+  /** Undefined: with any labels. */
+  readonly labelSelector?: string | undefined;
   /** Where Holdfast keeps its key. */
   readonly ownNamespace: string;
   readonly selectorLabels: readonly string[];
@@ -89,11 +92,16 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
 
 async function canariesOf(
   client: ClusterClient,
-  { name, namespace }: Pick<DrillOptions, 'name' | 'namespace'>,
+  { name, namespace, labelSelector }: Pick<DrillOptions, 'name' | 'namespace' | 'labelSelector'>,
 ): Promise<Canary[]> {
   const objects =
     name === undefined
-      ? (await client.list(apiVersionOf('Canary'), 'Canary', namespace ? { namespace } : {})).items
+      ? (
+          await client.list(apiVersionOf('Canary'), 'Canary', {
+            ...(namespace ? { namespace } : {}),
+            ...(labelSelector ? { labelSelector } : {}),
+          })
+        ).items
       : [await readOne(client, 'Canary', { namespace: namespace ?? '', name })];
   return objects.map((object) => {
     const parsed = parseCanary(object);
@@ -124,6 +132,7 @@ function reportLines(
 interface DrillFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
+  readonly selector?: string;
   readonly holdfastNamespace: string;
   readonly output: DrillOptions['format'];
 }
@@ -144,12 +153,15 @@ export const drillCommand: CliCommand = {
       .addOption(contextOption())
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
+      .addOption(selectorOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'));
     withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)
           throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
+        if (flags.selector !== undefined && subject !== undefined)
+          throw new InputError('a Canary cannot be named together with -l');
         const result = await withConnection(flags, context, async ({ access, client }) => {
           const namespace = flags.holdfastNamespace;
           const query = { namespace, names: controllerFlagNames, given: flags };
@@ -157,6 +169,7 @@ export const drillCommand: CliCommand = {
           const drilled = await drillAll(client, {
             name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
             namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
+            labelSelector: flags.selector,
             ownNamespace: namespace,
             selectorLabels: found.selectorLabels,
             includeLabelPrefixes: found.includeLabelPrefix,

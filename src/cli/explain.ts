@@ -1,3 +1,4 @@
+import type { NamespacedName } from '../api/kubernetes.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
@@ -20,23 +21,14 @@ import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
-import {
-  type ClusterFlags,
-  contextOption,
-  holdfastNamespaceOption,
-  kubeconfigOption,
-  namespaceOption,
-  outputOption,
-} from './flags.ts';
+import { holdfastNamespaceOption } from './flags.ts';
 import { changeSummary } from './release-changes.ts';
-import { nameIn } from './requests/request.ts';
+import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface ExplainFlags extends ClusterFlags, Partial<ControllerFlags> {
-  readonly namespace?: string;
+interface ExplainFlags extends ObjectFlags, Partial<ControllerFlags> {
   readonly whatIf: string[];
   readonly holdfastNamespace: string;
-  readonly output: 'text' | DataFormat;
 }
 
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
@@ -47,54 +39,52 @@ export const explainCommand: CliCommand = {
       .summary('explain the state of a Canary, or what would follow from a fault')
       .description(
         'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
-      )
-      .argument('<canary>', 'NAME or canary/NAME')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(namespaceOption())
+      );
+    withObjectFlags(command, 'Canary')
       .option(
         '--what-if <assumption...>',
         'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
         [],
       )
       .addOption(holdfastNamespaceOption('--holdfast-namespace'));
-    withControllerFlags(command, controllerFlagNames)
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
-      .action(async (first: string, flags: ExplainFlags) => {
-        const name = nameIn(first, 'Canary');
+    withControllerFlags(command, controllerFlagNames).action(
+      async (subject: string | undefined, flags: ExplainFlags) => {
         const hypothesis = parseHypothesis(flags.whatIf);
-        const seen = await withConnection(flags, context, (connection) => look(connection, name, flags));
         const screen = screenOf(process.stdout, process.env);
-        const { world, underWay, note } = seen;
-        const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
-        emit({ ...explainWorld(world, hypothesis, options), stderr: note }, context);
-      });
+        const result = await withConnection(flags, context, async (connection) => {
+          const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+          const { flags: found, note } = await controllerFlags(connection, query);
+          const explained = await forTargets(connection, 'Canary', { subject, flags }, async (target) => {
+            const { world, underWay } = await look(connection, target, found);
+            const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
+            return explainWorld(world, hypothesis, options);
+          });
+          return { ...explained, stderr: note + explained.stderr };
+        });
+        emit(result, context);
+      },
+    );
   },
 };
 
 const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'selector-labels'] as const;
 
-/** What is there to explain, and what was assumed of the controller. */
+/** What is there to explain. */
 interface Seen {
   readonly world: World;
   readonly underWay: ReleaseChanges | undefined;
-  readonly note: string;
 }
 
-async function look(connection: Connection, name: string, flags: ExplainFlags): Promise<Seen> {
-  const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
-  const { flags: found, note } = await controllerFlags(connection, query);
+function look(connection: Connection, target: NamespacedName, flags: ControllerFlags): Promise<Seen> {
   const options = {
-    minIntervalMs: found.minAnalysisInterval,
-    defaultProvider: found.meshProvider,
-    selectorLabels: found.selectorLabels,
+    minIntervalMs: flags.minAnalysisInterval,
+    defaultProvider: flags.meshProvider,
+    selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: [],
   };
-  const namespace = flags.namespace ?? connection.access.namespace;
-  return readCanaryWith(connection, { namespace, name, options }, async (context) => ({
+  return readCanaryWith(connection, { ...target, options }, async (context) => ({
     world: context.observation.world,
     underWay: await changesUnderWay(context),
-    note,
   }));
 }
 
