@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
-//   node scripts/bed-build.mjs gitea    builds the forge, or flagger: few suites need them, and the others do not wait for them
+//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio or traefik: few suites need them, and the others do not wait for them
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -30,6 +30,12 @@ const ROUTE_CRDS = [
   ['github.com/servicemeshinterface/smi-sdk-go@v0.5.0', 'crds/split.yaml'],
   ['github.com/traefik/traefik/v3@v3.7.13', 'integration/fixtures/k8s/01-traefik-crd.yml'],
 ];
+
+/** Modules that Traefik is compiled from in a changed form, and the folder of each that is changed. */
+const TRAEFIK = {
+  lego: { module: 'github.com/go-acme/lego/v5@v5.4.1', without: 'providers/dns' },
+  traefik: { module: 'github.com/traefik/traefik/v3@v3.7.13', without: 'pkg/provider/ecs' },
+};
 
 /** What stops the bed from being built on this machine; its message says who must do what. */
 export class BedUnavailable extends Error {}
@@ -193,6 +199,12 @@ const LATE = {
     requireGo();
     return goBuild(join(toolsFolder, 'flagger'), folder, ['github.com/fluxcd/flagger/cmd/flagger']);
   },
+  istio: async (folder) => {
+    requireGo();
+    await goBuild(join(toolsFolder, 'istio'), folder, ['istio.io/istio/pilot/cmd/pilot-discovery']);
+    fs.renameSync(join(folder, 'pilot-discovery'), join(folder, 'istio'));
+  },
+  traefik: fillTraefik,
 };
 
 /** Names of the programs that are built beside everything else. */
@@ -211,10 +223,32 @@ async function fillGitea(folder) {
   }
 }
 
+/**
+ * Traefik and lego, which it gets certificates with, are compiled without what no suite uses and costs most: folders of `instead` take the place of
+ * theirs, and of a module that is not published.
+ */
+async function fillTraefik(folder) {
+  requireGo();
+  const tools = join(toolsFolder, 'traefik');
+  const source = join(folder, 'source');
+  run('cp', ['-r', tools, source]);
+  for (const [name, { module, without }] of Object.entries(TRAEFIK)) {
+    const target = join(source, name);
+    run('cp', ['-r', '--no-preserve=mode', downloadModule(module, folder).Dir, target]);
+    fs.rmSync(join(target, without), { recursive: true });
+  }
+  run('cp', ['-r', ...['ext', 'lego', 'traefik'].map((name) => join(source, 'instead', name)), source]);
+  await goBuild(source, folder, ['github.com/traefik/traefik/v3/cmd/traefik']);
+  fs.rmSync(source, { recursive: true });
+}
+
 /** Where one of them is, or will be when it is built. */
 export function lateTarget(name) {
-  const modules = ['go.mod', 'go.sum'].map((file) => join(toolsFolder, name, file));
-  return join(cacheRoot(), `${name}-${digestOf(modules)}`);
+  const sources = fs
+    .readdirSync(join(toolsFolder, name), { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name));
+  return join(cacheRoot(), `${name}-${digestOf(sources.sort())}`);
 }
 
 /** Builds one of them. Throws BedUnavailable; what it says is also in `<folder>.failed`, for those who wait for the folder. */
@@ -251,17 +285,19 @@ async function fetchEnvoy(target) {
   });
 }
 
+/** Where a module (`path@version`) is unpacked, as `Dir`. */
+export function downloadModule(module, cwd) {
+  const env = { ...process.env, GOFLAGS: '-mod=mod' };
+  return JSON.parse(run('go', ['mod', 'download', '-json', module], { cwd, env }));
+}
+
 /** Each as `<module>.yaml`, with dashes for slashes. */
 async function fetchRouteCrds(target) {
   await folderOnce(target, 'fetching CRDs of routing providers', (folder) => {
     requireGo();
     for (const [module, file] of ROUTE_CRDS) {
-      const found = run('go', ['mod', 'download', '-json', module], {
-        cwd: folder,
-        env: { ...process.env, GOFLAGS: '-mod=mod' },
-      });
       const name = `${module.split('@')[0].replaceAll('/', '-')}.yaml`;
-      fs.copyFileSync(join(JSON.parse(found).Dir, file), join(folder, name));
+      fs.copyFileSync(join(downloadModule(module, folder).Dir, file), join(folder, name));
     }
   });
 }
@@ -307,8 +343,8 @@ function installed(name) {
 }
 
 /**
- * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea` and `flagger` are
- * ones that are there once `buildLate` has run.
+ * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea`, `flagger`,
+ * `istio` and `traefik` are ones that are there once `buildLate` has run.
  * Throws BedUnavailable when the machine lacks something.
  */
 export async function buildBed() {

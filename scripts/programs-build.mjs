@@ -9,6 +9,7 @@ import {
   buildKubectl,
   cacheRoot,
   digestOf,
+  downloadModule,
   folderOnce,
   goBuild,
   requireGo,
@@ -24,6 +25,9 @@ const modules = {
   'test/programs/sops': ['sops', 'age-keygen'],
 };
 
+/** The version that the test bed runs. */
+const FLAGGER = 'github.com/fluxcd/flagger@v1.44.0';
+
 /** Builds or finds every program; absolute paths by name. Throws BedUnavailable when the machine lacks something. */
 export async function buildPrograms() {
   const paths = {};
@@ -38,6 +42,8 @@ export async function buildPrograms() {
   await folderOnce(graphite, 'fetching graphite', (folder) =>
     unpackDebian(folder, ['graphite-web'], { withMissing: true }),
   );
+  // What Flagger publishes for its users.
+  const { Dir: flaggerModule } = downloadModule(FLAGGER, cacheRoot());
   const shells = join(cacheRoot(), 'debian-shells');
   await folderOnce(shells, 'fetching zsh and fish', (folder) =>
     unpackDebian(folder, ['zsh', 'fish'], { withMissing: true }),
@@ -48,6 +54,7 @@ export async function buildPrograms() {
     sshd: join(ssh, 'usr/sbin/sshd'),
     chromium,
     graphite,
+    flaggerModule,
     kubectl: await buildKubectl(),
   };
 }

@@ -17,6 +17,8 @@ export interface Programs {
   readonly chromium: string;
   /** Folder into which the packages of Graphite were unpacked. */
   readonly graphite: string;
+  /** Folder of Flagger's module, unpacked. */
+  readonly flaggerModule: string;
   /** Folder into which zsh and fish were unpacked. */
   readonly shells: string;
 }

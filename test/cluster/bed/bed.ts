@@ -29,7 +29,13 @@ export interface BedAddresses {
   readonly giteaFolder: string;
   /** Folder of Flagger's own program; see flagger.ts. */
   readonly flaggerFolder: string;
+  /** Folder of Istio's control plane; see istio.ts. */
+  readonly istioFolder: string;
+  /** Folder of Traefik's program; see traefik.ts. */
+  readonly traefikFolder: string;
   readonly prometheusUrl: string;
+  /** Prometheus also scrapes what the JSON files in this folder name, in the form of its file_sd. */
+  readonly scrapeTargetsDir: string;
   readonly gitBaseUrl: string;
   /** Folder of the Git server's bare repositories. */
   readonly gitRoot: string;
@@ -56,6 +62,8 @@ export async function startBed(tools: Tools): Promise<Bed> {
   const gitRoot = join(folder, 'git');
   mkdirSync(logsDir);
   mkdirSync(gitRoot);
+  const scrapeTargetsDir = join(folder, 'scrape');
+  mkdirSync(scrapeTargetsDir);
   const startedAt = Date.now();
   const note = (what: string) =>
     appendFileSync(join(logsDir, 'bed.log'), `${Date.now() - startedAt} ms: ${what}\n`);
@@ -70,7 +78,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
     const { tokens, ca, kubeconfigs } = plane;
     const access = { server: addresses.apiServer, ca, token: tokens.kubelet, userAgent: 'bed-kubelet' };
     const client = createApiClient(access);
-    const targetsPath = join(folder, 'targets.json');
+    const targetsPath = join(scrapeTargetsDir, 'pods.json');
     const following = new AbortController();
     const targets = followScrapeTargets(client, targetsPath, following.signal);
     stops.push(() => {
@@ -82,7 +90,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
       startIngress(tools, programs, client, kubeconfigs.contour, folder).then(() =>
         note('Contour and Envoy serve'),
       ),
-      startPrometheus(tools.prometheus, programs, folder, targetsPath).then(() =>
+      startPrometheus(tools.prometheus, programs, folder, scrapeTargetsDir).then(() =>
         note('Prometheus is ready'),
       ),
       startGitServer(gitRoot, '0.0.0.0', addresses.gitPort).then((git) => stops.push(git.stop)),
@@ -105,7 +113,10 @@ export async function startBed(tools: Tools): Promise<Bed> {
         gatewayPrograms: { contour: tools.contour, envoy: tools.envoy },
         giteaFolder: tools.gitea,
         flaggerFolder: tools.flagger,
+        istioFolder: tools.istio,
+        traefikFolder: tools.traefik,
         prometheusUrl: addresses.prometheus,
+        scrapeTargetsDir,
         gitBaseUrl: addresses.git,
         gitRoot,
         gateway,

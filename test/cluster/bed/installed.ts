@@ -59,6 +59,7 @@ const customKinds = [
   { apiGroups: ['projectcontour.io'], resources: ['httpproxies'] },
   { apiGroups: ['keda.sh'], resources: ['scaledobjects'] },
   { apiGroups: ['serving.knative.dev'], resources: ['services'] },
+  { apiGroups: ['traefik.io'], resources: ['ingressroutes'] },
 ].map((rule) => ({ ...rule, verbs: ['get', 'create', 'patch', 'delete'] }));
 
 /**

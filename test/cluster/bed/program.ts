@@ -14,10 +14,13 @@ export interface Program {
   stop(): Promise<void>;
 }
 
+/** Variables beside those of this process. */
+type Environment = Readonly<Record<string, string>>;
+
 /** Starts programs and remembers them, so that a start that fails half-way leaves nothing behind. */
 export interface Programs {
   /** Both outputs of the program go to `<logsFolder>/<name>.log`. */
-  start(name: string, path: string, args: readonly string[]): Program;
+  start(name: string, path: string, args: readonly string[], env?: Environment): Program;
   /** Ends all at once. */
   stopAll(): Promise<void>;
   /** Process ids by name. */
@@ -27,8 +30,8 @@ export interface Programs {
 /** An empty collection whose programs log into `logsFolder`. */
 export function createPrograms(logsFolder: string): Programs {
   const started: Program[] = [];
-  const start = (name: string, path: string, args: readonly string[]) => {
-    const program = startProgram(name, path, args, logsFolder);
+  const start = (name: string, path: string, args: readonly string[], more: Environment = {}) => {
+    const program = startProgram(name, path, args, { logsFolder, more });
     started.push(program);
     return program;
   };
@@ -42,10 +45,15 @@ const LOG_TAIL_LINES = 15;
 /** The bed's programs are written in Go: they may keep more garbage while there is room, which leaves the processor to others. */
 const rarelyCollected = { GOGC: '300', GOMEMLIMIT: '1500MiB' };
 
-function startProgram(name: string, path: string, args: readonly string[], logsFolder: string): Program {
+function startProgram(
+  name: string,
+  path: string,
+  args: readonly string[],
+  { logsFolder, more }: { readonly logsFolder: string; readonly more: Environment },
+): Program {
   const logPath = join(logsFolder, `${name}.log`);
   const log = openSync(logPath, 'a');
-  const env = { ...process.env, ...rarelyCollected };
+  const env = { ...process.env, ...rarelyCollected, ...more };
   const child = spawn(path, args, { stdio: ['ignore', log, log], cwd: logsFolder, env });
   closeSync(log);
   let failure: string | undefined;

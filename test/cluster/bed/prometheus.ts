@@ -8,12 +8,15 @@ const START_MS = 60_000;
 /** What checks ask about; all that Envoy counts of each cluster would keep both programs busy. */
 const requestsOnly = { usedonly: ['true'], filter: ['^cluster\\..*upstream_rq'] };
 
-/** Starts Prometheus. Every second it scrapes Envoy and the targets of the file (see scrape-targets.ts), re-read when it changes. */
+/**
+ * Starts Prometheus. Every second it scrapes Envoy and the targets that the files in a folder name: those of the pods (see scrape-targets.ts) and what
+ * suites put beside them.
+ */
 export async function startPrometheus(
   path: string,
   programs: Programs,
   folder: string,
-  targetsPath: string,
+  targetsFolder: string,
 ): Promise<void> {
   const configuration = join(folder, 'prometheus.yaml');
   const envoy = { targets: [`127.0.0.1:${addresses.envoyStatsPort}`] };
@@ -21,7 +24,10 @@ export async function startPrometheus(
     global: { scrape_interval: '1s', scrape_timeout: '1s', evaluation_interval: '1s' },
     scrape_configs: [
       { job_name: 'envoy', metrics_path: '/stats/prometheus', params: requestsOnly, static_configs: [envoy] },
-      { job_name: 'pods', file_sd_configs: [{ files: [targetsPath], refresh_interval: '1s' }] },
+      {
+        job_name: 'targets',
+        file_sd_configs: [{ files: [join(targetsFolder, '*.json')], refresh_interval: '1s' }],
+      },
     ],
   };
   writeFileSync(configuration, stringify(settings));

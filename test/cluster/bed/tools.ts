@@ -16,6 +16,9 @@ export interface Tools {
   readonly promtool: string;
   /** CRDs of routing providers that the bed does not run. */
   readonly routeCrds: string;
+  /** As flagger and gitea. */
+  readonly istio: string;
+  readonly traefik: string;
 }
 
 /** The programs as `scripts/bed-run.mjs` hands them over. Throws outside it: only it makes the network namespace. */

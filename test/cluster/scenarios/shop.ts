@@ -65,6 +65,8 @@ export interface ShopOptions {
   readonly gateway?: { readonly name: string; readonly namespace: string; readonly envoyUrl: string };
   /** Of a shop that shares its Holdfast: how often its Source looks at Git though nothing was pushed. Default 5s. */
   readonly pollInterval?: string;
+  /** Where its users come in. Default: the Envoy of its Gateway. */
+  readonly entryUrl?: string;
   /** More fields of the Canary's spec. */
   readonly spec?: Partial<Canary['spec']>;
 }
@@ -223,7 +225,7 @@ function shopOf<Repo extends GitClone>(
         hostHeader: host,
         requestsPerSecond: options.requestsPerSecond ?? 25,
         headers,
-        envoyUrl: options.gateway?.envoyUrl ?? bed.envoyUrl,
+        envoyUrl: options.entryUrl ?? options.gateway?.envoyUrl ?? bed.envoyUrl,
       }),
     untilRead: async (commit) => {
       const source = () => bed.readObject('Source', namespace, 'shop');

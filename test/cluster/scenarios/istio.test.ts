@@ -1,0 +1,64 @@
+/** Provider `istio` with real requests through a gateway of Istio's control plane. */
+import { afterAll, beforeAll, describe, test } from 'vitest';
+import { type HookServer, startHookServer } from '../../hook-server.ts';
+import { type BedClient, useBed } from '../bed/client.ts';
+import { type Istio, startIstio } from '../bed/istio.ts';
+import {
+  type Analysis,
+  dividesByShares,
+  insidersOf,
+  podsRate,
+  podsTemplate,
+  reachesByHeader,
+  stepsOf,
+} from './shares.ts';
+import { shareHoldfast, untilRunning } from './shop.ts';
+
+const bed: BedClient = useBed();
+const shops = shareHoldfast(bed, ['by-istio', 'by-istio-header']);
+
+let hooks: HookServer;
+let istio: Istio;
+
+beforeAll(async () => {
+  hooks = await startHookServer();
+  istio = await startIstio(bed);
+}, 1_200_000);
+
+afterAll(async () => {
+  await istio.stop();
+  await hooks.close();
+});
+
+const open = async (namespace: string, analysis: Analysis) =>
+  untilRunning(
+    await shops.open(namespace, {
+      provider: 'istio',
+      entryUrl: istio.url,
+      analysis,
+      postPromotion: { metrics: [podsRate] },
+      spec: {
+        service: {
+          ...{ port: 80, targetPort: 'http' },
+          hosts: [`${namespace}.example.com`],
+          gateways: [istio.gateway],
+        },
+      },
+      files: { template: podsTemplate(bed) },
+    }),
+  );
+
+// Istio's own build of Envoy counts requests; this one does not, but the pods do.
+describe.concurrent('through a gateway of Istio', () => {
+  test('users are divided as each step says, and a bad release goes back', async () => {
+    const shop = await open('by-istio', stepsOf(hooks, 'by-istio', podsRate));
+    await dividesByShares(bed, { shop, hooks, url: istio.url });
+    await shop.close();
+  });
+
+  test('only requests with the header reach an A/B canary', async () => {
+    const shop = await open('by-istio-header', insidersOf(hooks, 'by-istio-header', podsRate));
+    await reachesByHeader(shop, hooks);
+    await shop.close();
+  });
+});

@@ -1,0 +1,110 @@
+import { expect } from 'vitest';
+import type { HookServer } from '../../hook-server.ts';
+import { type BedClient, waitFor } from '../bed/client.ts';
+import { imageOf, rate, type Shop, type ShopOptions } from './shop.ts';
+
+/** Requests that a share is measured with: by chance alone it is off by three points once in two hundred times. */
+const SAMPLE = 2_000;
+const PER_SECOND = 500;
+const POINTS = 3;
+/** Weights of the canary. */
+const steps = [10, 40, 70];
+
+/** That of a Canary. */
+export type Analysis = NonNullable<ShopOptions['analysis']>;
+type Metric = NonNullable<Analysis['metrics']>[number];
+
+/** As `rate`, of what the pods count: for data planes that are not measured. It needs `podsTemplate` in the repository. */
+export const podsRate: Metric = { ...rate, name: 'success', templateRef: { name: 'success' } };
+
+/** The template that `podsRate` names. */
+export function podsTemplate(bed: BedClient) {
+  const pods = 'kubernetes_namespace="{{ namespace }}", kubernetes_pod_name=~"{{ pods }}"';
+  const count = (more: string) =>
+    `sum(rate(http_request_duration_seconds_count{${pods}${more}}[{{ interval }}]))`;
+  return {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'MetricTemplate',
+    metadata: { name: 'success' },
+    spec: {
+      provider: { type: 'prometheus', address: bed.prometheusUrl },
+      query: `100 * (${count(', status!~"5.."')} or vector(0)) / ${count('')}`,
+    },
+  };
+}
+
+/** An analysis that stays at each step until `dividesByShares` has measured there. */
+export function stepsOf(hooks: HookServer, name: string, metric: Metric): Analysis {
+  hooks.answer(name, 403);
+  const held = { name: 'held', type: 'confirm-traffic-increase' as const, url: hooks.url(name) };
+  return { interval: '2s', threshold: 2, stepWeights: steps, metrics: [metric], webhooks: [held] };
+}
+
+/** An A/B test by header that waits for `reachesByHeader` before its promotion. */
+export function insidersOf(hooks: HookServer, name: string, metric: Metric): Analysis {
+  hooks.answer(name, 403);
+  const gate = { name: 'gate', type: 'confirm-promotion' as const, url: hooks.url(name) };
+  const match = [{ headers: { 'x-canary': { exact: 'insider' } } }];
+  return { interval: '2s', threshold: 2, iterations: 2, match, metrics: [metric], webhooks: [gate] };
+}
+
+/** Releases v2 to a shop with the analysis of `insidersOf`: requests with the header reach its canary, others do not, and none fails. */
+export async function reachesByHeader(shop: Shop, hooks: HookServer): Promise<void> {
+  const insiders = shop.startLoad({ 'x-canary': 'insider' });
+  const others = shop.startLoad();
+  const commit = await shop.release('v2');
+  await shop.until('waiting for promotion', ({ phase }) => phase === 'WaitingPromotion');
+  const inside = insiders.current();
+  const outside = others.current();
+  hooks.answer(shop.namespace, 200);
+  await shop.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run);
+  const all = [await insiders.stop(), await others.stop()];
+  expect(inside.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
+  expect(outside.byVersionAndRole['v2/canary'] ?? 0).toBe(0);
+  expect(all.flatMap(({ failures }) => failures)).toEqual([]);
+}
+
+/**
+ * Releases v2 to a shop that serves v1, with the analysis of `stepsOf`, and measures at each step by requests to the data plane which share of the users its canary
+ * has; then v3, which answers with errors, and goes back. But for v3's share no request fails.
+ */
+export async function dividesByShares(
+  bed: BedClient,
+  { shop, hooks, url }: { readonly shop: Shop; readonly hooks: HookServer; readonly url: string },
+): Promise<void> {
+  const name = shop.namespace;
+  const share = async () => {
+    const host = `${name}.example.com`;
+    const load = bed.startLoad({ hostHeader: host, requestsPerSecond: PER_SECOND, envoyUrl: url });
+    const all = async () => load.current().requests >= SAMPLE;
+    await waitFor(all, { timeoutMs: 60_000, what: `${SAMPLE} answers to ${host}` });
+    const { byVersion, requests } = await load.stop();
+    return (100 * (byVersion.v2 ?? 0)) / requests;
+  };
+  const load = shop.startLoad();
+  const commit = await shop.release('v2');
+  for (const weight of steps) {
+    hooks.answer(name, 200, 403);
+    await shop.until(`the step of ${weight} %`, ({ canaryWeight }) => canaryWeight === weight);
+    let measured = 0;
+    const look = async () => {
+      measured = await share();
+      return Math.abs(measured - weight) <= POINTS;
+    };
+    const what = `${name}: the canary has ${weight} % of the requests, within ${POINTS} points`;
+    await waitFor(look, { timeoutMs: 60_000, what, describe: async () => measured });
+  }
+  hooks.answer(name, 200);
+  await shop.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run);
+  expect((await load.stop()).failures).toEqual([]);
+
+  const bad = shop.startLoad();
+  await shop.release('v3', { ERROR_PERCENT: '100' });
+  const ended = await shop.until('v3 failed', ({ phase, run }) => phase === 'Failed' && !run);
+  const { failures, requests } = await bad.stop();
+  expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['AnalysisFailed']);
+  expect(failures.filter(({ version }) => version !== 'v3')).toEqual([]);
+  expect(failures.length).toBeGreaterThan(0);
+  expect(failures.length / requests).toBeLessThan(0.2);
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+}
