@@ -62,7 +62,7 @@ function quoted(text: string | undefined): string {
   return JSON.stringify(text?.slice(0, 40));
 }
 
-const windowsSchema = z.array(windowSchema).min(1).max(50);
+const windowsSchema = z.array(windowSchema).min(1).max(limits.freezeWindows);
 
 /** YAML as under `windows` of a Source. Cron expressions and time zones are read where they are used. Throws Error. */
 function readWindows(text: string): readonly SourceWindow[] {

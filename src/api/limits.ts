@@ -113,7 +113,11 @@ export const limits = {
   subjectCharacters: 160,
   /** Bytes of an event's note; the API server refuses more. */
   eventNoteBytes: 1_024,
-  /** Characters of the windows of one freeze. */
+  /** Freezes of one namespace; where there are more, they are in force without being read. */
+  freezesPerNamespace: 50,
+  /** Windows of one freeze; a Source may have 50. */
+  freezeWindows: 10,
+  /** Characters of these windows. */
   freezeWindowsCharacters: 16 * 1024,
   /** Bytes of the annotation `holdfast.dev/post-promotion`. */
   postPromotionAnnotationBytes: 16 * 1024,

@@ -31,6 +31,7 @@ import {
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
+  allNamespacesOption,
   type ClusterFlags,
   contextOption,
   includeLabelPrefixOption,
@@ -43,12 +44,16 @@ import {
   parseObjectArgument,
   programsIn,
   selectorLabelsOption,
+  selectorOption,
   withProgramFlags,
 } from './flags.ts';
+import { forTargets } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
 interface DiffFlags extends ProgramFlags, ClusterFlags {
   readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
   readonly meshProvider: string;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
@@ -65,30 +70,32 @@ export const diffCommand: CliCommand = {
       .description(
         'compare a Canary with the release that its primary must run, or a Source with the objects that it applies; exit code 1 if something differs, 2 on errors',
       )
-      .argument('<subject>', 'canary/NAME or source/NAME; NAME alone is a Canary')
+      .argument(
+        '[subject]',
+        'canary/NAME or source/NAME; NAME alone is a Canary; with -l canary (the default) or source',
+      )
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(namespaceOption())
+      .addOption(allNamespacesOption())
+      .addOption(selectorOption())
       .addOption(meshProviderOption())
       .addOption(selectorLabelsOption())
       .addOption(includeLabelPrefixOption())
       .addOption(ingressAnnotationsPrefixOption())
       .addOption(outputOption('table', ['table', 'json', 'yaml']));
-    withProgramFlags(command).action(async (text: string, flags: DiffFlags) => {
-      const { kind, name } = text.includes('/')
-        ? parseObjectArgument(text, undefined)
-        : { kind: 'Canary', name: text };
-      if (!name)
+    withProgramFlags(command).action(async (text: string | undefined, flags: DiffFlags) => {
+      const isKind = text !== undefined && flags.selector !== undefined;
+      const { kind = 'Canary', name } =
+        isKind || text?.includes('/') ? parseObjectArgument(text, undefined) : { name: text };
+      if (name === '')
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const work = kind === 'Source' ? ofSource : ofCanary;
       const { version } = context;
+      const output = flags.output === 'table' ? 'text' : flags.output;
+      const asked = { subject: name, flags: { ...flags, output } } as const;
       const result = await withConnection(flags, context, (connection) =>
-        work(connection, {
-          name,
-          namespace: flags.namespace ?? connection.access.namespace,
-          flags,
-          version,
-        }),
+        forTargets(connection, kind, asked, (target) => work(connection, { ...target, flags, version })),
       ).catch((error: unknown) => {
         // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
         throw new InputError((error as Error).message);

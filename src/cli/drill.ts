@@ -31,6 +31,7 @@ import {
   namespaceOption,
   outputOption,
   selectorLabelsOption,
+  selectorOption,
 } from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
 
@@ -40,6 +41,8 @@ interface DrillOptions {
   readonly name: string | undefined;
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined;
+  /** Undefined: with any labels. */
+  readonly labelSelector?: string | undefined;
   /** Where Holdfast keeps its key. */
   readonly ownNamespace: string;
   readonly selectorLabels: readonly string[];
@@ -89,11 +92,16 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
 
 async function canariesOf(
   client: ClusterClient,
-  { name, namespace }: Pick<DrillOptions, 'name' | 'namespace'>,
+  { name, namespace, labelSelector }: Pick<DrillOptions, 'name' | 'namespace' | 'labelSelector'>,
 ): Promise<Canary[]> {
   const objects =
     name === undefined
-      ? (await client.list(apiVersionOf('Canary'), 'Canary', namespace ? { namespace } : {})).items
+      ? (
+          await client.list(apiVersionOf('Canary'), 'Canary', {
+            ...(namespace ? { namespace } : {}),
+            ...(labelSelector ? { labelSelector } : {}),
+          })
+        ).items
       : [await readOne(client, 'Canary', { namespace: namespace ?? '', name })];
   return objects.map((object) => {
     const parsed = parseCanary(object);
@@ -124,6 +132,7 @@ function reportLines(
 interface DrillFlags extends ClusterFlags {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
+  readonly selector?: string;
   readonly holdfastNamespace: string;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
@@ -144,6 +153,7 @@ export const drillCommand: CliCommand = {
       .addOption(contextOption())
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
+      .addOption(selectorOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .addOption(selectorLabelsOption())
       .addOption(includeLabelPrefixOption())
@@ -151,10 +161,13 @@ export const drillCommand: CliCommand = {
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)
           throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
+        if (flags.selector !== undefined && subject !== undefined)
+          throw new InputError('a Canary cannot be named together with -l');
         const result = await withConnection(flags, context, ({ access, client }) =>
           drillAll(client, {
             name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
             namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
+            labelSelector: flags.selector,
             ownNamespace: flags.holdfastNamespace,
             selectorLabels: flags.selectorLabels,
             includeLabelPrefixes: flags.includeLabelPrefix,

@@ -1,9 +1,11 @@
+import type { NamespacedName } from '../api/kubernetes.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Moment } from '../review/explain/forecast.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
 import { readCanaryWith } from '../review/read-canary.ts';
 import type { World } from '../rollout/world.ts';
+import type { Connection } from '../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
@@ -17,41 +19,27 @@ import {
 } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import {
-  type ClusterFlags,
-  contextOption,
-  kubeconfigOption,
-  meshProviderOption,
-  minAnalysisIntervalOption,
-  namespaceOption,
-  outputOption,
-  selectorLabelsOption,
-} from './flags.ts';
-import { nameIn } from './requests/request.ts';
+import { meshProviderOption, minAnalysisIntervalOption, selectorLabelsOption } from './flags.ts';
+import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface ExplainFlags extends ClusterFlags {
-  readonly namespace?: string;
+interface ExplainFlags extends ObjectFlags {
   readonly whatIf: string[];
   readonly meshProvider: string;
   readonly minAnalysisInterval: number;
   readonly selectorLabels: string[];
-  readonly output: 'text' | DataFormat;
 }
 
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
 export const explainCommand: CliCommand = {
   register(program, context) {
-    program
+    const command = program
       .command('explain')
       .summary('explain the state of a Canary, or what would follow from a fault')
       .description(
         'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
-      )
-      .argument('<canary>', 'NAME or canary/NAME')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption())
-      .addOption(namespaceOption())
+      );
+    withObjectFlags(command, 'Canary')
       .option(
         '--what-if <assumption...>',
         'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
@@ -60,31 +48,29 @@ export const explainCommand: CliCommand = {
       .addOption(meshProviderOption())
       .addOption(minAnalysisIntervalOption())
       .addOption(selectorLabelsOption())
-      .addOption(outputOption('text', ['text', 'json', 'yaml']))
-      .action(async (first: string, flags: ExplainFlags) => {
-        const name = nameIn(first, 'Canary');
+      .action(async (subject: string | undefined, flags: ExplainFlags) => {
         const hypothesis = parseHypothesis(flags.whatIf);
-        const options = {
-          minIntervalMs: flags.minAnalysisInterval,
-          defaultProvider: flags.meshProvider,
-          selectorLabels: flags.selectorLabels,
-          includeLabelPrefixes: [],
-        };
-        const world = await withConnection(flags, context, (connection) =>
-          readCanaryWith(
-            connection,
-            { namespace: flags.namespace ?? connection.access.namespace, name, options },
-            async ({ observation }) => observation.world,
-          ),
-        );
         const screen = screenOf(process.stdout, process.env);
-        emit(
-          explainWorld(world, hypothesis, { assumed: flags.whatIf, format: flags.output, screen }),
-          context,
+        const result = await withConnection(flags, context, (connection) =>
+          forTargets(connection, 'Canary', { subject, flags }, async (target) => {
+            const world = await worldOf(connection, target, flags);
+            return explainWorld(world, hypothesis, { assumed: flags.whatIf, format: flags.output, screen });
+          }),
         );
+        emit(result, context);
       });
   },
 };
+
+function worldOf(connection: Connection, target: NamespacedName, flags: ExplainFlags): Promise<World> {
+  const options = {
+    minIntervalMs: flags.minAnalysisInterval,
+    defaultProvider: flags.meshProvider,
+    selectorLabels: flags.selectorLabels,
+    includeLabelPrefixes: [],
+  };
+  return readCanaryWith(connection, { ...target, options }, async ({ observation }) => observation.world);
+}
 
 /** How an explanation is printed. */
 interface ExplainOptions {

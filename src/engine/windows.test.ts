@@ -124,6 +124,14 @@ describe('windows', () => {
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 
+  it('that are many say the sooner when to look again, so that looking takes no longer', () => {
+    const often: Text = 'deny * * * * * for 10m';
+    const now = '2026-11-20T12:00:30Z';
+    const lookedAt = (...texts: Text[]) => Date.parse(at(now, ...texts)) - Date.parse(now);
+    expect(lookedAt(often)).toBeGreaterThan(2 * 3_600_000);
+    expect(lookedAt(...Array.from({ length: 50 }, () => often))).toBeLessThan(3_600_000);
+  });
+
   it('are no gate where there are none', () => {
     expect(windowAt(undefined, 0)).toBeUndefined();
     expect(windowAt([], 0)).toBeUndefined();

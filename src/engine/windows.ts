@@ -12,8 +12,11 @@ interface Closed {
 
 const closed = new WeakMap<readonly SourceWindow[], Closed>();
 
-/** Changes of windows that are looked at in search of the next opening: a schedule of every second must not stop the process. */
-const mostSteps = 200;
+/**
+ * Windows that are looked at in search of the next opening, one after another at each of their changes: a schedule of every second, or fifty that
+ * follow each other, must not stop the process. A look takes a millisecond or two.
+ */
+const mostLooks = 200;
 
 /**
  * Whether rollouts may start now, and else when (design section 2.2): inside an allow window if there is one, and outside every deny window.
@@ -46,7 +49,7 @@ function openingMs(windows: readonly SourceWindow[], nowMs: number): number {
   const allows = windows.filter(({ kind }) => kind === 'allow');
   const denies = windows.filter(({ kind }) => kind === 'deny');
   let atMs = nowMs;
-  for (let count = 0; count < mostSteps; count += 1) {
+  for (let looks = 0; looks < mostLooks; looks += windows.length) {
     const seenMs = atMs;
     const isInside = (window: SourceWindow) => endMs(window, seenMs) !== undefined;
     const denied = denies.filter(isInside);
@@ -95,9 +98,15 @@ function startAfterMs(window: SourceWindow, afterMs: number): number {
 
 type ZonedDate = ReturnType<CronTime['getNextDateFrom']>;
 
-function nextDate({ schedule, timeZone = 'UTC' }: SourceWindow, afterMs: number): ZonedDate {
+/** Reading an expression takes longer than most computations with it. */
+const expressions = new WeakMap<SourceWindow, CronTime>();
+
+function nextDate(window: SourceWindow, afterMs: number): ZonedDate {
+  const { schedule, timeZone = 'UTC' } = window;
+  const expression = expressions.get(window) ?? new CronTime(schedule, timeZone);
+  expressions.set(window, expression);
   // The constructor's zone alone is not used for this computation; it must be given twice.
-  return new CronTime(schedule, timeZone).getNextDateFrom(new Date(afterMs), timeZone);
+  return expression.getNextDateFrom(new Date(afterMs), timeZone);
 }
 
 /** By how much clocks are put back, in minutes: by half an hour on Lord Howe Island, by an hour elsewhere. */

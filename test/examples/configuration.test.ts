@@ -46,6 +46,7 @@ test('the page has the limits of the code', () => {
     `| answer of a metric server | ${mebibytes(limits.httpResponseBytes)}, ${limits.metricQueryMs / 1000} s |`,
     `| pause that a metric server can ask for | ${limits.metricPauseMs / 60_000} min |`,
     `| shortest Source interval | ${limits.minSourceIntervalMs / 1000} s |`,
+    `| freezes of a namespace, windows of one freeze | ${limits.freezesPerNamespace}, ${limits.freezeWindows} |`,
   ])
     expect(text).toContain(row);
 });

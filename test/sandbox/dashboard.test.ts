@@ -231,6 +231,29 @@ test('a copy that waits for the Lease serves the dashboard too, and requests the
   page.close();
 });
 
+test('a page of a copy that waits stays open while that becomes the leader, whose version the Lease then says', async () => {
+  const lease = () => bed.get('coordination.k8s.io/v1', 'Lease', 'holdfast', 'default');
+  const version = async () => (await lease())?.metadata.annotations?.['holdfast.dev/version'];
+  const first = await start({ version: '1.0.0' });
+  await rollOut();
+  const second = await start({ version: '2.0.0' });
+  rights = { alice: admin };
+  const page = await open(second, 'alice', 'view=canary&namespace=shop&name=web');
+  await eventually('the page', async () => page.last<CanaryView>('canary'));
+  expect(page.last<Freshness>('fresh')).toEqual({ isLeader: false });
+  expect(await version()).toBe('1.0.0');
+
+  await first.drain();
+  await eventually('the page says who leads', async () => page.last<Freshness>('fresh')?.isLeader, {
+    seen: lease,
+  });
+  expect(await version()).toBe('2.0.0');
+  const commit = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+  await eventually('the page shows v2', async () => JSON.stringify(page.all.at(-1)).includes(commit));
+  page.close();
+});
+
 test('a token that is not known gets nothing, and nobody gets more than eight pages at a time', async () => {
   const app = await start();
   await rollOut();

@@ -26,7 +26,8 @@ export interface Bed {
   /** Replaces the whole history by one commit, as a force-push does. */
   rewrite(subject: string, files: Readonly<Record<string, string>>): Promise<string>;
   /** Starts another copy of the program; the first one is started by `startBed`. */
-  start(more?: Partial<AppOptions>, log?: Logger): Promise<App>;
+  /** `network`: the clock of connections and caches; by default the machine's. */
+  start(more?: Partial<AppOptions>, log?: Logger, network?: Clock): Promise<App>;
   get(
     apiVersion: string,
     kind: string,
@@ -98,13 +99,14 @@ export async function startBed(clock?: Clock): Promise<Bed> {
       await runGit(repository, ['update-ref', '-d', 'refs/heads/rewritten']);
       return commit;
     },
-    async start(more = {}, log = pino({ level: logLevel })) {
+    async start(more = {}, log = pino({ level: logLevel }), network = undefined) {
       copies += 1;
       const dataDirectory = join(folder, `data-${copies}`);
       const app = await startApp(
         { ...optionsFor({ kubeconfig: kubeconfigPath, dataDirectory, sandbox }), leaseTimes, ...more },
         log,
         clock,
+        network,
       );
       apps.push(app);
       return app;

@@ -231,3 +231,35 @@ test('logs -f goes on until it is interrupted', async () => {
     await connection.close();
   }
 });
+
+test('commands about one Canary take all with certain labels instead, in one namespace or in all', async () => {
+  const label = { metadata: { labels: { team: 'front' } } };
+  const path = '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web';
+  await bed.send('PATCH', path, label, 'application/merge-patch+json');
+  const everywhere = (...words: string[]) => run(...words, '-A', '--kubeconfig', bed.kubeconfigPath);
+
+  expect(await everywhere('explain', '-l', 'team=front')).toMatchObject({
+    ...{ code: 0, stdout: expect.stringContaining('Canary shop/web: Initialized') },
+  });
+  const { code, stdout } = await everywhere('diff', '-l', 'team=front', '-o', 'json');
+  expect(code).toBe(0);
+  expect(JSON.stringify(JSON.parse(stdout))).toContain('"canary":"shop/web"');
+  expect((await cli('diff', 'source', '-l', 'team!=front')).text).toMatch(/Source shop\/shop: expected/);
+  expect((await everywhere('wait', '-l', 'team=front')).stdout).toContain('Canary shop/web: Succeeded');
+  expect((await cli('drill', '-l', 'team=back', '--holdfast-namespace', 'default')).stdout).toBe(
+    'No Canaries found.\n',
+  );
+  expect((await everywhere('tree', 'canary', '-l', 'team=front')).stdout).toContain('Canary shop/web');
+  expect((await everywhere('logs', '-l', 'team=front')).text).toContain('no pod fails');
+
+  expect(await everywhere('history', '-l', 'team=back')).toMatchObject({
+    ...{ code: 2, text: 'error: no Canary has the labels team=back\n' },
+  });
+  for (const [words, message] of [
+    [['pause'], '-A needs -l LABELS'],
+    [['pause', 'web'], '-A needs -l LABELS'],
+    [['diff', 'web', '-l', 'team=front'], 'cannot be named together with -l'],
+    [['pause', '-l', 'team=front', '-n', 'shop'], '-A and -n exclude each other'],
+  ] as const)
+    expect(await everywhere(...words)).toMatchObject({ code: 2, text: expect.stringContaining(message) });
+});

@@ -12,6 +12,7 @@ import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
 import { exitCodes } from '../exit-codes.ts';
 import {
+  allNamespacesOption,
   type ClusterFlags,
   contextOption,
   kubeconfigOption,
@@ -87,6 +88,8 @@ export async function pollUntil<T>(
 export interface ObjectFlags extends ClusterFlags {
   readonly selector?: string;
   readonly namespace?: string;
+  /** Only with a selector. */
+  readonly allNamespaces?: boolean;
   readonly output: 'text' | DataFormat;
 }
 
@@ -97,10 +100,11 @@ export interface WaitFlags extends ObjectFlags {
   readonly wait?: boolean;
 }
 
-/** Adds the object, the cluster, the namespace, the labels and the format. */
+/** Adds the object, the cluster, the namespaces, the labels and the format. */
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
   return withPlace(command.argument(`[${word}]`, `NAME or ${word}/NAME; with -l none`))
+    .addOption(allNamespacesOption())
     .addOption(selectorOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
@@ -117,7 +121,7 @@ interface Target {
 }
 
 /**
- * Does the same to the object that is named, or to each with the labels of -l, one after the other; the exit code is the highest. With -l,
+ * Does the same to the object that is named, or to each with the labels of -l (with -A in all namespaces), one after the other; the exit code is the highest. With -l,
  * data are a list. Throws InputError where none is named or found.
  */
 export async function forTargets(
@@ -126,21 +130,28 @@ export async function forTargets(
   { subject, flags }: { readonly subject: string | undefined; readonly flags: ObjectFlags },
   work: (target: Target) => Promise<CommandResult>,
 ): Promise<CommandResult> {
+  if (flags.allNamespaces && flags.namespace !== undefined)
+    throw new InputError('-A and -n exclude each other');
   const namespace = flags.namespace ?? access.namespace;
   if (flags.selector === undefined) {
+    if (flags.allNamespaces)
+      throw new InputError(`-A needs -l LABELS: they say which ${kind} objects are meant`);
     if (subject === undefined) throw new InputError(`name a ${kind}, or choose by labels with -l`);
     return work({ namespace, name: nameIn(subject, kind) });
   }
   if (subject !== undefined) throw new InputError(`a ${kind} cannot be named together with -l`);
   const { items } = await client.list(apiVersionOf(kind), kind, {
-    namespace,
+    ...(flags.allNamespaces ? {} : { namespace }),
     labelSelector: flags.selector,
     metadataOnly: true,
   });
   if (items.length === 0)
-    throw new InputError(`no ${kind} of namespace ${namespace} has the labels ${flags.selector}`);
+    throw new InputError(
+      `no ${kind}${flags.allNamespaces ? '' : ` of namespace ${namespace}`} has the labels ${flags.selector}`,
+    );
   const results: CommandResult[] = [];
-  for (const { metadata } of items) results.push(await work({ namespace, name: metadata.name }));
+  for (const { metadata } of items)
+    results.push(await work({ namespace: metadata.namespace ?? namespace, name: metadata.name }));
   return joined(results, flags.output);
 }
 

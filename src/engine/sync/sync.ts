@@ -156,8 +156,19 @@ async function read(
   state.snapshot = await readSnapshot(parts, source, state, { commit, signal });
 }
 
+/** What could not be applied to its end is applied again with the next poll, though Git has no news then. Throws what kept it from its end. */
+async function apply(...given: Parameters<typeof applyWhole>): Promise<void> {
+  const [, , state] = given;
+  try {
+    await applyWhole(...given);
+  } catch (error) {
+    state.dirty = true;
+    throw error;
+  }
+}
+
 /** Everything of no Canary first, then each Canary gets its release (design section 2.2). */
-async function apply(
+async function applyWhole(
   parts: SourceParts,
   source: Source,
   state: SourceState,

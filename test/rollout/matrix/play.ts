@@ -23,8 +23,16 @@ const reached = new Map<string, Model>();
 
 /** Plays one cell: the state, the event, then time until nothing changes any more. Throws when it never comes to rest. */
 export function play(state: State, event: EventName, update: Update): Played {
+  return playWith(state, eventOf(event), update);
+}
+
+/** The same with an event that is none of the matrix. */
+export function playWith(
+  state: State,
+  { happens, ...kind }: { readonly happens: (model: Model) => unknown; readonly breaks?: boolean },
+  update: Update,
+): Played {
   const model = inState(state, update);
-  const { happens, ...kind } = eventOf(event);
   const before = { written: model.written.length, reverts: model.reverts.length };
   for (const list of [model.outages, model.broken]) list.length = 0;
   happens(model);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { limits } from '../../../api/limits.ts';
 import { freezesInForce } from './freeze-watch.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
@@ -67,6 +68,16 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
     { untilMs: undefined, reason: expect.stringContaining('"0 99 * * 5"') },
     { untilMs: undefined, reason: expect.stringContaining('windows is too long') },
   ]);
+});
+
+it('freezes where a namespace has more of them than are read', () => {
+  const many = Array.from({ length: limits.freezesPerNamespace + 1 }, (_, index) =>
+    freeze('shop', `f${index}`, { selector: 'team=till' }),
+  );
+  const found = freezesInForce(many, canary, at);
+  expect(found.freeze?.reason).toBe('it has more than 50 freezes; delete some');
+  expect(found.stepFreeze).toEqual(found.freeze);
+  expect(freezesInForce(many.slice(1), canary, at).freeze).toBeUndefined();
 });
 
 describe('with windows', () => {

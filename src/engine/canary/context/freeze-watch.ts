@@ -1,5 +1,6 @@
 import { brokenFreeze, type Freeze, freezeLabel, readFreeze } from '../../../api/freeze.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { limits } from '../../../api/limits.ts';
 import type { OpenWatch } from '../../../contracts/cluster.ts';
 import type { FreezeView } from '../../../rollout/world.ts';
 import { closingMs, windowAt, windowProblems } from '../../windows.ts';
@@ -57,8 +58,12 @@ export function freezesInForce(
   { metadata }: KubernetesObject,
   { ownNamespace, nowMs }: { readonly ownNamespace: string; readonly nowMs: number },
 ): FreezesInForce {
-  const covering = objects
-    .filter((object) => [ownNamespace, metadata.namespace].includes(object.metadata.namespace ?? ''))
+  const near = objects.filter((object) =>
+    [ownNamespace, metadata.namespace].includes(object.metadata.namespace ?? ''),
+  );
+  const crowded = crowdedNamespace(near);
+  if (crowded) return { freeze: crowded, stepFreeze: crowded };
+  const covering = near
     .map((object) => ({ by: describe(object), ...freezeOf(object, nowMs) }))
     .filter(({ fits, untilMs }) => fits(metadata.labels) && (untilMs === undefined || untilMs > nowMs))
     .map((freeze) => ({ ...freeze, ...timeOf(freeze, nowMs) }));
@@ -69,6 +74,23 @@ export function freezesInForce(
     stepFreeze: lastToEnd(inForce.filter(({ startsOnly }) => !startsOnly)),
     changesMs: Number.isFinite(changesMs) ? changesMs : undefined,
   };
+}
+
+/** Somebody who writes freezes without end must not keep Holdfast from its work, nor let a release through by it. */
+function crowdedNamespace(objects: readonly KubernetesObject[]): FreezeView | undefined {
+  const counts = new Map<string, number>();
+  for (const { metadata } of objects) {
+    const namespace = metadata.namespace ?? '';
+    const count = (counts.get(namespace) ?? 0) + 1;
+    counts.set(namespace, count);
+    if (count > limits.freezesPerNamespace)
+      return {
+        by: `the ConfigMaps of namespace ${namespace}`,
+        untilMs: undefined,
+        reason: `it has more than ${limits.freezesPerNamespace} freezes; delete some`,
+      };
+  }
+  return undefined;
 }
 
 /** As it was read first: the next times of its windows are remembered with them. */
