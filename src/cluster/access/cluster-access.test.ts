@@ -152,6 +152,15 @@ describe('loadClusterAccess', () => {
     expect(error.message).not.toContain('hunter2');
   });
 
+  it('says that the program of a plug-in is not there, in words', async () => {
+    const access = await load(kubeconfig({ user: { exec: { command: 'no-such-plug-in' } } }), {
+      allowExec: true,
+    });
+    await expect(access.authenticate()).rejects.toThrow(
+      /^credential plug-in no-such-plug-in: there is no such program; install it, or correct the kubeconfig$/,
+    );
+  });
+
   it('takes plain http and unverified TLS on loopback only', async () => {
     await expect(load(kubeconfig({ cluster: { server: 'http://127.0.0.1:8001' } }))).resolves.toBeDefined();
     await expect(load(kubeconfig({ cluster: { server: 'http://api.example.com' } }))).rejects.toThrow(

@@ -1,4 +1,4 @@
-import { execFile } from 'node:child_process';
+import { type ExecFileException, execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '../../api/clock.ts';
 import { present } from '../../api/kubernetes.ts';
@@ -181,17 +181,17 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
     } as const;
     execFile(command, args, { env, ...limits }, (error, stdout) => {
       if (!error) return resolve(stdout);
-      const why = error.killed
-        ? `no answer within ${timeoutMs / 1000} s`
-        : `failed (${error.code ?? 'unknown'})`;
-      reject(
-        localError(
-          'configuration',
-          `credential plug-in ${command}: ${why}; run it by hand to see its message`,
-        ),
-      );
+      reject(localError('configuration', `credential plug-in ${command}: ${whyFailed(error)}`));
     });
   });
+}
+
+function whyFailed({ killed, code }: ExecFileException): string {
+  if (code === 'ENOENT') return 'there is no such program; install it, or correct the kubeconfig';
+  const why = killed
+    ? `no answer within ${timeoutMs / 1000} s`
+    : (systemWords(String(code)) ?? `failed (${code ?? 'unknown'})`);
+  return `${why}; run it by hand to see its message`;
 }
 
 function readCredential(command: string, output: string): ExecCredential {
