@@ -34,7 +34,12 @@ export function createProgram(
   place:
     | string
     | readonly string[]
-    | { readonly namespaces: readonly string[]; readonly kubeconfigPath: string },
+    | {
+        readonly namespaces: readonly string[];
+        readonly kubeconfigPath: string;
+        readonly dataFolder?: string;
+        readonly metricsUrl?: string;
+      },
   repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
   env: Readonly<Record<string, string>> = {},
@@ -49,13 +54,13 @@ export function createProgram(
   let child: ChildProcess | undefined;
   const watched =
     typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', namespaces.join(',')];
-  const data = join(folder, 'data');
+  const data = (isGiven ? place.dataFolder : undefined) ?? join(folder, 'data');
   const places = ['--data-dir', data, '--listen', '127.0.0.1:0'];
   const behaviour = [
     '--min-analysis-interval',
     '1s',
     '--metrics-server',
-    bed.prometheusUrl,
+    (isGiven ? place.metricsUrl : undefined) ?? bed.prometheusUrl,
     '--log-level',
     'debug',
   ];

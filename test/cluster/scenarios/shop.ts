@@ -164,11 +164,13 @@ export function openShopOn<Repo extends GitClone>(
     readonly namespace: string;
     readonly repo: Repo;
     readonly source?: Readonly<Record<string, unknown>>;
+    /** Default: one that has the rights of install. */
+    readonly program?: Program;
   },
   options: ShopOptions = {},
 ): Shop<Repo> {
   const { namespace, repo } = place;
-  const program = createProgram(bed, namespace, repo.url, place.source, options.programEnv);
+  const program = place.program ?? createProgram(bed, namespace, repo.url, place.source, options.programEnv);
   program.start();
   return shopOf(bed, { namespace, repo, program, end: () => program.stop() }, options);
 }
