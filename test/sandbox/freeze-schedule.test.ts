@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { freezeLabel } from '../../src/api/freeze.ts';
+import { freezeLabel, readFreeze } from '../../src/api/freeze.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { freeze, unfreeze } from '../../src/cli/requests/freeze.ts';
 import type { Connection } from '../../src/server/connection.ts';
+import { run } from './cli-run.ts';
 import { connectTo } from './connect-to.ts';
 import {
   canary,
@@ -116,4 +118,33 @@ test('a freeze stays in force while freezes may not be listed any more, and its 
   grantAgain();
   await waitForPhase(bed, 'Succeeded');
   expect(await primaryImage()).toBe('shop/web:2');
+});
+
+test('the command line writes the calendar in the zone that it is given, and refuses one that never comes', async () => {
+  const place = ['-n', 'shop', '--kubeconfig', bed.kubeconfigPath, '--reason', 'the weekend'];
+  const weekend = ['--schedule', '0 18 * * 5', '--duration', '62h', '--time-zone', 'Europe/Oslo'];
+  const { code, stdout } = await run('freeze', ...weekend, '--starts-only', ...place, '-o', 'json');
+  expect([code, JSON.parse(stdout)]).toMatchObject([
+    0,
+    { holds: 'starts', windows: [{ schedule: '0 18 * * 5' }] },
+  ]);
+  const { freeze: name } = JSON.parse(stdout) as { freeze: string };
+  const written = await bed.get('v1', 'ConfigMap', name.replace('shop/', ''));
+  expect(readFreeze(written as KubernetesObject)).toMatchObject({
+    ...{ startsOnly: true, reason: 'the weekend', untilMs: undefined },
+    windows: [{ kind: 'deny', schedule: '0 18 * * 5', duration: '62h', timeZone: 'Europe/Oslo' }],
+  });
+
+  const wrong = [
+    [['--duration', '62h'], '--duration and --time-zone go with --schedule'],
+    [['--schedule', '0 18 * * 5'], '--schedule needs --duration'],
+    [['--schedule', '0 18 * * 5', '--duration', 'long'], '--schedule needs --duration'],
+    [['--schedule', '0 18 31 2 *', '--duration', '1h'], '0 18 31 2 *'],
+    [['--schedule', '0 18 * * 5', '--duration', '1h', '--time-zone', 'Oslo'], 'Oslo'],
+  ] as const;
+  for (const [words, message] of wrong)
+    expect(await run('freeze', ...words, ...place)).toMatchObject({
+      code: 2,
+      text: expect.stringContaining(message),
+    });
 });

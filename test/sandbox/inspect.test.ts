@@ -88,6 +88,24 @@ test('tree says what is not healthy, missing, of another tool, and what may not 
   }
 });
 
+test('tree says which object another one changes, as Holdfast reported it', async () => {
+  const refusing = JSON.parse(settings);
+  refusing.metadata.annotations = { 'holdfast.dev/on-conflict': 'refuse' };
+  await bed.commit('Settings that nobody else may change', { 'settings.json': JSON.stringify(refusing) });
+  const live = () => bed.get('v1', 'ConfigMap', 'settings');
+  await eventually('it is applied', async () => (await live())?.metadata.annotations !== undefined);
+  const path = '/api/v1/namespaces/shop/configmaps/settings?fieldManager=their-controller';
+  await bed.send('PATCH', path, { data: { colour: 'blue' } }, 'application/merge-patch+json');
+  const line = await eventually('drift', async () =>
+    (await cli('tree', 'source/shop')).stdout
+      .split('\n')
+      .find((one) => /[├└|`].*ConfigMap.*changed: /.test(one)),
+  );
+  expect(line).toMatch(
+    /ConfigMap shop\/settings +healthy +changed: others write what Git says: \.data\.colour \(their-controller/,
+  );
+});
+
 test('events lists what was reported of a Canary and its pods, the newest last, and not of others', async () => {
   const report = (name: string, about: object, more: object) =>
     bed.send('POST', '/api/v1/namespaces/shop/events', {

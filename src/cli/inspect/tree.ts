@@ -102,7 +102,7 @@ const tones: Readonly<Record<TreeNode['health'], Tone>> = {
 };
 
 function detailOf({ node: { detail, drift } }: Row): string {
-  return [detail, drift ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
+  return [detail, drift && !detail.includes(drift) ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
 }
 
 function nameOf({ kind, namespace, name }: TreeNode): string {
