@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type Istio, startIstio } from '../bed/istio.ts';
+import { keepsSides, sessionsOf } from './sessions.ts';
 import {
   type Analysis,
   dividesByShares,
@@ -15,7 +16,7 @@ import {
 import { shareHoldfast, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['by-istio', 'by-istio-header']);
+const shops = shareHoldfast(bed, ['by-istio', 'by-istio-header', 'by-istio-session']);
 
 let hooks: HookServer;
 let istio: Istio;
@@ -23,7 +24,7 @@ let istio: Istio;
 beforeAll(async () => {
   hooks = await startHookServer();
   istio = await startIstio(bed);
-}, 1_200_000);
+}, 1_300_000);
 
 afterAll(async () => {
   await istio.stop();
@@ -59,6 +60,12 @@ describe.concurrent('through a gateway of Istio', () => {
   test('only requests with the header reach an A/B canary', async () => {
     const shop = await open('by-istio-header', insidersOf(hooks, 'by-istio-header', podsRate));
     await reachesByHeader(shop, hooks);
+    await shop.close();
+  });
+
+  test('users stay on the side that answered them first, and lose the cookie when the release has ended', async () => {
+    const shop = await open('by-istio-session', sessionsOf(hooks, 'by-istio-session', podsRate));
+    await keepsSides(shop, hooks, istio.url);
     await shop.close();
   });
 });
