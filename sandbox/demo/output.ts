@@ -1,4 +1,5 @@
 import { screenOf } from '../../src/terminal/output.ts';
+import { formatOutputLine } from '../../src/terminal/schemas/output-kinds.ts';
 import { canRedraw, createLiveScreen, createPlainScreen } from '../../src/terminal/timeline/live-screen.ts';
 import { glyphsFor, liveLine, seconds, type TextStyle } from '../../src/terminal/timeline/rows.ts';
 import type { DemoListener } from './context.ts';
@@ -18,7 +19,7 @@ type Totals = { readonly requests: number; readonly failed: number };
 export function createJsonOutput(stream: NodeJS.WritableStream): DemoOutput {
   return {
     tell: (event) => {
-      stream.write(`${JSON.stringify(event)}\n`);
+      stream.write(formatOutputLine('DemoEvent', event));
     },
     onTraffic: () => undefined,
     close: () => undefined,

@@ -1,5 +1,5 @@
 /** The table of commands: another command is another file and another line here. */
-import { Command, CommanderError } from 'commander';
+import { Command } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import { checkCommand } from './check/check.ts';
 import type { CliCommand } from './command.ts';
@@ -7,8 +7,8 @@ import { answerShell, completionCommand, completionRequest } from './completion/
 import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
-import { exitCodes } from './exit-codes.ts';
 import { explainCommand } from './explain.ts';
+import { tellFailure } from './failure.ts';
 import { historyCommand } from './history.ts';
 import { eventsCommand } from './inspect/events.ts';
 import { logsCommand } from './inspect/logs.ts';
@@ -88,14 +88,8 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
-    return exitCodeOf(error);
+    return tellFailure(error, argv);
   }
-}
-
-function exitCodeOf(error: unknown): number {
-  if (error instanceof CommanderError) return error.exitCode === 0 ? exitCodes.good : exitCodes.noAnswer;
-  process.stderr.write(`error: ${error instanceof Error ? error.message : String(error)}\n`);
-  return exitCodes.noAnswer;
 }
 
 /** The version of this program, from package.json. */

@@ -1,8 +1,9 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { ApiError } from '../cluster/errors.ts';
 import type { Connection } from '../server/connection.ts';
+import { formatSpan } from '../terminal/output.ts';
 import type { ReleaseFlags } from './flags.ts';
 import { nameOf } from './install/program-flags.ts';
 import { runCommand } from './run.ts';
@@ -15,54 +16,85 @@ export interface ControllerFlags extends ReleaseFlags {
   readonly minAnalysisInterval: number;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
+  readonly metricsServer: string;
 }
 
-const repeated: ReadonlySet<string> = new Set([
-  'watch-namespaces',
-  'mesh-provider',
-  'min-analysis-interval',
-  'selector-labels',
-  'include-label-prefix',
-  'enable-config-tracking',
-  'cross-namespace-refs',
-  'no-cross-namespace-refs',
-]);
+/** Their names on the command line. */
+export type ControllerFlagName =
+  | 'watch-namespaces'
+  | 'mesh-provider'
+  | 'min-analysis-interval'
+  | 'selector-labels'
+  | 'include-label-prefix'
+  | 'ingress-annotations-prefix'
+  | 'metrics-server'
+  | 'enable-config-tracking'
+  | 'cross-namespace-refs'
+  | 'no-cross-namespace-refs';
 
-/** Adds them. What is not given is undefined: `controllerFlags` reads it from the cluster. */
-export function withControllerFlags(command: Command): Command {
-  for (const option of controller().options)
-    if (repeated.has(nameOf(option))) command.addOption(option.default(undefined, "the controller's"));
+/** Adds these. What is not given is undefined: `controllerFlags` reads it from the cluster. */
+export function withControllerFlags(command: Command, names: readonly ControllerFlagName[]): Command {
+  for (const option of optionsNamed(names)) command.addOption(option.default(undefined, "the controller's"));
   return command;
 }
 
-/** The flags that the controller of this cluster runs with, and why they are not known where they are not. */
-interface FoundFlags {
+function optionsNamed(names: readonly ControllerFlagName[]): Option[] {
+  return controller().options.filter((option) => names.some((name) => name === nameOf(option)));
+}
+
+/** The flags that the controller of this cluster runs with. */
+export interface FoundFlags {
   readonly flags: ControllerFlags;
-  readonly note: string | undefined;
+  /** A line for standard error on what was assumed; empty: nothing was. */
+  readonly note: string;
+}
+
+/** Which controller is asked for which flags. */
+interface FlagsQuery {
+  /** Where Holdfast runs. */
+  readonly namespace: string;
+  readonly names: readonly ControllerFlagName[];
+  /** From the command line; nothing is read where it has all of them. */
+  readonly given: Partial<ControllerFlags>;
 }
 
 /**
- * The given flags, and for the others those in the arguments of the Deployment `holdfast` of `namespace`, also while it is scaled to zero. Without
- * that Deployment, or the right to read it, the defaults and a note. Throws InputError for arguments that `holdfast run` refuses, and ApiError.
+ * The given flags, and for the others those in the arguments of the Deployment `holdfast`, also while it is scaled to zero. Without that
+ * Deployment, or the right to read it, the defaults and a note that names them. Throws InputError for arguments that `holdfast run`
+ * refuses, and ApiError.
  */
 export async function controllerFlags(
   { client }: Pick<Connection, 'client'>,
-  namespace: string,
-  given: Partial<ControllerFlags>,
+  { namespace, names, given }: FlagsQuery,
 ): Promise<FoundFlags> {
   const where = `Deployment ${namespace}/holdfast`;
+  const isGiven = (option: Option) => given[option.attributeName() as keyof ControllerFlags] !== undefined;
+  const missing = optionsNamed(names).filter((option) => !option.hidden && !isGiven(option));
+  if (missing.length === 0) return { flags: defaultControllerFlags(given), note: '' };
   const reference = { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name: 'holdfast' };
   const found = await client.get(reference).catch((error: unknown) => {
     if (error instanceof ApiError && error.status === 403) return 'forbidden' as const;
     throw error;
   });
   const isRead = found !== undefined && found !== 'forbidden';
-  const flags = flagsOf(isRead ? argumentsOf(found) : [], where);
+  const flags = { ...flagsOf(isRead ? argumentsOf(found) : [], where), ...definedIn(given) };
+  if (isRead) return { flags, note: '' };
   const why = found === 'forbidden' ? `you may not read ${where}` : `there is no ${where}`;
-  const note = isRead
-    ? undefined
-    : `${why}: the default is taken for each flag of the controller that is not given`;
-  return { flags: { ...flags, ...definedIn(given) }, note };
+  const assumed = missing.map((option) => assumedText(option, flags)).join(' ');
+  return { flags, note: `note: ${why}, which says how the controller runs; assumed: ${assumed}\n` };
+}
+
+/** The given flags, and the defaults for the others. */
+export function defaultControllerFlags(given: Partial<ControllerFlags>): ControllerFlags {
+  return { ...flagsOf([], ''), ...definedIn(given) };
+}
+
+/** A flag with its default, nearly as it would be typed. */
+function assumedText(option: Option, flags: ControllerFlags): string {
+  const value = flags[option.attributeName() as keyof ControllerFlags];
+  const text = option.long === '--min-analysis-interval' ? formatSpan(Number(value)) : String(value);
+  return `${option.long}=${text || 'none'}`;
 }
 
 /** What stands behind `run`, with the variables that the Deployment itself defines filled in as the kubelet does. */

@@ -9,6 +9,7 @@ import {
 } from '../review/diff/canary-difference.ts';
 import { readEffectiveSet, readSource, type SourceReading } from '../review/diff/effective-set.ts';
 import type { ObjectDifference } from '../review/diff/object-difference.ts';
+import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
 import {
   type SourceDifference,
   type SourceObjectDifference,
@@ -21,43 +22,39 @@ import {
   type CommandResult,
   counted,
   type DataFormat,
-  formatData,
   paint,
   printable,
   type Screen,
   screenOf,
   wrap,
 } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
+import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
 import {
   allNamespacesOption,
   type ClusterFlags,
   contextOption,
-  includeLabelPrefixOption,
-  ingressAnnotationsPrefixOption,
+  holdfastNamespaceOption,
   kubeconfigOption,
-  meshProviderOption,
   namespaceOption,
   outputOption,
   type ProgramFlags,
   parseObjectArgument,
   programsIn,
-  selectorLabelsOption,
   selectorOption,
   withProgramFlags,
 } from './flags.ts';
+import { releaseChangeLines } from './release-changes.ts';
 import { forTargets } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface DiffFlags extends ProgramFlags, ClusterFlags {
+interface DiffFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
   readonly selector?: string;
-  readonly meshProvider: string;
-  readonly selectorLabels: string[];
-  readonly includeLabelPrefix: string[];
-  readonly ingressAnnotationsPrefix: string;
+  readonly holdfastNamespace: string;
   readonly output: DiffOptions['format'];
 }
 
@@ -68,7 +65,7 @@ export const diffCommand: CliCommand = {
       .command('diff')
       .summary('compare a Canary or a Source with the cluster')
       .description(
-        'compare a Canary with the release that its primary must run, or a Source with the objects that it applies; exit code 1 if something differs, 2 on errors',
+        'compare a Canary with the release that its primary must run, and show what a release under way changes; or compare a Source with the objects that it applies. Exit code 1 if something differs, 2 on errors',
       )
       .argument(
         '[subject]',
@@ -79,11 +76,10 @@ export const diffCommand: CliCommand = {
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
       .addOption(selectorOption())
-      .addOption(meshProviderOption())
-      .addOption(selectorLabelsOption())
-      .addOption(includeLabelPrefixOption())
-      .addOption(ingressAnnotationsPrefixOption())
-      .addOption(outputOption('table', ['table', 'json', 'yaml']));
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withControllerFlags(command, controllerFlagNames).addOption(
+      outputOption('table', ['table', 'json', 'yaml']),
+    );
     withProgramFlags(command).action(async (text: string | undefined, flags: DiffFlags) => {
       const isKind = text !== undefined && flags.selector !== undefined;
       const { kind = 'Canary', name } =
@@ -96,10 +92,7 @@ export const diffCommand: CliCommand = {
       const asked = { subject: name, flags: { ...flags, output } } as const;
       const result = await withConnection(flags, context, (connection) =>
         forTargets(connection, kind, asked, (target) => work(connection, { ...target, flags, version })),
-      ).catch((error: unknown) => {
-        // As diff and kubectl diff: 1 is an answer, so whatever kept us from one is 2.
-        throw new InputError((error as Error).message);
-      });
+      );
       emit(result, context);
     });
   },
@@ -112,15 +105,21 @@ interface Asked {
   readonly version: string;
 }
 
-function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+const controllerFlagNames = [
+  ...(['mesh-provider', 'selector-labels', 'include-label-prefix', 'ingress-annotations-prefix'] as const),
+];
+
+async function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+  const asked = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+  const { flags: found, note } = await controllerFlags(connection, asked);
   const options = {
     minIntervalMs: 0,
-    defaultProvider: flags.meshProvider,
-    selectorLabels: flags.selectorLabels,
-    includeLabelPrefixes: flags.includeLabelPrefix,
-    routes: { ingressAnnotationsPrefix: flags.ingressAnnotationsPrefix },
+    defaultProvider: found.meshProvider,
+    selectorLabels: found.selectorLabels,
+    includeLabelPrefixes: found.includeLabelPrefix,
+    routes: { ingressAnnotationsPrefix: found.ingressAnnotationsPrefix },
   };
-  return diffCanary(connection, { namespace, name, options }, shownAs(flags));
+  return { ...(await diffCanary(connection, { namespace, name, options }, shownAs(flags))), stderr: note };
 }
 
 async function ofSource(
@@ -154,15 +153,21 @@ async function diffCanary(
   query: WorldQuery,
   { format, screen }: DiffOptions,
 ): Promise<CommandResult> {
-  const difference = await readDifference(connection, query);
+  const { underWay, ...difference } = await readDifference(connection, query);
   const stdout =
     format === 'table'
-      ? `${canaryDifferenceLines(difference, screen).join('\n')}\n`
-      : formatData(difference, format);
+      ? `${[
+          ...canaryDifferenceLines(difference, screen),
+          ...(underWay ? ['', ...releaseChangeLines(underWay, screen)] : []),
+        ].join('\n')}\n`
+      : formatOutput('CanaryDifference', { ...difference, underWay }, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
 
-function readDifference(connection: Connection, query: WorldQuery): Promise<CanaryDifference> {
+function readDifference(
+  connection: Connection,
+  query: WorldQuery,
+): Promise<CanaryDifference & { readonly underWay: ReleaseChanges | undefined }> {
   return readCanaryWith(connection, query, async (context) => {
     const { world } = context.observation;
     const release = expectedRelease(world);
@@ -170,7 +175,8 @@ function readDifference(connection: Connection, query: WorldQuery): Promise<Cana
       throw new Error(
         `Canary ${query.namespace}/${query.name}: no release has been promoted yet, so there is nothing to compare with`,
       );
-    return canaryDifferenceOf(world, release, await expectedObjects(context, release.digest));
+    const objects = await expectedObjects(context, release.digest);
+    return { ...canaryDifferenceOf(world, release, objects), underWay: await changesUnderWay(context) };
   });
 }
 
@@ -186,7 +192,7 @@ async function diffSource(
   const stdout =
     format === 'table'
       ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`
-      : formatData(difference, format);
+      : formatOutput('SourceDifference', difference, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
 }
 

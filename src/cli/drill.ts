@@ -13,24 +13,23 @@ import { createWriteGate } from '../server/write-gate.ts';
 import {
   type CommandResult,
   type DataFormat,
-  formatData,
   paint,
   printable,
   type Screen,
   screenOf,
   wrap,
 } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
+import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
 import {
   allNamespacesOption,
   type ClusterFlags,
   contextOption,
   holdfastNamespaceOption,
-  includeLabelPrefixOption,
   kubeconfigOption,
   namespaceOption,
   outputOption,
-  selectorLabelsOption,
   selectorOption,
 } from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
@@ -86,7 +85,8 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
   }
   const lines =
     reports.length === 0 ? ['No Canaries found.'] : reports.flatMap((report) => reportLines(report, screen));
-  const stdout = format === 'text' ? `${lines.join('\n')}\n` : formatData(reports, format);
+  const stdout =
+    format === 'text' ? `${lines.join('\n')}\n` : formatOutput('Drill', { canaries: reports }, format);
   return { stdout, stderr: notes.join(''), exitCode: reports.every(({ passed }) => passed) ? 0 : 1 };
 }
 
@@ -129,20 +129,20 @@ function reportLines(
   return [`${canary}: ${name} ${verdict}`, ...details.flatMap((line) => wrap(line, screen.columns, '  '))];
 }
 
-interface DrillFlags extends ClusterFlags {
+interface DrillFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;
   readonly allNamespaces?: boolean;
   readonly selector?: string;
   readonly holdfastNamespace: string;
-  readonly selectorLabels: string[];
-  readonly includeLabelPrefix: string[];
   readonly output: DrillOptions['format'];
 }
+
+const controllerFlagNames = ['selector-labels', 'include-label-prefix'] as const;
 
 /** `holdfast drill`: whether the cluster would take the last-known-good today. */
 export const drillCommand: CliCommand = {
   register(program, context) {
-    program
+    const command = program
       .command('drill')
       .summary('dry-run the last known good release against the cluster')
       .description(
@@ -154,28 +154,31 @@ export const drillCommand: CliCommand = {
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
       .addOption(selectorOption())
-      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
-      .addOption(selectorLabelsOption())
-      .addOption(includeLabelPrefixOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
         if (flags.allNamespaces && subject !== undefined)
           throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
         if (flags.selector !== undefined && subject !== undefined)
           throw new InputError('a Canary cannot be named together with -l');
-        const result = await withConnection(flags, context, ({ access, client }) =>
-          drillAll(client, {
+        const result = await withConnection(flags, context, async ({ access, client }) => {
+          const namespace = flags.holdfastNamespace;
+          const query = { namespace, names: controllerFlagNames, given: flags };
+          const { flags: found, note } = await controllerFlags({ client }, query);
+          const drilled = await drillAll(client, {
             name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
             namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
             labelSelector: flags.selector,
-            ownNamespace: flags.holdfastNamespace,
-            selectorLabels: flags.selectorLabels,
-            includeLabelPrefixes: flags.includeLabelPrefix,
+            ownNamespace: namespace,
+            selectorLabels: found.selectorLabels,
+            includeLabelPrefixes: found.includeLabelPrefix,
             format: flags.output,
             screen: screenOf(process.stdout, process.env),
             nowMs: Date.now(),
-          }),
-        );
+          });
+          return { ...drilled, stderr: note + drilled.stderr };
+        });
         emit(result, context);
       });
   },

@@ -1,5 +1,6 @@
 import type { NamespacedName } from '../api/kubernetes.ts';
 import type { Comparison } from '../health/comparison.ts';
+import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
 import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
 import type { Moment } from '../review/explain/forecast.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
@@ -9,7 +10,6 @@ import type { Connection } from '../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
-  formatData,
   formatSpan,
   paint,
   printable,
@@ -17,17 +17,18 @@ import {
   screenOf,
   wrap,
 } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { meshProviderOption, minAnalysisIntervalOption, selectorLabelsOption } from './flags.ts';
+import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
+import { holdfastNamespaceOption } from './flags.ts';
+import { changeSummary } from './release-changes.ts';
 import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
 import { commitLine } from './status-rows.ts';
 
-interface ExplainFlags extends ObjectFlags {
+interface ExplainFlags extends ObjectFlags, Partial<ControllerFlags> {
   readonly whatIf: string[];
-  readonly meshProvider: string;
-  readonly minAnalysisInterval: number;
-  readonly selectorLabels: string[];
+  readonly holdfastNamespace: string;
 }
 
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
@@ -45,56 +46,79 @@ export const explainCommand: CliCommand = {
         'assume onFailure=..., cause=..., canary=healthy|sameFault|notReady, checks=fail or others=N (other Canaries that fail)',
         [],
       )
-      .addOption(meshProviderOption())
-      .addOption(minAnalysisIntervalOption())
-      .addOption(selectorLabelsOption())
-      .action(async (subject: string | undefined, flags: ExplainFlags) => {
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'));
+    withControllerFlags(command, controllerFlagNames).action(
+      async (subject: string | undefined, flags: ExplainFlags) => {
         const hypothesis = parseHypothesis(flags.whatIf);
         const screen = screenOf(process.stdout, process.env);
         const result = await withConnection(flags, context, (connection) =>
           forTargets(connection, 'Canary', { subject, flags }, async (target) => {
-            const world = await worldOf(connection, target, flags);
-            return explainWorld(world, hypothesis, { assumed: flags.whatIf, format: flags.output, screen });
+            const { world, underWay, note } = await look(connection, target, flags);
+            const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
+            return { ...explainWorld(world, hypothesis, options), stderr: note };
           }),
         );
         emit(result, context);
-      });
+      },
+    );
   },
 };
 
-function worldOf(connection: Connection, target: NamespacedName, flags: ExplainFlags): Promise<World> {
+const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'selector-labels'] as const;
+
+/** What is there to explain, and what was assumed of the controller. */
+interface Seen {
+  readonly world: World;
+  readonly underWay: ReleaseChanges | undefined;
+  readonly note: string;
+}
+
+async function look(connection: Connection, target: NamespacedName, flags: ExplainFlags): Promise<Seen> {
+  const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+  const { flags: found, note } = await controllerFlags(connection, query);
   const options = {
-    minIntervalMs: flags.minAnalysisInterval,
-    defaultProvider: flags.meshProvider,
-    selectorLabels: flags.selectorLabels,
+    minIntervalMs: found.minAnalysisInterval,
+    defaultProvider: found.meshProvider,
+    selectorLabels: found.selectorLabels,
     includeLabelPrefixes: [],
   };
-  return readCanaryWith(connection, { ...target, options }, async ({ observation }) => observation.world);
+  return readCanaryWith(connection, { ...target, options }, async (context) => ({
+    world: context.observation.world,
+    underWay: await changesUnderWay(context),
+    note,
+  }));
 }
 
 /** How an explanation is printed. */
 interface ExplainOptions {
   /** The hypothesis as it was typed. */
   readonly assumed: readonly string[];
+  /** What the release under way changes. */
+  readonly underWay?: ReleaseChanges | undefined;
   readonly format: 'text' | DataFormat;
   readonly screen: Screen;
 }
 
 /** Explains a world as it is, or as it would be. Throws InputError for an assumption that does not fit it. */
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
-  const explanation = explain(applyHypothesis(world, hypothesis), options.assumed);
+  const { assumed, underWay, format, screen } = options;
+  const explanation = explain(applyHypothesis(world, hypothesis), assumed);
   const stdout =
-    options.format === 'text'
-      ? `${explanationLines(explanation, options.screen, world.nowMs).join('\n')}\n`
-      : formatData(explanation, options.format);
+    format === 'text'
+      ? `${explanationLines({ ...explanation, underWay }, screen, world.nowMs).join('\n')}\n`
+      : formatOutput('Explanation', { ...explanation, underWay }, format);
   return { stdout, stderr: '', exitCode: 0 };
 }
 
 const indent = '  ';
 
 /** An explanation for people; lines without line feeds. */
-function explanationLines(explanation: Explanation, screen: Screen, nowMs: number): string[] {
-  const { canary, assumed, phase, state, release, primary, judgement, forecast } = explanation;
+function explanationLines(
+  explanation: Explanation & { readonly underWay: ReleaseChanges | undefined },
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const { canary, assumed, phase, state, release, primary, judgement, underWay, forecast } = explanation;
   const current = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
@@ -107,6 +131,13 @@ function explanationLines(explanation: Explanation, screen: Screen, nowMs: numbe
       ...comparisons(primary, screen),
     ]),
     ...(judgement ? judgementLines(judgement, screen) : []),
+    ...(underWay
+      ? section(
+          screen,
+          'What the release under way changes',
+          wrap(changeSummary(underWay, canary), screen.columns, indent),
+        )
+      : []),
     ...section(screen, 'What comes next, if the cluster does not change', [
       ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
       ...wrap(forecast.end, screen.columns, indent),

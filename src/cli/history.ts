@@ -1,20 +1,14 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
 import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
 import { labelRecord } from '../release/record.ts';
 import { newestFirst } from '../rollout/records.ts';
 import type { RecordView } from '../rollout/world.ts';
-import {
-  type CommandResult,
-  formatAge,
-  formatData,
-  type Screen,
-  screenOf,
-  type Tone,
-} from '../terminal/output.ts';
+import { type CommandResult, formatAge, type Screen, screenOf, type Tone } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
@@ -80,7 +74,10 @@ export async function history(client: RequestClient, options: HistoryOptions): P
   const { records, stderr } = await readRecords(client, canary);
   const releases = pastReleases(canaryStatus(canary), records);
   const { format, screen, nowMs } = options;
-  if (format !== 'text') return { stdout: formatData(releases, format), stderr, exitCode: 0 };
+  if (format !== 'text') {
+    const body = { canary: namespacedName(canary), releases };
+    return { stdout: formatOutput('History', body, format), stderr, exitCode: 0 };
+  }
   if (releases.length === 0) return { stdout: 'No releases found.\n', stderr, exitCode: 0 };
   const lines = formatTable(columns(nowMs), releases, screen, false);
   return { stdout: `${lines.join('\n')}\n`, stderr, exitCode: 0 };

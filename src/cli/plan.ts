@@ -3,9 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { limits } from '../api/limits.ts';
-import { InputError } from '../api/problems.ts';
-import { ApiError } from '../cluster/errors.ts';
-import { GitError } from '../git/errors.ts';
 import { openLocalRepository } from '../git/store/local-repository.ts';
 import { createHttpClient } from '../http/client.ts';
 import { makePlan } from '../review/plan/plan.ts';
@@ -18,7 +15,8 @@ import { planText } from '../review/plan/report-text.ts';
 import type { PlanRequest } from '../review/plan/request.ts';
 import type { Connection } from '../server/connection.ts';
 import { readSourceFiles } from '../server/source-files.ts';
-import { type CommandResult, formatData, screenOf } from '../terminal/output.ts';
+import { type CommandResult, screenOf } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
 import {
   type ClusterFlags,
@@ -88,15 +86,9 @@ export const planCommand: CliCommand = {
       .addOption(outputOption('text', ['text', 'markdown', 'json']));
     withProgramFlags(command).action(async (flags: PlanFlags) => {
       const { version } = context;
-      const work =
-        flags.cluster || flags.serverDryRun
-          ? withConnection(flags, context, (connection) => planned(flags, version, connection))
-          : planned(flags, version, undefined);
-      const result = await work.catch((error: unknown) => {
-        // 1 is an answer, so whatever kept us from one is 2.
-        if (error instanceof GitError || error instanceof ApiError) throw new InputError(error.message);
-        throw error;
-      });
+      const result = await (flags.cluster || flags.serverDryRun
+        ? withConnection(flags, context, (connection) => planned(flags, version, connection))
+        : planned(flags, version, undefined));
       emit(result, context);
     });
   },
@@ -128,7 +120,7 @@ async function planned(
     const report = await makePlan(request, parts, probes);
     const { output, maxBytes } = flags;
     const text: Readonly<Record<PlanFlags['output'], () => string>> = {
-      json: () => formatData(report, 'json'),
+      json: () => formatOutput('Plan', report, 'json'),
       markdown: () => planMarkdown(report, maxBytes),
       text: () => planText(report, screenOf(process.stdout, process.env)),
     };

@@ -2,16 +2,28 @@ import type { CheckResult } from '../api/canary/status.ts';
 import { canaryStatus, phaseOf, shareOf, shortCommit, toneOf, whyFailed } from '../api/canary/summary.ts';
 import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
 import type { SourceStatus } from '../api/source/status.ts';
+import type { ReleaseChanges } from '../review/diff/release-changes.ts';
 import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
 import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { adviceFor } from './advice.ts';
+import { changeSummary } from './release-changes.ts';
 import { commitLine, commitSubject, sourceRow } from './status-rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
 
+/** How it is shown, and what of it is not in the Canary itself. */
+interface CanaryDetailOptions {
+  readonly screen: Screen;
+  readonly nowMs: number;
+  readonly underWay: ReleaseChanges | undefined;
+}
+
 /** Everything about one Canary: who serves, what was measured, what comes next and what can be done. */
-export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: number): string[] {
+export function canaryDetail(
+  object: KubernetesObject,
+  { screen, nowMs, underWay }: CanaryDetailOptions,
+): string[] {
   const status = canaryStatus(object);
   const { name, namespace } = object.metadata;
   const next = status.next && [`${status.next.action} ${formatAge(status.next.time, nowMs)}`.trim()];
@@ -32,6 +44,11 @@ export function canaryDetail(object: KubernetesObject, screen: Screen, nowMs: nu
         good &&
           `${commitLine(good.commit, commitSubject(object, good.commit))}  ${formatAge(good.promotedTime, nowMs)}`,
       ),
+    ),
+    ...section(
+      screen,
+      'What the release under way changes',
+      underWay ? wrap(changeSummary(underWay, `${namespace}/${name}`), screen.columns, indent) : [],
     ),
     ...section(screen, 'Why it failed', wrap(whyFailed(status) ?? '', screen.columns, indent)),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),

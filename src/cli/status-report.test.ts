@@ -226,11 +226,7 @@ describe('status', () => {
       exitCode: 0,
       stderr: expect.stringContaining('namespace shop'),
     });
-    const missing = await status(reader(), { ...options, name: 'web' });
-    expect(missing).toMatchObject({
-      exitCode: 2,
-      stderr: expect.stringContaining('Canary shop/web not found'),
-    });
+    await expect(status(reader(), { ...options, name: 'web' })).rejects.toThrow('Canary shop/web not found');
   });
 
   it('shows one Source', async () => {

@@ -1,8 +1,10 @@
 import { canaryStatus } from '../api/canary/summary.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
+import type { ReleaseChanges } from '../review/diff/release-changes.ts';
 import { type CommandResult, type DataFormat, formatData, type Screen } from '../terminal/output.ts';
 import type { ObjectArgument } from './flags.ts';
 import { canaryDetail, sourceDetail } from './status-detail.ts';
@@ -16,12 +18,14 @@ export interface StatusOptions extends ObjectArgument {
   readonly format: 'table' | 'wide' | DataFormat;
   readonly screen: Screen;
   readonly nowMs: number;
+  /** Reads what the release under way of one Canary changes; absent: that is not shown. */
+  readonly changesOf?: (canary: KubernetesObject) => Promise<ReleaseChanges | undefined>;
 }
 
 /** The part of the client that reading takes. */
 export type StatusReader = Pick<ClusterClient, 'get' | 'list'>;
 
-/** What Holdfast is doing, as its objects in the cluster say. Throws ApiError. */
+/** What Holdfast is doing, as its objects in the cluster say. Throws ApiError, and InputError where the named one is not there. */
 export async function status(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
   return options.name === undefined ? all(reader, options) : one(reader, options, options.name);
 }
@@ -31,14 +35,15 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const namespace = options.namespace ?? 'default';
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await reader.get(reference);
-  if (!object) {
-    const stderr = `error: ${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all\n`;
-    return { stdout: '', stderr, exitCode: 2 };
-  }
+  if (!object)
+    throw new InputError(
+      `${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all`,
+    );
   const { format, screen, nowMs } = options;
   if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
-  const detail = kind === 'Canary' ? canaryDetail : sourceDetail;
-  return printed(textOf(detail(object, screen, nowMs)));
+  if (kind === 'Source') return printed(textOf(sourceDetail(object, screen, nowMs)));
+  const underWay = await options.changesOf?.(object);
+  return printed(textOf(canaryDetail(object, { screen, nowMs, underWay })));
 }
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {

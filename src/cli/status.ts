@@ -1,4 +1,5 @@
 import { InputError } from '../api/problems.ts';
+import { storedChanges } from '../review/diff/release-changes.ts';
 import type { Connection } from '../server/connection.ts';
 import { screenOf } from '../terminal/output.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from './command.ts';
@@ -64,7 +65,12 @@ export const statusCommand: CliCommand = {
           );
         }
         const result = await withConnection(flags, context, (connection) =>
-          status(connection.client, { ...asked, namespace: namespaceOf(connection), nowMs: Date.now() }),
+          status(connection.client, {
+            ...asked,
+            namespace: namespaceOf(connection),
+            nowMs: Date.now(),
+            changesOf: (canary) => storedChanges(connection.client, canary),
+          }),
         );
         emit(result, context);
       });

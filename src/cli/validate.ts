@@ -16,13 +16,13 @@ import {
   type CommandResult,
   compareTexts,
   counted,
-  formatData,
   paint,
   printable,
   type Screen,
   screenOf,
   type Tone,
 } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
 import {
@@ -197,7 +197,7 @@ export function reportJson(validation: Validation): CommandResult {
     notes: of('note'),
     leftAlone,
   };
-  return { stdout: formatData(report, 'json'), stderr: '', exitCode: codeOf(validation) };
+  return { stdout: formatOutput('Validation', report, 'json'), stderr: '', exitCode: codeOf(validation) };
 }
 
 function codeOf({ findings }: Validation): 0 | 2 {

@@ -3,7 +3,8 @@ import { versionAnnotation } from '../api/annotations.ts';
 import { describe } from '../api/kubernetes.ts';
 import { leaseKind, leaseRecordOf } from '../cluster/election/lease-record.ts';
 import { isApiError } from '../cluster/errors.ts';
-import { type CommandResult, type DataFormat, formatAge, formatData, printable } from '../terminal/output.ts';
+import { type CommandResult, type DataFormat, formatAge, printable } from '../terminal/output.ts';
+import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
   type ClusterFlags,
@@ -91,7 +92,11 @@ function versions(
       ? `warning: this program is ${client} and the controller ${controller.version}; they are made to work together up to one minor version apart\n`
       : '';
   if (format !== 'text')
-    return { stdout: formatData({ client: { version: client }, controller }, format), stderr, exitCode: 0 };
+    return {
+      stdout: formatOutput('Version', { client: { version: client }, controller }, format),
+      stderr,
+      exitCode: 0,
+    };
   const described = isKnown
     ? `${controller.version}  (${controller.holder})`
     : `unknown: ${controller?.reason}`;

@@ -6,6 +6,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { CacheHandle } from '../cluster/caches/caches.ts';
 import type { Connection } from '../server/connection.ts';
 import { screenOf } from '../terminal/output.ts';
+import { formatOutputLine } from '../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLiveScreen, createPlainScreen } from '../terminal/timeline/live-screen.ts';
 import { newsOf, type RolloutNews } from '../terminal/timeline/news.ts';
 import { createRolloutTimeline } from '../terminal/timeline/rollout-timeline.ts';
@@ -170,7 +171,7 @@ export function tellOfSilence(
 function jsonOutput(stream: NodeJS.WritableStream): WatchOutput {
   return {
     tell: (event) => {
-      stream.write(`${JSON.stringify(event)}\n`);
+      stream.write(formatOutputLine('WatchEvent', event));
     },
     close: () => undefined,
   };

@@ -1,4 +1,5 @@
-import { type CommandResult, formatData, paint, type Screen, type Tone, wrap } from './output.ts';
+import { type CommandResult, type DataFormat, paint, type Screen, type Tone, wrap } from './output.ts';
+import { formatOutput } from './schemas/output-kinds.ts';
 
 /** Who has to act: who administers the cluster or Holdfast, who writes the manifests, or nobody (it may pass). */
 type Actor = 'administrator' | 'author' | 'nobody';
@@ -42,12 +43,13 @@ const indent = ' '.repeat(11);
 /** Sections with a line for each thing; exit code 1 if one failed. */
 export function checkReport(
   sections: readonly CheckSection[],
-  format: 'text' | 'json',
+  format: 'text' | DataFormat,
   screen: Screen,
 ): CommandResult {
   const lines = sections.flatMap((section) => section.lines);
   const exitCode = lines.some(({ state }) => state === 'failed') ? 1 : 0;
-  if (format === 'json') return { stdout: formatData({ checks: lines }, 'json'), stderr: '', exitCode };
+  if (format !== 'text')
+    return { stdout: formatOutput('Check', { checks: lines }, format), stderr: '', exitCode };
   const shown = sections.filter((section) => section.lines.length > 0);
   const blocks = shown.map(({ title, lines: all }) =>
     [paint(screen, 'strong', title), ...all.flatMap((line) => textOf(line, screen))].join('\n'),

@@ -39,7 +39,7 @@ async function until(app: string, isThere: (status: CanaryStatus) => boolean): P
 /** What explain says once it judges. */
 function judgementOf(app: string): Promise<NonNullable<Explanation['judgement']>> {
   return eventually(`explain judges ${app}`, async () => {
-    const { text } = await run(
+    const { stdout } = await run(
       'explain',
       app,
       '--kubeconfig',
@@ -49,7 +49,7 @@ function judgementOf(app: string): Promise<NonNullable<Explanation['judgement']>
       '-o',
       'json',
     );
-    return (JSON.parse(text) as Explanation).judgement;
+    return (JSON.parse(stdout) as Explanation).judgement;
   });
 }
 

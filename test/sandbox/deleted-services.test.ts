@@ -115,7 +115,7 @@ test('Services and routes that somebody deletes are there again while the releas
     }),
   ]);
   const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop', '-o', 'json'];
-  const { text } = await run('explain', 'verifying', ...place);
-  expect(JSON.parse(text)).not.toHaveProperty('judgement');
+  const { stdout } = await run('explain', 'verifying', ...place);
+  expect(JSON.parse(stdout)).not.toHaveProperty('judgement');
   await until('held', ({ canaryWeight }) => canaryWeight === 100);
 });

@@ -6,7 +6,9 @@ import { runDemo } from '../../sandbox/demo/demo.ts';
 import type { DemoEvent, Ended } from '../../sandbox/demo/events.ts';
 import type { DemoOptions } from '../../sandbox/demo/options.ts';
 import { createTimeline } from '../../sandbox/demo/timeline.ts';
+import { formatOutputLine } from '../../src/terminal/schemas/output-kinds.ts';
 import { glyphsFor } from '../../src/terminal/timeline/rows.ts';
+import { outputKindsIn } from '../output-documents.ts';
 
 const options: DemoOptions = {
   version: '0.0.0',
@@ -28,7 +30,13 @@ async function told(more: Partial<DemoOptions> = {}): Promise<DemoEvent[]> {
   const events: DemoEvent[] = [];
   await runDemo(
     { ...options, ...more },
-    { tell: (event) => void events.push(event), signal: new AbortController().signal },
+    {
+      tell: (event) => {
+        expect(outputKindsIn(formatOutputLine('DemoEvent', event))).toEqual(['DemoEvent']);
+        events.push(event);
+      },
+      signal: new AbortController().signal,
+    },
   );
   return events;
 }

@@ -1,8 +1,19 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
+import type { ReleaseChanges } from '../../src/review/diff/release-changes.ts';
 import type { SourceDifference } from '../../src/review/diff/source-difference.ts';
+import type { App } from '../../src/server/app.ts';
 import { run } from './cli-run.ts';
-import { type Bed, canary, createSource, onGateway, startBed, waitForPhase } from './holdfast-bed.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  onGateway,
+  startBed,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
 import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: Bed;
@@ -11,7 +22,7 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-function diff(...more: string[]): Promise<{ code: number; text: string }> {
+function diff(...more: string[]): ReturnType<typeof run> {
   return run('diff', ...more, '--kubeconfig', bed.kubeconfigPath, '-n', 'shop');
 }
 
@@ -54,11 +65,11 @@ test.each([
   bed.sandbox.requests.clear();
 
   const table = await diff('canary/web');
-  const { code, text } = await diff('web', '-o', 'json');
+  const { code, stdout } = await diff('web', '-o', 'json');
 
   expect(table).toMatchObject({ code: 0, text: expect.stringContaining('no differences in') });
   expect(code).toBe(0);
-  const found: CanaryDifference = JSON.parse(text);
+  const found: CanaryDifference = JSON.parse(stdout);
   expect(found).toMatchObject({ canary: 'shop/web', differs: false, findings: [] });
   expect(found.objects.map(({ kind }) => kind).sort()).toEqual(kinds.toSorted());
   expect(found.objects.filter(({ state }) => state !== 'same')).toEqual([]);
@@ -99,8 +110,8 @@ test('every field that somebody changed is named with both values and who did it
   await patch('services/web-canary', { spec: { selector: { app: 'nobody' } } });
   await bed.send('DELETE', '/api/v1/namespaces/shop/services/web-primary');
 
-  const { code, text } = await diff('canary/web', '-o', 'json');
-  const { objects, findings }: CanaryDifference = JSON.parse(text);
+  const { code, text, stdout } = await diff('canary/web', '-o', 'json');
+  const { objects, findings }: CanaryDifference = JSON.parse(stdout);
 
   expect(code).toBe(1);
   const changed = objects.filter(({ state }) => state !== 'same');
@@ -213,4 +224,79 @@ test('what cannot be said is exit code 2, with the reason', async () => {
   });
   expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('must be canary') });
   expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('is not an object') });
+});
+
+/** v1 is proven; v2 is analysed for long: another image, variable, key of a ConfigMap, Secret, and a ConfigMap that is new. */
+async function midRollout(): Promise<{ v1: string; v2: string; app: App }> {
+  const v1 = await bed.commit('Open the shop', {
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
+    'canary.json': canary(),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const changed = JSON.parse(deploymentWithConfig('shop/web:2'));
+  const { containers } = changed.spec.template.spec;
+  containers[0].envFrom.push({ configMapRef: { name: 'prices' } });
+  containers[0].env = [{ name: 'API_TOKEN', value: 'swordfish' }];
+  const v2 = await bed.commit('Add gift cards', {
+    'web.json': JSON.stringify(changed),
+    'config.json': configWith('debug').replace('hunter2', 'correct horse'),
+    'prices.json': plain('ConfigMap', 'prices', { data: { currency: 'EUR' } }),
+    'canary.json': canary({ analysis: { interval: '1m', iterations: 500 } }),
+  });
+  await waitForPhase(bed, 'Progressing');
+  return { v1, v2, app };
+}
+
+test('in mid-rollout diff shows what the release changes and between which commits, and no secret', async () => {
+  const { v1, v2 } = await midRollout();
+
+  const { code, text, stdout } = await diff('canary/web', '-o', 'json');
+  const table = await diff('canary/web');
+
+  const { underWay, differs } = JSON.parse(stdout) as { underWay: ReleaseChanges; differs: boolean };
+  expect([code, differs]).toEqual([0, false]);
+  expect(underWay).toMatchObject({
+    from: { commit: v1, subject: 'Open the shop' },
+    to: { commit: v2, subject: 'Add gift cards' },
+    notes: [],
+  });
+  expect(
+    underWay.objects.map(({ kind, name, change, diff: lines }) => [
+      `${kind} ${name} ${change}`,
+      lines.filter((line) => /^[+-]/.test(line)).map((line) => line.replace(/\s+/g, ' ')),
+    ]),
+  ).toEqual([
+    [
+      'Deployment web changed',
+      expect.arrayContaining(['- image: shop/web:1', '+ image: shop/web:2', '+ name: prices']),
+    ],
+    ['ConfigMap settings changed', ['- level: info', '+ level: debug']],
+    ['Secret database changed', ['- password: (hidden, before)', '+ password: (hidden, after)']],
+    ['ConfigMap prices added', expect.arrayContaining(['+ currency: EUR'])],
+  ]);
+  expect(table.text).toContain(`Release under way: ${v2.slice(0, 7)} Add gift cards`);
+  expect(table.text).toMatch(/ConfigMap settings\n[\s\S]*?-\s+level: info\n\s+\+\s+level: debug/);
+  expect(text + table.text).not.toMatch(/hunter2|correct horse|swordfish/);
+});
+
+test('explain and status count what the release changes, and say what shows all of it', async () => {
+  await midRollout();
+  const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
+  const counted =
+    /Deployment web \(\+\d+ -\d+\), ConfigMap settings \(\+1 -1\), Secret database \(\+1 -1\), ConfigMap prices \(added\); all of it: holdfast diff -n shop canary\/web/;
+  expect((await run('explain', 'canary/web', ...place)).text).toMatch(counted);
+  expect((await run('status', 'canary/web', ...place)).text).toMatch(counted);
+});
+
+test('what cannot be read of a release is a note, and diff and status go on', async () => {
+  const { app } = await midRollout();
+  await app.drain();
+  const { lastKnownGood } = statusOf(await bed.canary()) as CanaryStatus;
+  await bed.send('DELETE', `/api/v1/namespaces/shop/secrets/${lastKnownGood?.record}`);
+
+  const { stdout } = await run('status', 'canary/web', '--kubeconfig', bed.kubeconfigPath, '-n', 'shop');
+  expect(stdout).toMatch(/What the release under way changes\n.*is gone/);
 });

@@ -75,7 +75,7 @@ async function drill(): Promise<{ report: DrillReport; exitCode: number }> {
     nowMs: Date.now(),
   });
   expect(stderr).toBe('');
-  const [report] = JSON.parse(stdout) as DrillReport[];
+  const [report] = (JSON.parse(stdout) as { canaries: DrillReport[] }).canaries;
   if (!report) throw new Error('no report');
   return { report, exitCode };
 }

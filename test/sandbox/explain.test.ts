@@ -19,7 +19,7 @@ beforeEach(async () => {
 afterEach(() => bed.close());
 
 /** Runs `holdfast explain canary/web` against the sandbox; the exit code and what it printed. */
-function explain(...more: string[]): Promise<{ code: number; text: string }> {
+function explain(...more: string[]): ReturnType<typeof run> {
   const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop', '--min-analysis-interval', '100ms'];
   return run('explain', 'canary/web', ...place, ...more);
 }
@@ -33,12 +33,12 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
   const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
 
-  const atRest = JSON.parse((await explain('-o', 'json')).text);
+  const atRest = JSON.parse((await explain('-o', 'json')).stdout);
   expect(atRest.primary.filter(({ met }: { met: boolean }) => !met)).toEqual([]);
   expect(atRest).not.toHaveProperty('judgement');
 
   const assumed = JSON.parse(
-    (await explain('-o', 'json', '--what-if', 'cause=Unschedulable', 'onFailure=revert')).text,
+    (await explain('-o', 'json', '--what-if', 'cause=Unschedulable', 'onFailure=revert')).stdout,
   );
   expect(assumed.judgement).toMatchObject({ cause: 'Unschedulable', action: 'revert' });
   expect(assumed.forecast.moments.at(-1)).toMatchObject({ state: 'Reverting' });

@@ -189,7 +189,9 @@ describe('migrate plan', () => {
     };
 
     const without = await canaries();
-    expect(without.text).toContain('there is no Deployment holdfast-system/holdfast: the default is taken');
+    expect(without.text).toContain(
+      'there is no Deployment holdfast-system/holdfast, which says how the controller runs; assumed: --watch-namespaces=none --min-analysis-interval=10s --mesh-provider=kubernetes',
+    );
     expect(without.said).toHaveLength(2);
 
     await installed([

@@ -56,7 +56,7 @@ async function primaryImage(): Promise<string | undefined> {
 async function past(): Promise<PastRelease[]> {
   const screen = { columns: 120, colour: false };
   const { stdout } = await history(connection.client, { ...one, format: 'json', screen, nowMs: Date.now() });
-  return JSON.parse(stdout) as PastRelease[];
+  return (JSON.parse(stdout) as { releases: PastRelease[] }).releases;
 }
 
 /** v1 and v2 proved themselves; v3 is at head with an analysis that takes minutes. */

@@ -101,7 +101,7 @@ describe('a Canary whose target is a Service', () => {
     await startWith();
     const place = ['--kubeconfig', bed.kubeconfigPath, '-n', 'shop'];
     const compared = await run('diff', 'canary/web', '-o', 'json', ...place);
-    const { objects } = JSON.parse(compared.text) as { objects: Array<{ kind: string; name: string }> };
+    const { objects } = JSON.parse(compared.stdout) as { objects: Array<{ kind: string; name: string }> };
     const drilled = await run('drill', '-o', 'json', '--holdfast-namespace', 'default', ...place);
 
     expect(compared.code).toBe(0);

@@ -48,6 +48,7 @@ test('the leader says its version; versions far apart are told, and those of a n
   const text = `client      0.0.0\ncontroller  0.1.7  (${holder.holderIdentity})\n`;
   expect(await run('version', ...cluster())).toMatchObject({ code: 0, text });
   expect(JSON.parse((await run('version', ...cluster(), '-o', 'json')).stdout)).toEqual({
+    ...{ apiVersion: 'holdfast.dev/v1', kind: 'Version' },
     client: { version: '0.0.0' },
     controller: { version: '0.1.7', holder: holder.holderIdentity },
   });

@@ -1,14 +1,23 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { limits } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { createHttpClient } from '../../http/client.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { checkMetrics } from '../../review/plan/metrics.ts';
 import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles, rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, checkReport, guarded } from '../../terminal/check-report.ts';
+import type { DataFormat } from '../../terminal/output.ts';
 import { screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
+import {
+  type ControllerFlags,
+  controllerFlags,
+  defaultControllerFlags,
+  type FoundFlags,
+  withControllerFlags,
+} from '../controller-flags.ts';
 import {
   asUserOption,
   type ClusterFlags,
@@ -16,7 +25,6 @@ import {
   holdfastNamespaceOption,
   kubeconfigOption,
   outputOption,
-  watchNamespacesOption,
 } from '../flags.ts';
 import { checkCanaries, checkProviders, resourcesUsedBy } from './canaries.ts';
 import { checkConflictingControllers, checkCrds, checkServer, listObjects } from './cluster.ts';
@@ -24,20 +32,19 @@ import { checkRights } from './rights.ts';
 import { checkSources, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
 
-interface CheckFlags extends ClusterFlags {
+interface CheckFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly source: string[];
   readonly namespace: string;
-  readonly watchNamespaces: string[];
   readonly as?: string;
-  readonly meshProvider: string;
-  readonly metricsServer: string;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | DataFormat;
 }
+
+const controllerFlagNames = ['watch-namespaces', 'mesh-provider', 'metrics-server'] as const;
 
 /** `holdfast check`: whether everything Holdfast depends on is there, before it is needed. */
 export const checkCommand: CliCommand = {
   register(program, context) {
-    program
+    const command = program
       .command('check')
       .summary('check everything that Holdfast depends on')
       .description(
@@ -47,38 +54,48 @@ export const checkCommand: CliCommand = {
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--namespace'))
-      .addOption(watchNamespacesOption())
-      .addOption(asUserOption())
-      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
-      .option('--metrics-server <url>', 'Prometheus for the built-in metrics', 'http://prometheus:9090')
-      .addOption(outputOption('text', ['text', 'json']))
+      .addOption(asUserOption());
+    withControllerFlags(command, controllerFlagNames)
+      .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (flags: CheckFlags) => {
         const { output } = flags;
         const sources = await readSourceFiles(flags.source);
-        const sections = await withConnection(flags, context, async (connection) => {
-          const policy = outboundPolicy(connection.access.server, flags.metricsServer);
+        const report = await withConnection(flags, context, async (connection) => {
+          const { flags: found, note } = await flagsFor(connection, flags);
+          const policy = outboundPolicy(connection.access.server, found.metricsServer);
           const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
           try {
-            return await check(
+            const sections = await check(
               { connection, http },
               {
                 sources: sources.map((source) => inNamespace(source, flags.namespace)),
                 ownNamespace: flags.namespace,
-                watchNamespaces: flags.watchNamespaces,
+                watchNamespaces: found.watchNamespaces,
                 asUser: flags.as,
-                defaultProvider: flags.meshProvider,
-                metricsServer: flags.metricsServer,
+                defaultProvider: found.meshProvider,
+                metricsServer: found.metricsServer,
                 env: process.env,
               },
             );
+            const screen = screenOf(process.stdout, process.env);
+            return { ...checkReport(sections, output, screen), stderr: note };
           } finally {
             await http.close();
           }
         });
-        emit(checkReport(sections, output, screenOf(process.stdout, process.env)), context);
+        emit(report, context);
       });
   },
 };
+
+/** A server that does not answer is a finding of the check, and not its end. */
+async function flagsFor(connection: Connection, flags: CheckFlags): Promise<FoundFlags> {
+  const query = { namespace: flags.namespace, names: controllerFlagNames, given: flags };
+  return controllerFlags(connection, query).catch((error: unknown) => {
+    if (!isApiError(error)) throw error;
+    return { flags: defaultControllerFlags(flags), note: '' };
+  });
+}
 
 /** What `holdfast check` is asked for. */
 export interface CheckOptions {

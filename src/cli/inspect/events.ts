@@ -7,12 +7,12 @@ import {
   type CommandResult,
   type DataFormat,
   formatAge,
-  formatData,
   formatSpan,
   printable,
   type Screen,
   screenOf,
 } from '../../terminal/output.ts';
+import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../../terminal/table.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption } from '../flags.ts';
@@ -58,7 +58,7 @@ export const eventsCommand: CliCommand = {
           );
         const result = await withConnection(flags, context, async (connection) => {
           const scope = await scopeOf(connection, subject, flags);
-          if (scope.isEmpty)
+          if (scope.isEmpty && flags.output === 'text')
             return { stdout: '', stderr: noneFound('Canaries or Sources', flags), exitCode: 0 } as const;
           const screen = screenOf(process.stdout, process.env);
           return events(connection, scope, { format: flags.output, screen, nowMs: Date.now() });
@@ -107,7 +107,8 @@ async function events(
 ): Promise<CommandResult> {
   const { items } = await client.list('v1', 'Event', namespace === undefined ? {} : { namespace });
   const lines = inOrder(items.filter(concern).map(eventLine));
-  if (format !== 'text') return { stdout: formatData({ events: lines }, format), stderr: '', exitCode: 0 };
+  if (format !== 'text')
+    return { stdout: formatOutput('ReportedEvents', { events: lines }, format), stderr: '', exitCode: 0 };
   if (lines.length === 0)
     return {
       stdout: '',
@@ -162,7 +163,7 @@ export async function watchEvents(
     const { uid = describe(event) } = event.metadata;
     if (!concern(event) || told.get(uid) === line.count) return;
     told.set(uid, line.count);
-    print(flags.output === 'json' ? `${JSON.stringify(line)}\n` : `${textOf(line)}\n`);
+    print(flags.output === 'json' ? formatOutputLine('ReportedEvent', line) : `${textOf(line)}\n`);
   };
   const byTime = (left: KubernetesObject, right: KubernetesObject) =>
     Date.parse(eventLine(left).lastTime) - Date.parse(eventLine(right).lastTime);

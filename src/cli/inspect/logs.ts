@@ -6,6 +6,7 @@ import { parseDurationMs } from '../../api/time.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { counted } from '../../terminal/output.ts';
+import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { outputOption } from '../flags.ts';
@@ -177,7 +178,7 @@ function prefixOf({ pod, container, previous }: LogSource): string {
 function lineOf(source: LogSource, line: string, format: LogOptions['format']): string {
   if (format === 'text') return `${prefixOf(source)} ${line}\n`;
   const { namespace, side, pod, container, previous } = source;
-  return `${JSON.stringify({ namespace, side, pod, container, previous, line })}\n`;
+  return formatOutputLine('LogLine', { namespace, side, pod, container, previous, line });
 }
 
 function sinceSeconds(text: string): number {

@@ -3,13 +3,13 @@ import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
-  formatData,
   paint,
   printable,
   type Screen,
   screenOf,
   type Tone,
 } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { formatTable, type TableColumn } from '../../terminal/table.ts';
 import { glyphsFor } from '../../terminal/timeline/rows.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
@@ -39,7 +39,7 @@ export const treeCommand: CliCommand = {
       .action(async (subject: string | undefined, flags: TreeFlags) => {
         const result = await withConnection(flags, context, async (connection) => {
           const objects = await readSubjects(connection, subject, flags, ['Source']);
-          if (objects.length === 0)
+          if (objects.length === 0 && flags.output === 'text')
             return { stdout: '', stderr: noneFound('Sources', flags), exitCode: 0 } as const;
           return trees(connection, objects, {
             format: flags.output,
@@ -70,7 +70,7 @@ async function trees(
     found.push(await (object.kind === 'Source' ? sourceTree(client, object) : canaryTree(client, object)));
   if (format !== 'text') {
     const data = found.map(({ root, unread }) => ({ ...root, unread }));
-    return { stdout: formatData({ trees: data }, format), stderr: '', exitCode: 0 };
+    return { stdout: formatOutput('Trees', { trees: data }, format), stderr: '', exitCode: 0 };
   }
   const blocks = found.map(({ root }) =>
     formatTable(columns, rowsOf(root, isUnicode), screen, false).join('\n'),

@@ -1,6 +1,7 @@
 import { InvalidArgumentError } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import { workloadProviders } from '../../providers/routing/table.ts';
 import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
@@ -195,17 +196,14 @@ function namespaceObject(namespace: string, labels: Record<string, string>): Kub
   };
 }
 
-/** Prints them. A name that no cluster takes is refused with exit code 2. */
+/** Prints them. Throws InputError for a name that no cluster takes. */
 export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
   const { namespace, watchNamespaces = [], trustedSourceNamespaces = [] } = options;
   const named = [namespace, ...watchNamespaces, ...trustedSourceNamespaces];
   const wrong = named.find((text) => !isNamespace(text));
-  if (wrong !== undefined) {
-    const stderr = `error: ${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name\n`;
-    return { stdout: '', stderr, exitCode: 2 };
-  }
-  if (!/^[\w.:/@-]+$/.test(options.image))
-    return { stdout: '', stderr: 'error: --image is not a valid image reference\n', exitCode: 2 };
+  if (wrong !== undefined)
+    throw new InputError(`${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name`);
+  if (!/^[\w.:/@-]+$/.test(options.image)) throw new InputError('--image is not a valid image reference');
   return { stdout: formatObjects(installObjects(options), format), stderr: '', exitCode: 0 };
 }
 

@@ -4,12 +4,12 @@ import { InputError } from '../../api/problems.ts';
 import { handBackCanaries, handBackLines, refuseWhileActive } from '../../migrate/flagger/hand-back.ts';
 import { readCanaries } from '../../migrate/flagger/read-canaries.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, formatData, screenOf } from '../../terminal/output.ts';
+import { type CommandResult, screenOf } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { withProgramFlags } from '../flags.ts';
 import {
   adoptionQuery,
-  answered,
   type CanaryFlags,
   type MoveFlags,
   move,
@@ -64,7 +64,7 @@ export const handbackCommand: CliCommand = {
             throw new InputError(`--to ${tool} needs PATH, the file or folder with the Sources`);
           work = move(moveOptions({ flags, tool, path, isBack: true, version }));
         }
-        emit(await answered(work), context);
+        emit(await work, context);
       },
     );
   },
@@ -80,6 +80,6 @@ async function handBackToFlagger(connection: Connection, flags: HandBackFlags): 
   const stdout =
     output === 'text'
       ? `${handBackLines(rows, isDryRun, screenOf(process.stdout, process.env)).join('\n')}\n`
-      : formatData({ canaries: rows }, output);
+      : formatOutput('HandBack', { canaries: rows }, output);
   return { stdout, stderr, exitCode: rows.some(({ outcome }) => outcome === 'refused') ? 1 : 0 };
 }

@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { InputError } from '../../api/problems.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { adoptionExitCode, adoptionLines, adoptionRow } from '../../migrate/flagger/adoption-plan.ts';
 import { type AdoptionQuery, readCanaries } from '../../migrate/flagger/read-canaries.ts';
@@ -8,16 +7,16 @@ import { moveLines } from '../../migrate/moves-text.ts';
 import { movesExitCode } from '../../migrate/steps.ts';
 import type { ProgramPaths } from '../../render/build/programs.ts';
 import type { Connection } from '../../server/connection.ts';
-import {
-  type CommandResult,
-  type DataFormat,
-  formatData,
-  type Screen,
-  screenOf,
-} from '../../terminal/output.ts';
+import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { clusterFindings } from '../check/check.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
-import { type ControllerFlags, controllerFlags, withControllerFlags } from '../controller-flags.ts';
+import {
+  type ControllerFlagName,
+  type ControllerFlags,
+  controllerFlags,
+  withControllerFlags,
+} from '../controller-flags.ts';
 import {
   asUserOption,
   type ClusterFlags,
@@ -57,7 +56,7 @@ export const migrateCommand: CliCommand = {
     )
       .addOption(asUserOption())
       .action(async (flags: PlanFlags) =>
-        emit(await answered(withConnection(flags, context, (on) => planAdoption(on, flags))), context),
+        emit(await withConnection(flags, context, (on) => planAdoption(on, flags)), context),
       );
     withMoveFlags(
       migrate
@@ -74,7 +73,7 @@ export const migrateCommand: CliCommand = {
         ),
     ).action(async (path: string, flags: StepsFlags) => {
       const options = moveOptions({ flags, tool: flags.from, path, isBack: false, version });
-      emit(await answered(move(options)), context);
+      emit(await move(options), context);
     });
   },
 };
@@ -85,6 +84,12 @@ export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
   readonly output: 'text' | DataFormat;
 }
 
+const canaryFlagNames: readonly ControllerFlagName[] = [
+  ...(['watch-namespaces', 'mesh-provider', 'min-analysis-interval', 'selector-labels'] as const),
+  ...(['include-label-prefix', 'enable-config-tracking', 'cross-namespace-refs'] as const),
+  'no-cross-namespace-refs',
+];
+
 /** Adds them. */
 export function withCanaryFlags(command: Command): Command {
   return withControllerFlags(
@@ -92,6 +97,7 @@ export function withCanaryFlags(command: Command): Command {
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace')),
+    canaryFlagNames,
   ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
@@ -111,19 +117,16 @@ function withMoveFlags(command: Command): Command {
   ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
-/** The result, or an InputError: 1 is an answer, so whatever kept us from one is 2. */
-export function answered(work: Promise<CommandResult>): Promise<CommandResult> {
-  return work.catch((error: unknown) => {
-    throw new InputError((error as Error).message);
-  });
-}
-
 /** Which Canaries are asked about, and as which controller; and what to say about that. Throws InputError, ApiError. */
 export async function adoptionQuery(
   connection: Connection,
   given: CanaryFlags,
 ): Promise<{ readonly query: AdoptionQuery; readonly stderr: string }> {
-  const { flags, note } = await controllerFlags(connection, given.holdfastNamespace, given);
+  const { flags, note } = await controllerFlags(connection, {
+    namespace: given.holdfastNamespace,
+    names: canaryFlagNames,
+    given,
+  });
   const { tracksConfig, forbidsOtherNamespaces } = releaseLimitsIn(flags);
   const query = {
     watchNamespaces: flags.watchNamespaces,
@@ -137,7 +140,7 @@ export async function adoptionQuery(
       forbidsOtherNamespaces,
     },
   };
-  return { query, stderr: note === undefined ? '' : `note: ${note}\n` };
+  return { query, stderr: note };
 }
 
 /** What Holdfast would do when it is started on what Flagger left. Writes nothing. Throws ApiError, EngineError, InputError. */
@@ -151,7 +154,9 @@ async function planAdoption(connection: Connection, flags: PlanFlags): Promise<C
   const plan = { canaries: seen.map(adoptionRow), cluster };
   const screen = screenOf(process.stdout, process.env);
   const stdout =
-    flags.output === 'text' ? `${adoptionLines(plan, screen).join('\n')}\n` : formatData(plan, flags.output);
+    flags.output === 'text'
+      ? `${adoptionLines(plan, screen).join('\n')}\n`
+      : formatOutput('AdoptionPlan', plan, flags.output);
   return { stdout, stderr, exitCode: adoptionExitCode(plan) };
 }
 
@@ -199,7 +204,7 @@ export async function move(options: MoveOptions): Promise<CommandResult> {
   const stdout =
     format === 'text'
       ? `${[...note, ...moveLines(moves, screen)].join('\n')}\n`
-      : formatData({ moves, readBack: !isOffline }, format);
+      : formatOutput('MoveSteps', { moves, readBack: !isOffline }, format);
   return { stdout, stderr: '', exitCode: movesExitCode(moves) };
 }
 

@@ -8,7 +8,8 @@ import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { type CommandResult, formatAge, formatData } from '../../terminal/output.ts';
+import { type CommandResult, formatAge } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
@@ -164,8 +165,8 @@ export async function freeze(
     holds,
     until: end,
     reason,
-  };
-  if (format !== 'text') return printed(formatData(data, format));
+  } as const;
+  if (format !== 'text') return printed(formatOutput('Freeze', data, format));
   const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
   const times = (windows ?? []).map(
     ({ schedule, duration, timeZone }) =>
@@ -219,7 +220,7 @@ export async function unfreeze(
   for (const { metadata } of meant)
     await client.delete({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, namespace });
   const names = meant.map(({ metadata }) => `${namespace}/${metadata.name}`);
-  if (format !== 'text') return printed(formatData({ lifted: names }, format));
+  if (format !== 'text') return printed(formatOutput('FreezesLifted', { lifted: names }, format));
   return printed(names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join(''));
 }
 

@@ -1,7 +1,8 @@
 import { Argument } from 'commander';
 import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/annotations.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import type { CommandResult } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   annotate,
@@ -76,7 +77,7 @@ function textOf(
       gate: isOpen('gate'),
       rollbackGate: isOpen('rollback-gate'),
     };
-    return formatData(data, format);
+    return formatOutput('Gates', data, format);
   }
   const states = builtInGates.map((gate) => `${gate} ${isOpen(gate) ? 'open' : 'closed'}`);
   return `${describe(canary)}: ${states.join(', ')}\n`;

@@ -1,6 +1,7 @@
-import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
+import { describe, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import type { CommandResult } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { parseObjectArgument } from '../flags.ts';
 import {
@@ -89,7 +90,10 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
   const { paused } = options;
   await annotate(client, canary, 'pause', paused ? 'true' : null);
   const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'resumed';
-  return answer(canary, { canary: fullName(canary), paused }, text, options);
+  const { format } = options;
+  if (format !== 'text')
+    return printed(formatOutput('Pause', { canary: namespacedName(canary), paused }, format));
+  return printed(`${describe(canary)}: ${text}\n`);
 }
 
 /** Sets spec.suspend of a Source. Throws ApiError, and InputError where Git would set it back. */
@@ -109,7 +113,10 @@ export async function setSuspend(client: RequestClient, options: PauseOptions): 
   const text = paused
     ? `suspended: nothing is fetched or applied until holdfast resume -n ${namespace} source/${name}`
     : 'resumed';
-  return answer(source, { source: fullName(source), suspended: paused }, text, options);
+  const { format } = options;
+  if (format !== 'text')
+    return printed(formatOutput('Suspension', { source: namespacedName(source), suspended: paused }, format));
+  return printed(`${describe(source)}: ${text}\n`);
 }
 
 interface FieldsOf {
@@ -123,16 +130,6 @@ function ownsSuspend({ operation, fieldsV1 }: FieldsOf): boolean {
   return operation === 'Apply' && fieldsV1?.['f:spec']?.['f:suspend'] !== undefined;
 }
 
-function fullName({ metadata }: KubernetesObject): string {
-  return `${metadata.namespace}/${metadata.name}`;
-}
-
-function answer(
-  object: KubernetesObject,
-  data: object,
-  text: string,
-  { format }: Pick<PauseOptions, 'format'>,
-): CommandResult {
-  const stdout = format === 'text' ? `${describe(object)}: ${text}\n` : formatData(data, format);
+function printed(stdout: string): CommandResult {
   return { stdout, stderr: '', exitCode: 0 };
 }

@@ -1,8 +1,9 @@
 import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe } from '../../api/kubernetes.ts';
+import { describe, namespacedName } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import type { CommandResult } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
 import { commitLine } from '../status-rows.ts';
@@ -61,15 +62,20 @@ export async function sync(
     const now = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
     return now.handled?.sync === value ? now : undefined;
   });
+  const { format } = options;
   if (!status) {
     const stderr = `${describe(source)}: no fetch from Git yet; is Holdfast running?\n`;
-    return { stdout: '', stderr, exitCode: exitCodes.timedOut };
+    const body = { source: namespacedName(source), fetched: false };
+    const stdout = format === 'text' ? '' : formatOutput('SyncResult', body, format);
+    return { stdout, stderr, exitCode: exitCodes.timedOut };
   }
   const ready = conditionOf(status, 'Ready');
   const exitCode = ready?.status === 'True' ? exitCodes.good : exitCodes.bad;
   const { head, appliedCommit } = status;
-  if (options.format !== 'text')
-    return { stdout: formatData({ head, appliedCommit, ready }, options.format), stderr: '', exitCode };
+  if (format !== 'text') {
+    const body = { source: namespacedName(source), fetched: true, head, appliedCommit, ready };
+    return { stdout: formatOutput('SyncResult', body, format), stderr: '', exitCode };
+  }
   const text = `${describe(source)}: at ${commitLine(head?.commit, head?.subject) || 'no commit'}; ${ready?.message ?? ''}\n`;
   return { stdout: text, stderr: '', exitCode };
 }

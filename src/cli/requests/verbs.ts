@@ -3,9 +3,11 @@ import type { RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { type CommandResult, formatData } from '../../terminal/output.ts';
+import type { CommandResult } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
+import { failureDocument } from '../failure.ts';
 import { type Confirm, confirmOn, type Effect, effectLines } from './effect.ts';
 import {
   annotate,
@@ -101,7 +103,10 @@ export async function request(
   const effect = await spec.effect?.(client, canary, asked);
   if (effect && options.confirm && !(await options.confirm(effectLines(canary, spec.name, effect)))) {
     const stderr = `${describe(canary)}: nothing was requested\n`;
-    return { stdout: '', stderr, exitCode: exitCodes.bad };
+    const exitCode = exitCodes.bad;
+    const body = { exitCode, reason: 'NotConfirmed', message: 'nothing was requested' };
+    const stdout = options.format === 'text' ? '' : failureDocument(body, options.format);
+    return { stdout, stderr, exitCode };
   }
   const value = tokenFor(revision, clock.nowMs());
   await annotate(client, canary, spec.verb, value);
@@ -143,7 +148,7 @@ function report(
   const exitCode = codeOf(spec, answer, outcome);
   if (format !== 'text') {
     const data = { canary: `${namespace}/${name}`, verb: spec.verb, value, ...answer, outcome, why };
-    return { stdout: formatData(data, format), stderr: '', exitCode };
+    return { stdout: formatOutput('RequestResult', data, format), stderr: '', exitCode };
   }
   const subject = `${describe(canary)}: `;
   if (!answer) {

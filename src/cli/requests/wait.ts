@@ -1,8 +1,9 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus, shortCommit, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { type CommandResult, formatData, printable } from '../../terminal/output.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type CommandResult, printable } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { canaryRow } from '../status-rows.ts';
 import {
@@ -85,15 +86,23 @@ export async function waitFor(
   });
   if (!rest) {
     const stderr = `Canary ${options.namespace}/${options.name}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}\n`;
-    return { stdout: '', stderr, exitCode: outcomeCodes.TimedOut };
+    const body = {
+      canary: `${options.namespace}/${options.name}`,
+      outcome: 'TimedOut',
+      message: awaited,
+    } as const;
+    const stdout = options.format === 'text' ? '' : formatOutput('WaitResult', body, options.format);
+    return { stdout, stderr, exitCode: outcomeCodes.TimedOut };
   }
   const { canary, status, outcome } = rest;
   const { message, lastAppliedCommit, lastPromotedCommit } = status;
   const exitCode = outcomeCodes[outcome];
   const why = outcome === 'Failed' ? whyFailed(status) : undefined;
   if (options.format !== 'text') {
-    const data = { outcome, phase: status.phase, lastAppliedCommit, lastPromotedCommit, message, why };
-    return { stdout: formatData(data, options.format), stderr: '', exitCode };
+    const { phase } = status;
+    const data = { outcome, phase, lastAppliedCommit, lastPromotedCommit, message, why };
+    const body = { canary: namespacedName(canary), ...data };
+    return { stdout: formatOutput('WaitResult', body, options.format), stderr: '', exitCode };
   }
   return {
     stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}${why && !message?.includes(why) ? `; why: ${why}` : ''}\n`,

@@ -47,8 +47,6 @@ export async function makePlan(
   const sources = [];
   for (const pair of rendered) sources.push(await planSource(pair, { ...context, holders }));
   return {
-    apiVersion: 'holdfast.dev/v1',
-    kind: 'Plan',
     base: shown(request.base, base),
     head: shown(request.head, head),
     summary: summaryOf(sources),

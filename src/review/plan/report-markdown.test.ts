@@ -18,7 +18,7 @@ function report(source: Partial<SourcePlanned>, subject = 'Pay faster'): PlanRep
     },
   ];
   return {
-    ...{ apiVersion: 'holdfast.dev/v1', kind: 'Plan', notes: [], sources, summary: summaryOf(sources) },
+    ...{ notes: [], sources, summary: summaryOf(sources) },
     base: { revision: 'main', commit: { commit: 'a'.repeat(40), subject: 'Before' } },
     head: { revision: 'HEAD', commit: { commit: 'b'.repeat(40), subject } },
   };

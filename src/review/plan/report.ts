@@ -135,8 +135,6 @@ export interface SourcePlanned {
 
 /** The whole. */
 export interface PlanReport {
-  readonly apiVersion: 'holdfast.dev/v1';
-  readonly kind: 'Plan';
   readonly base: PlanSide;
   readonly head: PlanSide;
   readonly summary: PlanSummary;

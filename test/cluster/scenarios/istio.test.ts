@@ -1,5 +1,5 @@
 /** Provider `istio` with real requests through a gateway of Istio's control plane. */
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type Istio, startIstio } from '../bed/istio.ts';
@@ -16,7 +16,7 @@ import {
 import { shareHoldfast, untilRunning } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['by-istio', 'by-istio-header', 'by-istio-session']);
+const shops = shareHoldfast(bed, ['by-istio', 'by-istio-header', 'by-istio-mirror', 'by-istio-session']);
 
 let hooks: HookServer;
 let istio: Istio;
@@ -60,6 +60,25 @@ describe.concurrent('through a gateway of Istio', () => {
   test('only requests with the header reach an A/B canary', async () => {
     const shop = await open('by-istio-header', insidersOf(hooks, 'by-istio-header', podsRate));
     await reachesByHeader(shop, hooks);
+    await shop.close();
+  });
+
+  test('a release that fails with copied requests is stopped before any user reaches it', async () => {
+    const analysis = {
+      ...{ interval: '2s', threshold: 2, stepWeights: [50], mirror: true },
+      metrics: [podsRate],
+    };
+    const shop = await open('by-istio-mirror', analysis);
+    const load = shop.startLoad();
+    await shop.release('v2', { ERROR_PERCENT: '100' });
+    const ended = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
+    const commit = await shop.release('v3');
+    await shop.until('v3 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run);
+    const seen = await load.stop();
+    expect(ended.rejected?.map(({ reason }) => reason)).toEqual(['AnalysisFailed']);
+    expect(seen.byVersion.v2 ?? 0).toBe(0);
+    expect(seen.byVersion.v3).toBeGreaterThan(0);
+    expect(seen.failures).toEqual([]);
     await shop.close();
   });
 

@@ -50,7 +50,7 @@ function explain({ namespace }: Shop): Promise<Explanation> {
   const words = ['explain', 'canary/podinfo', '-n', namespace, '--kubeconfig', kubeconfigPath, '-o', 'json'];
   const asked = printing.then(() => run(...words, '--min-analysis-interval', '1s'));
   printing = asked;
-  return asked.then(({ text }) => JSON.parse(text) as Explanation);
+  return asked.then(({ stdout }) => JSON.parse(stdout) as Explanation);
 }
 
 /** What explain says once it names this cause with this evidence. */

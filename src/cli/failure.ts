@@ -1,0 +1,47 @@
+import { CommanderError } from 'commander';
+import { InputError } from '../api/problems.ts';
+import { isApiError } from '../cluster/errors.ts';
+import { EngineError } from '../engine/failure.ts';
+import { GitError } from '../git/errors.ts';
+import type { DataFormat } from '../terminal/output.ts';
+import { formatOutput, formatOutputLine, type OutputBody } from '../terminal/schemas/output-kinds.ts';
+import { exitCodes } from './exit-codes.ts';
+
+/**
+ * Tells why a command gave no answer: on standard error for people, and with -o json or yaml also on standard output, so that a program finds a
+ * document of a known kind there in any case. Returns the exit code.
+ */
+export function tellFailure(error: unknown, argv: readonly string[]): number {
+  const isUsage = error instanceof CommanderError;
+  if (isUsage && error.exitCode === 0) return exitCodes.good;
+  const message = error instanceof Error ? error.message : String(error);
+  // Wrong arguments are told by the parser itself.
+  if (!isUsage) process.stderr.write(`error: ${message}\n`);
+  const exitCode = exitCodes.noAnswer;
+  const format = dataFormatIn(argv);
+  const body = { exitCode, reason: reasonOf(error), message: message.replace(/^error: /, '') };
+  if (format) process.stdout.write(failureDocument(body, format));
+  return exitCode;
+}
+
+/** The document of kind Error; JSON in one line, since some commands print lines. */
+export function failureDocument(body: OutputBody<'Error'>, format: DataFormat): string {
+  return format === 'json' ? formatOutputLine('Error', body) : formatOutput('Error', body, format);
+}
+
+/** What -o says, also where the arguments could not be read whole. Undefined: output is for people. */
+function dataFormatIn(argv: readonly string[]): DataFormat | undefined {
+  const formats = argv.flatMap((word, index) => {
+    if (word === '-o' || word === '--output') return [argv[index + 1]];
+    return /^(?:-o|--output=)(json|yaml)$/.exec(word)?.[1] ?? [];
+  });
+  return formats.findLast((format) => format === 'json' || format === 'yaml');
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof CommanderError) return 'InvalidArguments';
+  if (error instanceof InputError) return 'InvalidInput';
+  if (error instanceof GitError) return 'GitError';
+  if (error instanceof EngineError) return error.reason;
+  return isApiError(error) ? error.kind.replace(/^./, (letter) => letter.toUpperCase()) : 'Failed';
+}
