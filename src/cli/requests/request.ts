@@ -166,8 +166,7 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
           },
           format,
         );
-  // What is said about the controller is the same for all of them.
-  const stderr = [...new Set(results.map((result) => result.stderr))].join('');
+  const stderr = results.map((result) => result.stderr).join('');
   return { stdout, stderr, exitCode: worst(results) };
 }
 

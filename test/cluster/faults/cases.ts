@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { waitFor } from '../bed/client.ts';
 import type { Moment } from '../scenarios/shop.ts';
@@ -228,6 +230,18 @@ export const all: readonly FaultCase[] = [
     disturbances: [partition(weight(10), 40)],
   },
 ];
+
+/** Killed, and started again with the same flags; everybody on the bed notices, so that it is played alone. */
+export function restartedApiServer(pid: number): FaultCase {
+  const begin = () => {
+    const [program = '', ...flags] = readFileSync(`/proc/${pid}/cmdline`, 'utf8').split('\0').slice(0, -1);
+    const cwd = readlinkSync(`/proc/${pid}/cwd`);
+    process.kill(pid, 'SIGKILL');
+    return () => spawn(program, flags, { cwd, stdio: 'ignore', detached: true }).unref();
+  };
+  const disturbances = [{ at: weight(40), seconds: 5, begin }];
+  return { name: 'an API server that is killed and started again', short: 'restart', disturbances };
+}
 
 /** Lets all of them happen, one after the other where their moments say so. */
 export async function disturb(

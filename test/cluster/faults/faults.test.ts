@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'vitest';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, rate, replicasOf, type ShopOptions } from '../scenarios/shop.ts';
-import { all, disturb, type FaultCase, short } from './cases.ts';
+import { all, disturb, type FaultCase, restartedApiServer, short } from './cases.ts';
 import { type FaultyShop, openFaultyShop } from './faulty-shop.ts';
 
 const bed: BedClient = useBed();
@@ -55,20 +55,22 @@ function expectOneWriter({ machines }: FaultyShop, beganMs: number): void {
   expect(Math.max(0, ...first.filter((atMs) => atMs < (second.at(-1) ?? 0)))).toBeLessThan(second[0] ?? 0);
 }
 
+async function playGood(one: FaultCase): Promise<void> {
+  const { shop, beganMs } = await play(one, { of: 'good' }, (seen, commit) =>
+    seen.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run),
+  );
+  const status = await shop.status();
+  expect(status).toMatchObject({ phase: 'Succeeded', canaryWeight: 0 });
+  expect(status.rejected ?? []).toEqual([]);
+  expect(status.history?.map(({ result }) => result)).toEqual(['Succeeded']);
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+  expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+  if (shop.machines.length > 1) expectOneWriter(shop, beganMs);
+  await shop.close();
+}
+
 describe.concurrent('a good release is promoted, and no request fails', () => {
-  test.each(cases.map((one) => [one.name, one] as const))('%s', async (_, one) => {
-    const { shop, beganMs } = await play(one, { of: 'good' }, (seen, commit) =>
-      seen.until('v2 succeeded', ({ lastPromotedCommit, run }) => lastPromotedCommit === commit && !run),
-    );
-    const status = await shop.status();
-    expect(status).toMatchObject({ phase: 'Succeeded', canaryWeight: 0 });
-    expect(status.rejected ?? []).toEqual([]);
-    expect(status.history?.map(({ result }) => result)).toEqual(['Succeeded']);
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-    expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
-    if (shop.machines.length > 1) expectOneWriter(shop, beganMs);
-    await shop.close();
-  });
+  test.each(cases.map((one) => [one.name, one] as const))('%s', (_, one) => playGood(one));
 });
 
 if (isWhole)
@@ -86,3 +88,7 @@ if (isWhole)
       await shop.close();
     });
   });
+
+if (isWhole)
+  test('a good release is promoted, and no request fails, although the API server is killed and started again', () =>
+    playGood(restartedApiServer(bed.pids['kube-apiserver'] ?? 0)));

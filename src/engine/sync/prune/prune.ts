@@ -58,7 +58,7 @@ export async function prune(
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
-  return { plan, ...done, unread: undefined, isPending: isPending || done.isStale, approval };
+  return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
 }
 
 interface Going {
@@ -121,8 +121,8 @@ const undecided = {
 
 interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
   readonly wrote: boolean;
-  /** Something changed while it was looked at. */
-  readonly isStale: boolean;
+  /** Something changed while it was looked at, or it is not known what came of a deletion. */
+  readonly isDueAgain: boolean;
 }
 
 async function carryOut(
@@ -135,7 +135,7 @@ async function carryOut(
   const failures: Array<{ reason: string; message: string }> = [];
   const first = new Set(handBack);
   let wrote = false;
-  let isStaleView = false;
+  let isDueAgain = false;
   for (const wave of applyWaves([...remove, ...handBack]).reverse()) {
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
@@ -144,14 +144,14 @@ async function carryOut(
         if (gone.object) removed.push(gone.object);
         wrote ||= gone.wrote;
       } catch (error) {
-        const { reason, message } = failureOf(error);
-        if (isStale(error)) isStaleView = true;
-        else failures.push({ reason, message: `${describe(object)}: ${message}` });
+        const { reason, message, transient } = failureOf(error);
+        isDueAgain ||= transient;
+        if (!isStale(error)) failures.push({ reason, message: `${describe(object)}: ${message}` });
       }
     });
   }
   signal.throwIfAborted();
-  return { removed, failures, wrote, isStale: isStaleView };
+  return { removed, failures, wrote, isDueAgain };
 }
 
 async function removeOne(
