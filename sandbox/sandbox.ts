@@ -89,14 +89,13 @@ export interface Sandbox {
 
 /** Starts the API with namespaces `default` and `kube-system` and three nodes. Rejects when the port is taken. */
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
-  const clock = options.clock ?? systemClock;
+  const { clock = systemClock, terminationMs = 100 } = options;
   const store = createStore(options.historyLimit ?? 1000);
   const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock };
   const loop = createControllerLoop(store, clock);
   const behaviour = createBehaviour(options, () => loop.touch('/pods'));
   serveCustomResources(world);
   const gateway = createGateway(store, (key) => loop.touch(key));
-  const terminationMs = options.terminationMs ?? 100;
   const { ageOf } = startControllers({ world, loop, behaviour, gateway, terminationMs });
   const traffic = createTraffic({ store, gateway, clock, behaviour, ageOf });
   createFirstObjects(world, loop);

@@ -86,13 +86,20 @@ export const diffCommand: CliCommand = {
         isKind || text?.includes('/') ? parseObjectArgument(text, undefined) : { name: text };
       if (name === '')
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
-      const work = kind === 'Source' ? ofSource : ofCanary;
       const { version } = context;
       const output = flags.output === 'table' ? 'text' : flags.output;
       const asked = { subject: name, flags: { ...flags, output } } as const;
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, kind, asked, (target) => work(connection, { ...target, flags, version })),
-      );
+      const result = await withConnection(flags, context, async (connection) => {
+        if (kind === 'Source')
+          return forTargets(connection, kind, asked, (target) =>
+            ofSource(connection, { ...target, flags, version }),
+          );
+        const { options, note } = await controllerOptions(connection, flags);
+        const compared = await forTargets(connection, kind, asked, (target) =>
+          diffCanary(connection, { ...target, options }, shownAs(flags)),
+        );
+        return { ...compared, stderr: note + compared.stderr };
+      });
       emit(result, context);
     });
   },
@@ -109,7 +116,11 @@ const controllerFlagNames = [
   ...(['mesh-provider', 'selector-labels', 'include-label-prefix', 'ingress-annotations-prefix'] as const),
 ];
 
-async function ofCanary(connection: Connection, { name, namespace, flags }: Asked): Promise<CommandResult> {
+/** How the controller looks at Canaries, and what was assumed of it. */
+async function controllerOptions(
+  connection: Connection,
+  flags: DiffFlags,
+): Promise<{ readonly options: WorldQuery['options']; readonly note: string }> {
   const asked = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
   const { flags: found, note } = await controllerFlags(connection, asked);
   const options = {
@@ -119,7 +130,7 @@ async function ofCanary(connection: Connection, { name, namespace, flags }: Aske
     includeLabelPrefixes: found.includeLabelPrefix,
     routes: { ingressAnnotationsPrefix: found.ingressAnnotationsPrefix },
   };
-  return { ...(await diffCanary(connection, { namespace, name, options }, shownAs(flags))), stderr: note };
+  return { options, note };
 }
 
 async function ofSource(

@@ -51,13 +51,16 @@ export const explainCommand: CliCommand = {
       async (subject: string | undefined, flags: ExplainFlags) => {
         const hypothesis = parseHypothesis(flags.whatIf);
         const screen = screenOf(process.stdout, process.env);
-        const result = await withConnection(flags, context, (connection) =>
-          forTargets(connection, 'Canary', { subject, flags }, async (target) => {
-            const { world, underWay, note } = await look(connection, target, flags);
+        const result = await withConnection(flags, context, async (connection) => {
+          const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+          const { flags: found, note } = await controllerFlags(connection, query);
+          const explained = await forTargets(connection, 'Canary', { subject, flags }, async (target) => {
+            const { world, underWay } = await look(connection, target, found);
             const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
-            return { ...explainWorld(world, hypothesis, options), stderr: note };
-          }),
-        );
+            return explainWorld(world, hypothesis, options);
+          });
+          return { ...explained, stderr: note + explained.stderr };
+        });
         emit(result, context);
       },
     );
@@ -66,26 +69,22 @@ export const explainCommand: CliCommand = {
 
 const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'selector-labels'] as const;
 
-/** What is there to explain, and what was assumed of the controller. */
+/** What is there to explain. */
 interface Seen {
   readonly world: World;
   readonly underWay: ReleaseChanges | undefined;
-  readonly note: string;
 }
 
-async function look(connection: Connection, target: NamespacedName, flags: ExplainFlags): Promise<Seen> {
-  const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
-  const { flags: found, note } = await controllerFlags(connection, query);
+function look(connection: Connection, target: NamespacedName, flags: ControllerFlags): Promise<Seen> {
   const options = {
-    minIntervalMs: found.minAnalysisInterval,
-    defaultProvider: found.meshProvider,
-    selectorLabels: found.selectorLabels,
+    minIntervalMs: flags.minAnalysisInterval,
+    defaultProvider: flags.meshProvider,
+    selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: [],
   };
   return readCanaryWith(connection, { ...target, options }, async (context) => ({
     world: context.observation.world,
     underWay: await changesUnderWay(context),
-    note,
   }));
 }
 

@@ -121,8 +121,8 @@ interface Target {
 }
 
 /**
- * Does the same to the object that is named, or to each with the labels of -l (with -A in all namespaces), one after the other; the exit code is the
- * highest. With -l, data are a List. Throws InputError where none is named or found.
+ * Does the same to the object that is named, or to each with the labels of -l (with -A in all namespaces), one after the other; the exit code is the highest. With -l,
+ * data are a List. Throws InputError where none is named or found.
  */
 export async function forTargets(
   { access, client }: Pick<Connection, 'access' | 'client'>,
@@ -166,8 +166,7 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
           },
           format,
         );
-  // What is said about the controller is the same for all of them.
-  const stderr = [...new Set(results.map((result) => result.stderr))].join('');
+  const stderr = results.map((result) => result.stderr).join('');
   return { stdout, stderr, exitCode: worst(results) };
 }
 
