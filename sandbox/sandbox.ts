@@ -123,10 +123,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     whoSent: (token) => whoSent(token),
     podLog: (pod, query) => podLog(behaviour, pod, query),
     settle: () => loop.drain(),
-    extra(request) {
-      const answer = answerQuery(traffic, clock.nowMs(), request);
-      return answer && { ...answer, headers: { date: new Date(clock.nowMs()).toUTCString() } };
-    },
+    extra: (request) => answerQuery(traffic, clock.nowMs(), request),
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {

@@ -11,9 +11,10 @@ const METRICS: Readonly<Record<string, (traffic: WorkloadTraffic) => number>> = 
   sandbox_request_duration_ms: (traffic) => traffic.durationMs,
 };
 
-/** An HTTP answer. */
+/** An HTTP answer, by the clock of the sandbox. */
 interface PrometheusAnswer {
   readonly code: number;
+  readonly headers: { readonly date: string };
   readonly body: JsonRecord;
 }
 
@@ -27,6 +28,14 @@ export function answerQuery(
   request: ApiRequest,
 ): PrometheusAnswer | undefined {
   if (request.path !== PATH) return undefined;
+  return { ...answerTo(traffic, nowMs, request), headers: { date: new Date(nowMs).toUTCString() } };
+}
+
+function answerTo(
+  traffic: TrafficModel,
+  nowMs: number,
+  request: ApiRequest,
+): Omit<PrometheusAnswer, 'headers'> {
   const form = request.method === 'POST' ? new URLSearchParams(request.body) : request.query;
   const query = (form.get('query') ?? '').trim();
   const constant = /^vector\((-?[\d.]+)\)$/.exec(query);
@@ -42,6 +51,6 @@ export function answerQuery(
   return vector(seen ? [{ metric: labels, value: [nowMs / 1000, String(read(seen))] }] : []);
 }
 
-function vector(result: JsonRecord[]): PrometheusAnswer {
+function vector(result: JsonRecord[]): Omit<PrometheusAnswer, 'headers'> {
   return { code: 200, body: { status: 'success', data: { resultType: 'vector', result } } };
 }

@@ -58,7 +58,7 @@ test("an account's rights that nobody answers for minutes hold up its Source alo
   // What was answered is believed for a minute.
   await bed.pass(70_000);
   const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
-  await bed.pass(180_000);
+  await bed.pass(60_000);
   expect(await primaryImage()).toBe('shop/web:2');
   expect(condition(await bed.source(), 'Ready')).toMatchObject({ status: 'False' });
 
