@@ -126,7 +126,8 @@ describe('the status of a Canary', () => {
       phase: 'Promoting',
       canaryWeight: 100,
       lastTransitionTime: time,
-      lastAppliedCommit: 'c0ffee',
+      lastAppliedCommit: 'c0ffee0d15ea5e',
+      shortCommit: 'c0ffee0',
       serving: [
         { workload: 'shop', digest: 'v1:a', commit: 'c0ffee', subject: 'Sell tea', weight: 100, ready: 2 },
       ],
@@ -144,6 +145,6 @@ describe('the status of a Canary', () => {
     const shown = cells.filter(({ priority }) => priority === 0).map(({ cell }) => cell);
     expect(shown).toEqual([name, 'Promoting', '100', time]);
     const wide = cells.filter(({ priority }) => priority > 0).map(({ cell }) => cell);
-    expect(wide).toEqual(expect.arrayContaining(['Sell tea', 'c0ffee', 'Held', 'revert']));
+    expect(wide).toEqual(expect.arrayContaining(['Sell tea', 'c0ffee0', 'Held', 'revert']));
   });
 });
