@@ -54,9 +54,9 @@ export default defineConfig({
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
           maxWorkers: 6,
-          // A wait that fails says for what after two minutes, or five where many share one sandbox.
-          testTimeout: 600_000,
-          hookTimeout: 300_000,
+          // A wait that fails says for what, mostly after two minutes of looking. Beside the bed a tenth of a processor is left for each worker.
+          testTimeout: 1_800_000,
+          hookTimeout: 1_800_000,
         },
       },
       {

@@ -15,10 +15,13 @@ let failed = 0;
 /** What failed, to be read at the end of a long output. */
 const failures = [];
 
-/** The program, at the lowest priority, in a session of its own: Linux counts priorities within a session, and sessions by `autogroup`. */
+/**
+ * The program, at a low priority, in a session of its own: Linux counts priorities within a session, and sessions by `autogroup`. A tenth of what
+ * others ask for is left to it: at the lowest priority its tests would stand still for minutes.
+ */
 const lowPriority = (command, args) => [
   'sh',
-  ['-c', 'echo 19 2>/dev/null >/proc/self/autogroup; exec nice -n 19 "$@"', 'sh', command, ...args],
+  ['-c', 'echo 10 2>/dev/null >/proc/self/autogroup; exec nice -n 10 "$@"', 'sh', command, ...args],
 ];
 
 /** What runs at low priority, which a signal to this process does not reach by itself. */

@@ -29,7 +29,7 @@ beforeAll(async () => {
   bot = await gitea.createUser('bot');
   await gitea.createRepository('shop', [bot.name]);
   fixture = await fixtureOf();
-}, 1_300_000);
+}, 2_500_000);
 
 afterAll(async () => {
   await gitea?.stop();

@@ -18,7 +18,7 @@ let server: HostileServer;
 
 beforeAll(async () => {
   [reader, server] = await Promise.all([startHostileReader(), startHostileServer()]);
-}, 60_000);
+});
 afterAll(async () => {
   reader.close();
   await server.close();
@@ -106,7 +106,7 @@ describe('a hostile repository is refused in bounded time and memory, and concer
       /limits:\s+cpu: \S+\s+memory: (\d)Gi/.exec(readFileSync(manifestPath, 'utf8')) ?? [];
     expect(peakBytes).toBeLessThan(Number(gibibytes) * 2 ** 30);
     for (const { url } of tasks) server.repositories.delete(/([^/]+)\.git$/.exec(url)?.[1] ?? '');
-  }, 120_000);
+  });
 
   test('and nothing is written outside the stores', () => {
     const written = (folder: string) => readdirSync(join(reader.root, folder)).sort();

@@ -6,7 +6,7 @@ let reader: HostileReader;
 
 beforeAll(async () => {
   reader = await startHostileReader();
-}, 60_000);
+});
 afterAll(() => reader.close());
 
 test.each(Object.keys(hostileFiles))(

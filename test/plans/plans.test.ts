@@ -25,7 +25,7 @@ beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'holdfast-plans-'));
   front = await startGitFront(folder);
   for (const scenario of scenarios) references.set(scenario.name, await playReference(front, scenario));
-}, 300_000);
+});
 afterAll(async () => {
   await front.close();
   await rm(folder, { recursive: true, force: true });

@@ -334,7 +334,7 @@ beforeAll(async () => {
   app = await bed.start({ eventWebhook: `${receiver.url}/events`, cloudIdentity: true }, log);
   await createSources();
   await playReleases();
-}, 240_000);
+});
 afterAll(async () => {
   await bed.close();
   await quoting.close();

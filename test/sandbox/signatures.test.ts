@@ -117,4 +117,4 @@ test('what is not signed is not applied, what was verified stays in force, and a
   await untilSource('Ready', 'HistoryRewritten');
   await bed.pass(5_000);
   expect(await running()).toEqual(['shop/web:3', 'three']);
-}, 120_000);
+});

@@ -136,7 +136,7 @@ beforeAll(async () => {
   const current = buildProgram();
   const previous = hasPrevious ? buildProgram(buildPrevious) : current;
   programs = { previous: await previous, current: await current };
-}, 120_000);
+});
 afterAll(() => Promise.all([...new Set(Object.values(programs))].map((program) => program.remove())));
 beforeEach(async () => {
   hooks = await startHookServer();

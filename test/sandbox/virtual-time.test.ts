@@ -71,4 +71,4 @@ test(`a rejected commit at head is polled ${POLLS} times and nothing is written 
   expect(JSON.stringify(statusOf(await bed.canary()))).toBe(before);
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
   // Each poll starts two processes of Git.
-}, 1_200_000);
+});

@@ -93,4 +93,4 @@ test('outside its window a revision waits, starts by itself, and a revert goes t
     const ready = condition(await bed.source(), 'Ready');
     return ready?.reason === 'InvalidSpec' && ready.message?.includes('spec.windows[1].schedule');
   });
-}, 120_000);
+});

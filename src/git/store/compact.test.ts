@@ -62,7 +62,7 @@ test('what Git itself finds in a compacted store is whole, and the newest commit
   expect((await source.poll(signal)).kind).toBe('moved');
   expect((await source.readFiles(next, '')).files.length).toBe(7);
   expect((await source.readFiles(good, '')).files.length).toBe(2);
-}, 60_000);
+});
 
 test('many commits, some of them rewritten, leave no more on the disk than what is in use', async () => {
   const { repository } = fixture;
@@ -92,7 +92,7 @@ test('many commits, some of them rewritten, leave no more on the disk than what 
   expect(await Promise.all(rewritten.map((commit) => source.hasCommit(commit)))).not.toContain(true);
   expect(await source.hasCommit(good)).toBe(true);
   expect(await source.hasCommit(head)).toBe(false);
-}, 60_000);
+});
 
 test('what other Sources of the store use stays, and everything kept until each of them has spoken', async () => {
   const { repository } = fixture;
@@ -158,7 +158,7 @@ test('killed before any change of the disk, the store holds every commit in use,
       return `step ${step}: ${found} ${kind} ${left}`;
     return ended === 'SIGKILL' ? 'killed' : ended === '0' ? 'done' : `ended with ${ended}`;
   }
-}, 60_000);
+});
 
 /** The child as one file: Node runs no TypeScript. */
 async function bundled(): Promise<string> {

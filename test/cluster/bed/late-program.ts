@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { waitFor } from './client.ts';
 
-const BUILD_MS = 1_200_000;
+const BUILD_MS = 2_400_000;
 
 /**
  * Waits until `scripts/bed-build.mjs NAME`, which runs beside the suites, has filled the folder. Resolves with the path of the program; throws with the

@@ -17,7 +17,7 @@ let bot: { readonly name: string; readonly token: string };
 beforeAll(async () => {
   gitea = await startGitea(bed.giteaFolder, bed.logsDir);
   bot = await gitea.createUser('holdfast-bot');
-}, 1_300_000);
+}, 2_500_000);
 
 afterAll(async () => gitea?.stop());
 

@@ -24,7 +24,7 @@ let istio: Istio;
 beforeAll(async () => {
   hooks = await startHookServer();
   istio = await startIstio(bed);
-}, 1_300_000);
+}, 2_500_000);
 
 afterAll(async () => {
   await istio.stop();

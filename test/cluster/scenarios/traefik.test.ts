@@ -23,7 +23,7 @@ let traefik: Traefik;
 beforeAll(async () => {
   hooks = await startHookServer();
   traefik = await startTraefik(bed);
-}, 1_300_000);
+}, 2_500_000);
 
 afterAll(async () => {
   await traefik.stop();
