@@ -54,7 +54,7 @@ export default defineConfig({
           // Nothing is kept in modules here either. They wait more than they compute.
           isolate: false,
           maxWorkers: 6,
-          // A wait that fails says for what, mostly after two minutes of looking. Beside the bed a tenth of a processor is left for each worker.
+          // A wait that fails says for what, mostly after two minutes of looking.
           testTimeout: 1_800_000,
           hookTimeout: 1_800_000,
         },

@@ -1,5 +1,5 @@
-// The whole test suite: format, lint, types and the build; then two lanes beside each other. `programs` and the real bed, whose clocks are
-// real, have the processors first; the unit and sandbox suites, whose clocks are virtual, use what those leave idle.
+// The whole test suite: format, lint, types and the build; `programs` and the real bed, whose clocks are real, and beside them the unit tests,
+// which use what these leave idle; then the sandbox suites, which use all there is.
 // `node scripts/test.mjs sandbox` runs one step. Ends with `N passed, N failed`.
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
@@ -126,7 +126,7 @@ if (wanted('check')) {
 }
 const built = await step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 
-async function realClocks() {
+async function withRealClocks() {
   if (wanted('programs')) {
     if (hasGo() || process.env.CI === 'true') await suite('programs');
     else console.log('\n== programs: not run, since Go is not installed');
@@ -138,13 +138,8 @@ async function realClocks() {
     });
 }
 
-async function virtualClocks() {
-  const beside = only === undefined;
-  if (wanted('unit')) await suite('unit', { beside });
-  if (built && wanted('sandbox')) await suite('sandbox', { beside });
-}
-
-await Promise.all([realClocks(), virtualClocks()]);
+await Promise.all([withRealClocks(), wanted('unit') && suite('unit', { beside: only === undefined })]);
+if (built && wanted('sandbox')) await suite('sandbox');
 
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join('\n')}`);
 console.log(`\n${passed} passed, ${failed} failed`);
