@@ -26,7 +26,7 @@ import { verbCommands } from './requests/verb-table.ts';
 import { waitCommand } from './requests/wait.ts';
 import { runCommand } from './run.ts';
 import { runbookCommand } from './runbook.ts';
-import { statusCommand } from './status.ts';
+import { statusCommand } from './status/status.ts';
 import { validateCommand } from './validate.ts';
 import { versionCommand } from './version.ts';
 import { watchCommand } from './watch.ts';

@@ -48,7 +48,7 @@ import {
 } from './flags.ts';
 import { releaseChangeLines } from './release-changes.ts';
 import { forTargets } from './requests/request.ts';
-import { commitLine } from './status-rows.ts';
+import { commitLine } from './status/rows.ts';
 
 interface DiffFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly namespace?: string;

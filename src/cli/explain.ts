@@ -24,7 +24,7 @@ import { type ControllerFlags, controllerFlags, withControllerFlags } from './co
 import { holdfastNamespaceOption } from './flags.ts';
 import { changeSummary } from './release-changes.ts';
 import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
-import { commitLine } from './status-rows.ts';
+import { commitLine } from './status/rows.ts';
 
 interface ExplainFlags extends ObjectFlags, Partial<ControllerFlags> {
   readonly whatIf: string[];

@@ -21,7 +21,7 @@ import {
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
 import { outputOption } from './flags.ts';
 import { nameIn, type ObjectFlags, readOne, withPlace } from './requests/request.ts';
-import { commitSubject } from './status-rows.ts';
+import { commitSubject } from './status/rows.ts';
 
 /** A release began, or the watch did while this one was the newest. */
 interface ReleaseSeen {

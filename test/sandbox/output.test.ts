@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { parse } from 'yaml';
 import { scopeOf, watchEvents } from '../../src/cli/inspect/events.ts';
-import { watchStatus } from '../../src/cli/status-watch.ts';
+import { watchStatus } from '../../src/cli/status/watch.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { kindsByCommand } from '../documents/output-commands.ts';
 import { outputKindsIn } from '../output-documents.ts';

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
-import { watchStatus } from '../../src/cli/status-watch.ts';
+import { watchStatus } from '../../src/cli/status/watch.ts';
 import { createWatchTimeline, type WatchEvent, watchOne } from '../../src/cli/watch.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { glyphsFor } from '../../src/terminal/timeline/rows.ts';

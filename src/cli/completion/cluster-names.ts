@@ -6,7 +6,7 @@ import { listContexts } from '../../cluster/access/cluster-access.ts';
 import type { Connection } from '../../server/connection.ts';
 import { withConnection } from '../command.ts';
 import { readOne } from '../requests/request.ts';
-import { commitSubject } from '../status-rows.ts';
+import { commitSubject } from '../status/rows.ts';
 import type { Lookup, Suggestion } from './suggest.ts';
 
 /** Looks into the kubeconfig and the cluster that the flags on the line name. Rejects with what connecting or reading throws. */

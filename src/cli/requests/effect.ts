@@ -4,7 +4,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import { formatAge, printable } from '../../terminal/output.ts';
-import { commitLine, commitSubject } from '../status-rows.ts';
+import { commitLine, commitSubject } from '../status/rows.ts';
 
 /** What a request would do, shown before it is made. */
 export interface Effect {

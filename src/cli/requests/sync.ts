@@ -6,7 +6,7 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../exit-codes.ts';
-import { commitLine } from '../status-rows.ts';
+import { commitLine } from '../status/rows.ts';
 import {
   annotate,
   forTargets,

@@ -5,7 +5,7 @@ import { describe, type KubernetesObject, namespacedName } from '../../api/kuber
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { canaryRow } from '../status-rows.ts';
+import { canaryRow } from '../status/rows.ts';
 import {
   forTargets,
   outcomeCodes,

@@ -1,4 +1,4 @@
-import { planOf } from '../api/canary/plan.ts';
+import { planOf } from '../../api/canary/plan.ts';
 import {
   canaryStatus,
   conditionOf,
@@ -9,12 +9,12 @@ import {
   toneOf,
   urgency,
   whyFailed,
-} from '../api/canary/summary.ts';
-import { parseCanary } from '../api/kinds/parse.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import type { SourceStatus } from '../api/source/status.ts';
-import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../terminal/output.ts';
-import { formatTable, type TableColumn } from '../terminal/table.ts';
+} from '../../api/canary/summary.ts';
+import { parseCanary } from '../../api/kinds/parse.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { SourceStatus } from '../../api/source/status.ts';
+import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../../terminal/output.ts';
+import { formatTable, type TableColumn } from '../../terminal/table.ts';
 
 /** A Canary in one line, and what to say about it below. */
 interface CanaryRow {

@@ -1,13 +1,13 @@
-import type { CheckResult } from '../api/canary/status.ts';
-import { canaryStatus, phaseOf, shareOf, shortCommit, toneOf, whyFailed } from '../api/canary/summary.ts';
-import type { Condition, KubernetesObject } from '../api/kubernetes.ts';
-import type { SourceStatus } from '../api/source/status.ts';
-import type { ReleaseChanges } from '../review/diff/release-changes.ts';
-import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../terminal/output.ts';
-import { formatTable, type TableColumn } from '../terminal/table.ts';
-import { adviceFor } from './advice.ts';
-import { changeSummary } from './release-changes.ts';
-import { commitLine, commitSubject, sourceRow } from './status-rows.ts';
+import type { CheckResult } from '../../api/canary/status.ts';
+import { canaryStatus, phaseOf, shareOf, shortCommit, toneOf, whyFailed } from '../../api/canary/summary.ts';
+import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
+import type { SourceStatus } from '../../api/source/status.ts';
+import type { ReleaseChanges } from '../../review/diff/release-changes.ts';
+import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
+import { formatTable, type TableColumn } from '../../terminal/table.ts';
+import { adviceFor } from '../advice.ts';
+import { changeSummary } from '../release-changes.ts';
+import { commitLine, commitSubject, sourceRow } from './rows.ts';
 
 const barWidth = 20;
 const indent = '  ';

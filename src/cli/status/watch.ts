@@ -1,13 +1,13 @@
-import { systemClock } from '../api/clock.ts';
-import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import type { CacheHandle } from '../cluster/caches/caches.ts';
-import { isApiError } from '../cluster/errors.ts';
-import type { Connection } from '../server/connection.ts';
-import { paint, printable } from '../terminal/output.ts';
-import { canRedraw, createLivePage } from '../terminal/timeline/live-screen.ts';
-import { clean, type StatusOptions, type StatusReader, status } from './status-report.ts';
-import { canaryRow, sourceRow } from './status-rows.ts';
+import { systemClock } from '../../api/clock.ts';
+import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import type { CacheHandle } from '../../cluster/caches/caches.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { Connection } from '../../server/connection.ts';
+import { paint, printable } from '../../terminal/output.ts';
+import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
+import { clean, type StatusOptions, type StatusReader, status } from './report.ts';
+import { canaryRow, sourceRow } from './rows.ts';
 
 /** At most so often a page is drawn; ages move on without any change. */
 const redrawMs = 250;

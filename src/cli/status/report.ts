@@ -1,14 +1,14 @@
-import { canaryStatus } from '../api/canary/summary.ts';
-import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
-import type { ClusterClient } from '../cluster/client/client.ts';
-import { isApiError } from '../cluster/errors.ts';
-import type { ReleaseChanges } from '../review/diff/release-changes.ts';
-import { type CommandResult, type DataFormat, formatData, type Screen } from '../terminal/output.ts';
-import type { ObjectArgument } from './flags.ts';
-import { canaryDetail, sourceDetail } from './status-detail.ts';
-import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './status-rows.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
+import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { ReleaseChanges } from '../../review/diff/release-changes.ts';
+import { type CommandResult, type DataFormat, formatData, type Screen } from '../../terminal/output.ts';
+import type { ObjectArgument } from '../flags.ts';
+import { canaryDetail, sourceDetail } from './detail.ts';
+import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './rows.ts';
 
 /** What `holdfast status` is asked for. */
 export interface StatusOptions extends ObjectArgument {

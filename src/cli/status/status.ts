@@ -1,8 +1,8 @@
-import { InputError } from '../api/problems.ts';
-import { storedChanges } from '../review/diff/release-changes.ts';
-import type { Connection } from '../server/connection.ts';
-import { screenOf } from '../terminal/output.ts';
-import { type CliCommand, emit, untilInterrupted, withConnection } from './command.ts';
+import { InputError } from '../../api/problems.ts';
+import { storedChanges } from '../../review/diff/release-changes.ts';
+import type { Connection } from '../../server/connection.ts';
+import { screenOf } from '../../terminal/output.ts';
+import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
   type ClusterFlags,
@@ -13,9 +13,9 @@ import {
   outputOption,
   parseObjectArgument,
   selectorOption,
-} from './flags.ts';
-import { type StatusOptions, status } from './status-report.ts';
-import { watchStatus } from './status-watch.ts';
+} from '../flags.ts';
+import { type StatusOptions, status } from './report.ts';
+import { watchStatus } from './watch.ts';
 
 interface StatusFlags extends ClusterFlags {
   readonly selector?: string;

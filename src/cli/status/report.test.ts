@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { canaryDocument } from '../../test/documents/builders.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
-import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
-import { formatAge, formatSpan } from '../terminal/output.ts';
-import { parseObjectArgument } from './flags.ts';
-import { type StatusOptions, type StatusReader, status } from './status-report.ts';
+import { canaryDocument } from '../../../test/documents/builders.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import { formatAge, formatSpan } from '../../terminal/output.ts';
+import { parseObjectArgument } from '../flags.ts';
+import { type StatusOptions, type StatusReader, status } from './report.ts';
 
 const nowMs = Date.parse('2026-03-01T03:00:00Z');
 const good = 'a'.repeat(40);
