@@ -41,7 +41,7 @@ export default defineConfig({
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
           maxWorkers: 3,
-          // A few seconds at most on a quiet machine; beside the bed, whatever it leaves.
+          // A few seconds at most on a quiet machine.
           testTimeout: 120_000,
           hookTimeout: 120_000,
         },

@@ -1,11 +1,9 @@
-// The whole test suite: format, lint, types and the build; `programs` and the real bed, whose clocks are real, and beside them the unit tests,
-// which use what these leave idle; then the sandbox suites, which use all there is.
-// `node scripts/test.mjs sandbox` runs one step. Ends with `N passed, N failed`.
-import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
-import { bin, ensureDependencies, root } from './ensure.mjs';
+import { bin, ensureDependencies, root, run } from './ensure.mjs';
 
 ensureDependencies();
 const results = mkdtempSync(join(tmpdir(), 'holdfast-test-'));
@@ -15,54 +13,11 @@ let failed = 0;
 /** What failed, to be read at the end of a long output. */
 const failures = [];
 
-/**
- * The program, at a low priority, in a session of its own: Linux counts priorities within a session, and sessions by `autogroup`. A tenth of what
- * others ask for is left to it: at the lowest priority its tests would stand still for minutes.
- */
-const lowPriority = (command, args) => [
-  'sh',
-  ['-c', 'echo 10 2>/dev/null >/proc/self/autogroup; exec nice -n 10 "$@"', 'sh', command, ...args],
-];
-
-/** What runs at low priority, which a signal to this process does not reach by itself. */
-const sessions = new Set();
-process.on('exit', () => rmSync(results, { recursive: true, force: true }));
-for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
-  process.on(signal, () => {
-    for (const pid of sessions) process.kill(-pid, 'SIGKILL');
-    process.exit(1);
-  });
-}
-
-/** Runs a program and gives its exit code. Beside another lane its output is kept, and printed when it has ended. */
-async function run(command, args, { name, beside }) {
-  const output = join(results, `${name}.log`);
-  const file = beside ? openSync(output, 'w') : undefined;
-  const child = spawn(...(beside ? lowPriority(command, args) : [command, args]), {
-    cwd: root,
-    stdio: beside ? ['ignore', file, file] : 'inherit',
-    detached: beside,
-  });
-  if (beside) sessions.add(child.pid);
-  const code = await new Promise((resolve) => {
-    child.on('error', (error) => {
-      console.error(`${command}: ${error.message}`);
-      resolve(1);
-    });
-    child.on('exit', (status) => resolve(status ?? 1));
-  });
-  if (!beside) return code;
-  sessions.delete(child.pid);
-  closeSync(file);
-  console.log(`\n== ${name}, which ran beside the others\n${readFileSync(output, 'utf8')}`);
-  return code;
-}
-
 /** A step without tests of its own counts only when it fails. */
-async function step(name, command, args) {
+function step(name, command, args) {
   const began = Date.now();
   console.log(`\n== ${name}`);
-  const code = await run(command, args, { name, beside: false });
+  const code = run(command, args);
   console.log(`== ${name}: ${code === 0 ? 'ok' : `exit code ${code}`} in ${seconds(began)} s`);
   if (code !== 0) {
     failed += 1;
@@ -72,26 +27,26 @@ async function step(name, command, args) {
 }
 
 /** A vitest project; its tests are counted from the report, and a run that ends without one is a failure. */
-async function suite(name, { command = bin('vitest'), args = [], beside = false } = {}) {
+function suite(name, command, args) {
   const report = join(results, `${name}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const began = Date.now();
   console.log(`\n== ${name}`);
-  const code = await run(command, [...args, 'run', '--project', name, ...reporters], { name, beside });
-  const found = { passed: 0, failed: 0 };
+  const code = run(command, [...args, 'run', '--project', name, ...reporters]);
+  const before = { passed, failed };
   try {
     const { numPassedTests, numFailedTests, success, testResults } = JSON.parse(readFileSync(report, 'utf8'));
-    found.passed = numPassedTests;
-    found.failed = numFailedTests;
+    passed += numPassedTests;
+    failed += numFailedTests;
     failures.push(...testResults.flatMap((file) => failuresOf(name, file)));
-    if (!success && numFailedTests === 0) found.failed = 1;
+    if (!success && numFailedTests === 0) failed += 1;
   } catch {
-    found.failed = 1;
+    failed += 1;
   }
-  if (code !== 0 && found.failed === 0) found.failed = 1;
-  passed += found.passed;
-  failed += found.failed;
-  console.log(`== ${name}: ${found.passed} passed, ${found.failed} failed in ${seconds(began)} s`);
+  if (code !== 0 && failed === before.failed) failed += 1;
+  console.log(
+    `== ${name}: ${passed - before.passed} passed, ${failed - before.failed} failed in ${seconds(began)} s`,
+  );
 }
 
 /** Each failed test of a file with the first line of what it says; the file itself, where it could not be run. */
@@ -120,27 +75,21 @@ function wanted(name) {
 }
 
 if (wanted('check')) {
-  await step('format and lint', bin('biome'), ['ci', '--error-on-warnings', '.']);
-  await step('types', bin('tsc'), []);
-  await step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
+  step('format and lint', bin('biome'), ['ci', '--error-on-warnings', '.']);
+  step('types', bin('tsc'), []);
+  step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
-const built = await step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
-
-async function withRealClocks() {
-  if (wanted('programs')) {
-    if (hasGo() || process.env.CI === 'true') await suite('programs');
-    else console.log('\n== programs: not run, since Go is not installed');
-  }
-  if (built && wanted('cluster'))
-    await suite('cluster', {
-      command: process.execPath,
-      args: [join(root, 'scripts/bed-run.mjs'), bin('vitest')],
-    });
+if (wanted('unit')) suite('unit', bin('vitest'), []);
+if (wanted('programs')) {
+  if (hasGo() || process.env.CI === 'true') suite('programs', bin('vitest'), []);
+  else console.log('\n== programs: not run, since Go is not installed');
 }
+const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
+if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
+if (built && wanted('cluster'))
+  suite('cluster', process.execPath, [join(root, 'scripts/bed-run.mjs'), bin('vitest')]);
 
-await Promise.all([withRealClocks(), wanted('unit') && suite('unit', { beside: only === undefined })]);
-if (built && wanted('sandbox')) await suite('sandbox');
-
+rmSync(results, { recursive: true, force: true });
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join('\n')}`);
 console.log(`\n${passed} passed, ${failed} failed`);
 process.exit(failed === 0 && passed > 0 ? 0 : 1);

@@ -17,19 +17,18 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
-/** A process that dies while it reads these: nothing after that is ever run. */
-async function dieReading(...targets: ReadingTarget[]): Promise<void> {
+/** A process that dies while it reads the first ones, and before it reads those that wait for them: nothing after that is ever run. */
+async function dieReading(reading: readonly ReadingTarget[], waiting: readonly ReadingTarget[] = []) {
   const journal = createReadingJournal(folder, clock);
-  for (const one of targets) {
-    const begun = new Promise<void>((resolve) => {
+  const begin = (one: ReadingTarget) =>
+    new Promise<void>((resolve) => {
       void journal.reading(one, () => {
         resolve();
         return new Promise(() => {});
       });
     });
-    // A suspect waits for the one before it, which never ends.
-    await Promise.race([begun, new Promise((resolve) => setTimeout(resolve, 200))]);
-  }
+  await Promise.all(reading.map(begin));
+  for (const one of waiting) void begin(one);
 }
 
 const read = (one: ReadingTarget) => createReadingJournal(folder, clock).reading(one, async () => 'read');
@@ -43,20 +42,20 @@ test('what ends in any way leaves nothing behind', async () => {
 });
 
 test('after one death it is read again, after the second it is left alone for two minutes, then tried again, and for longer after each death up to an hour', async () => {
-  await dieReading(target);
-  await dieReading(target);
+  await dieReading([target]);
+  await dieReading([target]);
   await expect(read(target)).rejects.toMatchObject({
     code: 'ReadingSkipped',
     message: `rendering commit aaaaaaa ended the process 2 times, so it is left alone until 2026-01-01T00:02:00.000Z; push a commit with less in it, or change the Source`,
   });
   nowMs += limits.firstSkippedReadingMs;
-  await dieReading(target);
+  await dieReading([target]);
   await expect(read(target)).rejects.toMatchObject({ message: expect.stringContaining('3 times') });
   nowMs += limits.firstSkippedReadingMs;
   await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
   for (let deaths = 3; deaths < 20; deaths += 1) {
     nowMs += limits.skippedReadingMs;
-    await dieReading(target);
+    await dieReading([target]);
     await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
   }
   nowMs += limits.skippedReadingMs;
@@ -65,15 +64,15 @@ test('after one death it is read again, after the second it is left alone for tw
 });
 
 test('a death that is not repeated is forgotten', async () => {
-  await dieReading(target);
+  await dieReading([target]);
   expect(await read(target)).toBe('read');
-  await dieReading(target);
+  await dieReading([target]);
   expect(await read(target)).toBe('read');
 });
 
 test('other Sources, other stages and another generation are read', async () => {
-  await dieReading(target);
-  await dieReading(target);
+  await dieReading([target]);
+  await dieReading([target]);
   expect(await read({ ...target, source: 'shop/api' })).toBe('read');
   expect(await read({ ...target, stage: 'fetch' })).toBe('read');
   expect(await read({ ...target, generation: 2 })).toBe('read');
@@ -81,23 +80,23 @@ test('other Sources, other stages and another generation are read', async () => 
 
 test('the next commit of a Source that ended the process has one try', async () => {
   const next = { ...target, commit: 'b'.repeat(40) };
-  await dieReading(target);
-  await dieReading(target);
-  await dieReading(next);
+  await dieReading([target]);
+  await dieReading([target]);
+  await dieReading([next]);
   await expect(read(next)).rejects.toMatchObject({ code: 'ReadingSkipped' });
 });
 
 test('of several that were read at a death only the one that is guilty is left alone', async () => {
   const others = ['a', 'b', 'c'].map((name) => ({ ...target, source: `shop/${name}` }));
-  await dieReading(...others, target);
+  await dieReading([...others, target]);
   // The suspects are read one at a time, so that the next death has one cause.
-  await dieReading(target, ...others);
+  await dieReading([target], others);
   await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
   for (const other of others) expect(await read(other)).toBe('read');
 });
 
 test('files that are half-written, foreign or no files at all are taken away', async () => {
-  await dieReading(target);
+  await dieReading([target]);
   const [name = ''] = readdirSync(folder);
   writeFileSync(join(folder, name), '{"target":{"source":"sh');
   writeFileSync(join(folder, `${name}.new`), '{}');

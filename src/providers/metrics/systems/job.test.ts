@@ -1,5 +1,5 @@
 /** The outcome of a Job as a metric, against an API server that keeps objects as the real one does. */
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../../api/metric-template.ts';
@@ -167,7 +167,7 @@ it('is one Job for two leaders, and another for the next release', async () => {
 it('runs again where somebody deleted the Job', async () => {
   const world = aWorld(() => undefined);
   const reading = read(world);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  await vi.waitFor(() => expect(world.made).toHaveLength(1));
   for (const key of world.objects.keys()) if (key.startsWith('Job/')) world.objects.delete(key);
   expect(await reading).toMatchObject({
     isPending: true,
