@@ -40,6 +40,7 @@ export async function startWatchServer(): Promise<WatchServer> {
   const world = createConfigMaps();
   const open = new Set<ServerResponse>();
   const faults = createFaults();
+  const pages = new Map<number, KubernetesObject[]>();
   let muted = false;
 
   function tell(change: Change | undefined): void {
@@ -51,7 +52,7 @@ export async function startWatchServer(): Promise<WatchServer> {
     if (request.path === '/api' || request.path === '/apis')
       return answer(response, 200, discoveryOf(request.path));
     if (faults.play(request, response)) return;
-    if (!isWatch(request)) return list(world, request, response);
+    if (!isWatch(request)) return list(world, pages, request, response);
     if (!openWatch(world, self.streaming, request, response)) return;
     open.add(response);
     response.on('close', () => open.delete(response));
@@ -108,14 +109,21 @@ function createFaults() {
   };
 }
 
-function list(world: ConfigMaps, request: SeenRequest, response: ServerResponse): void {
-  const all = world.all();
-  const from = Number(request.query.get('continue') ?? '0');
+/** All pages of a list are of the moment of its first, as in Kubernetes: `pages` holds them by their version. */
+function list(
+  world: ConfigMaps,
+  pages: Map<number, KubernetesObject[]>,
+  request: SeenRequest,
+  response: ServerResponse,
+): void {
+  const [version = 0, from = 0] = request.query.get('continue')?.split(':').map(Number) ?? [world.version()];
+  const all = pages.get(version) ?? world.all();
+  pages.set(version, all);
   const items = all.slice(from, from + 2).map(({ apiVersion: _, kind: __, ...item }) => item);
-  const next = from + 2 < all.length ? { continue: String(from + 2) } : {};
+  const next = from + 2 < all.length ? { continue: `${version}:${from + 2}` } : {};
   answer(response, 200, {
     kind: 'ConfigMapList',
-    metadata: { resourceVersion: String(world.version()), ...next },
+    metadata: { resourceVersion: String(version), ...next },
     items,
   });
 }
