@@ -21,8 +21,8 @@ type Bookkeeping = z.infer<typeof bookkeepingSchema>;
 
 /** The status as it is stored. One that is too large to be packed is stored whole, which `unpackStatus` reads as well. */
 export function packStatus(status: CanaryStatus): CanaryStatus {
-  const { specInForce, incidents = [], run, observedGeneration, lastAppliedCommit } = status;
-  const short = lastAppliedCommit ? { shortCommit: lastAppliedCommit.slice(0, 7) } : {};
+  const { specInForce, incidents = [], run, observedGeneration } = status;
+  const whole = withShortCommit(status);
   // Who looks for what is in force in place of an invalid spec finds it, and so does the version before.
   const isNewest = specInForce !== undefined && specInForce.generation === observedGeneration;
   const readable = incidents.filter((incident, index) => index === 0 || isWaiting(incident));
@@ -33,15 +33,20 @@ export function packStatus(status: CanaryStatus): CanaryStatus {
   };
   const text = JSON.stringify(packed);
   const bookkeeping = text.length > limits.bookkeepingBytes ? undefined : gzipSync(text).toString('base64');
-  if (!bookkeeping || bookkeeping.length > limits.bookkeepingCharacters) return { ...status, ...short };
+  if (!bookkeeping || bookkeeping.length > limits.bookkeepingCharacters) return whole;
   return {
-    ...status,
-    ...short,
+    ...whole,
     bookkeeping,
     specInForce: isNewest ? undefined : specInForce,
     incidents: status.incidents && readable,
     run: packed.run ? (pick(run ?? {}, (key) => !isTimer(key)) as CanaryStatus['run']) : run,
   };
+}
+
+/** With the commit as kubectl's columns show it. */
+export function withShortCommit(status: CanaryStatus): CanaryStatus {
+  const { lastAppliedCommit } = status;
+  return lastAppliedCommit ? { ...status, shortCommit: lastAppliedCommit.slice(0, 7) } : status;
 }
 
 /** The whole status. What stands readable came later than what is packed, be it from a version that packs nothing. */

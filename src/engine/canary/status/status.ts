@@ -1,4 +1,4 @@
-import { packStatus, unpackStatus } from '../../../api/canary/bookkeeping.ts';
+import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
 import {
   type CanaryStatus,
@@ -36,13 +36,12 @@ export async function writeStatus(
   status: CanaryStatus,
 ): Promise<Canary | undefined> {
   // As the server will have it: without fields that are undefined.
-  const asStored = (whole: CanaryStatus) => JSON.parse(JSON.stringify(whole)) as CanaryStatus;
+  const asStored = (one: CanaryStatus) => JSON.parse(JSON.stringify(one)) as CanaryStatus;
   const { storedStatus = canary.status ?? {} } = canary;
-  // An object that could not be parsed comes as it is stored.
-  const whole = unpackStatus(status);
-  const packed = asStored(packStatus(whole));
-  const wanted = asStored({ ...whole, shortCommit: packed.shortCommit });
+  // An object that could not be parsed comes as it is stored. Packing takes longer than comparing, and most rounds change nothing.
+  const wanted = asStored(withShortCommit(unpackStatus(status)));
   if (!mergePatchOf(unpackStatus(canary.status ?? {}), wanted)) return undefined;
+  const packed = asStored(packStatus(wanted));
   const patch = mergePatchOf(storedStatus, packed);
   const { uid, resourceVersion } = canary.metadata;
   const body = { metadata: { uid, resourceVersion }, status: patch };

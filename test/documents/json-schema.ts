@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { documentSchemaOf, type OutputKind, versionOf } from './output-kinds.ts';
+import { documentSchemaOf, type OutputKind, versionOf } from '../../src/terminal/schemas/output-kinds.ts';
 
 /** The JSON Schema (draft 2020-12) of a kind of output, for docs/schemas. Further fields are allowed, since later versions add some. */
 export function jsonSchemaOf(kind: OutputKind): Record<string, unknown> {
