@@ -1,6 +1,7 @@
 // @ts-check
 // Prints what a reader of src pays: sizes, imports, functions. Nothing fails; the figures are looked at in review.
-//   node scripts/house.mjs [--chains] [folder]    --chains: also the files and functions of the longest chains
+//   node scripts/house.mjs [--chains] [--lists] [folder]
+// --chains: also the files and functions of the longest chains; --lists: the files and functions with one importer or caller
 import { join, resolve } from 'node:path';
 import { root } from './ensure.mjs';
 import { figuresOf } from './house/figures.mjs';
@@ -20,6 +21,8 @@ for (const row of rows)
       ' ',
     ),
   );
+if (options.includes('--lists'))
+  for (const { name, list } of figures) if (list) console.log(`\n${name}:\n  ${list.join('\n  ')}`);
 if (options.includes('--chains'))
   for (const { name, where } of figures)
     if (where) console.log(`\n${name}:\n  ${where.replaceAll(' > ', '\n  ')}`);

@@ -7,8 +7,9 @@ import { linkTree } from './source-tree.mjs';
 /** @typedef {import('./source-tree.mjs').Item} Item */
 
 /**
- * One figure. `hono` and `pepr`: the same one of two programs of the field (28a9c128 and b16fc8b7, 2026-08); `where`: what it was found on.
- * @typedef {{ name: string, value: string, aim: string, hono: string, pepr: string, where?: string }} Figure
+ * One figure. `hono` and `pepr`: the same one of two programs of the field (28a9c128 and b16fc8b7, 2026-08); `where`: what it was found on;
+ * `list`: all that it counts.
+ * @typedef {{ name: string, value: string, aim: string, hono: string, pepr: string, where?: string, list?: string[] }} Figure
  */
 
 const SMALL_FILE_LINES = 40;
@@ -22,18 +23,27 @@ const SMALL_FUNCTION_LINES = 8;
 export function figuresOf(files) {
   const items = linkTree(files);
   const folder = fullestFolder(files);
+  const lone = loneFiles(files);
+  const functions = [...items.values()].filter(({ isFunction, isInner }) => isFunction && !isInner);
+  const small = functions.filter(({ lines, usedBy }) => lines <= SMALL_FUNCTION_LINES && usedBy.size === 1);
   const imports = longestImportChain(files);
   const calls = longestCallChain(items, 'rollout/step.ts#step');
   return [
     figure(`files under ${SMALL_FILE_LINES} lines`, percent(files, isSmall), ['10 %', '37 %', '30 %']),
-    figure(`files under ${LONE_FILE_LINES} lines with one importer`, loneFiles(files), ['', '37', '21']),
+    {
+      ...figure(`files under ${LONE_FILE_LINES} lines with one importer`, lone.length, ['', '37', '21']),
+      list: lone,
+    },
     figure('entries of the fullest folder', folder.entries, ['25', '26', '21'], folder.path),
     figure('imports of a file, p90', quantile(files.map(importCount), 0.9), ['8', '6', '8']),
-    figure(`functions with one caller, at most ${SMALL_FUNCTION_LINES} lines`, smallFunctions(items), [
-      '15 %',
-      '15 %',
-      '18 %',
-    ]),
+    {
+      ...figure(
+        `functions with one caller, at most ${SMALL_FUNCTION_LINES} lines`,
+        percent(functions, (one) => small.includes(one)),
+        ['15 %', '15 %', '18 %'],
+      ),
+      list: small.map(({ id, usedBy }) => `${id} in ${[...usedBy][0]}`),
+    },
     figure('longest chain of imports, files', imports.length, ['18', '18', '15'], imports.join(' > ')),
     figure('longest chain of calls from step', calls.length, ['10', '', ''], calls.map(nameOf).join(' > ')),
   ];
@@ -82,20 +92,19 @@ function quantile(numbers, share) {
   return numbers.sort((a, b) => a - b)[Math.floor(numbers.length * share)] ?? 0;
 }
 
-/** @param {readonly SourceFile[]} files */
+/**
+ * Files that could stand in the one file that imports them.
+ * @param {readonly SourceFile[]} files
+ */
 function loneFiles(files) {
   /** @type {Map<string, Set<string>>} */
   const importers = new Map();
   for (const { path, imports } of files)
     for (const { path: target } of imports)
       importers.set(target, (importers.get(target) ?? new Set()).add(path));
-  return files.filter(({ path, lines }) => lines < LONE_FILE_LINES && importers.get(path)?.size === 1).length;
-}
-
-/** @param {Map<string, Item>} items */
-function smallFunctions(items) {
-  const functions = [...items.values()].filter(({ isFunction, isInner }) => isFunction && !isInner);
-  return percent(functions, ({ lines, usedBy }) => lines <= SMALL_FUNCTION_LINES && usedBy.size === 1);
+  return files
+    .filter(({ path, lines }) => lines < LONE_FILE_LINES && importers.get(path)?.size === 1)
+    .map(({ path }) => `${path} in ${[...(importers.get(path) ?? [])][0]}`);
 }
 
 /** @param {readonly SourceFile[]} files */

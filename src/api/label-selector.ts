@@ -7,16 +7,13 @@ const existence = /^(!?)\s*([^\s!=,()]+)$/;
 
 /** Reads a label selector as kubectl writes it (`a=b,c!=d,e in (f,g),!h`). Throws for anything else. */
 export function parseLabelSelector(selector: string | undefined): LabelMatcher {
-  const requirements = splitRequirements(selector ?? '').map(parseRequirement);
-  return (labels) => requirements.every((fits) => fits(labels ?? {}));
-}
-
-/** Splits at commas outside of parentheses. */
-function splitRequirements(selector: string): string[] {
-  return selector
+  // Splits at commas outside of parentheses.
+  const requirements = (selector ?? '')
     .split(/,(?![^(]*\))/)
     .map((part) => part.trim())
-    .filter(Boolean);
+    .filter(Boolean)
+    .map(parseRequirement);
+  return (labels) => requirements.every((fits) => fits(labels ?? {}));
 }
 
 function parseRequirement(text: string): (labels: Readonly<Record<string, string>>) => boolean {

@@ -14,6 +14,10 @@ export const limits = {
   packHeldBytes: 96 * 1024 * 1024,
   /** Deltas of a pack that start from one another; Git makes chains of 50. */
   packChainDeltas: 250,
+  /** Commits of one store at which a shallow history ends; they are told to the server with each fetch. */
+  shallowCommits: 50_000,
+  /** Bytes of all repositories on the disk; beyond, only namespaces that hold less than their share fetch more. `--git-disk-mib` may change it. */
+  gitDiskBytes: 768 * 1024 * 1024,
   /** Bytes of one answer to a ref listing. */
   refListingBytes: 16 * 1024 * 1024,
   /** Bytes of the known_hosts of one Secret. */

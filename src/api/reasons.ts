@@ -88,10 +88,10 @@ export const rolloutReasons = {
     'the next check after the interval',
   ),
   WaitingForCapacity: row(
-    'the canary has too few ready pods for the next share',
+    'the canary, or in the promotion the primary, has too few ready pods for the next share',
     'both, by the last step',
-    'continues when the pods are ready',
-    'check quota and scheduling if it lasts',
+    'continues when the pods are ready; `Stalled` once the primary has waited its whole deadline',
+    'check quota, scheduling and the autoscaler if it lasts',
   ),
   PrimaryNotReady: row(
     'pods of the primary are not ready',
@@ -303,7 +303,7 @@ export const rolloutReasons = {
   SharedCause: row(
     'the checks of several Canaries fail together',
     'primary',
-    'checked again; verification continues, or it is reverted once the others recover',
+    'checked again; verification continues, or it is reverted once the others recover, or five minutes and the progress deadline later',
     'check what they all depend on; abort reverts at once',
   ),
   Held: row(

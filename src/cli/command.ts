@@ -5,7 +5,7 @@ import type { AddressPolicy } from '../http/address-guard.ts';
 import { type Connection, connect } from '../server/connection.ts';
 import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
-import { exitCodes } from './exit-codes.ts';
+import { exitCodes } from './failure.ts';
 import type { ClusterFlags } from './flags.ts';
 
 /** One command of the program: a file of its own, one line in commands.ts. */

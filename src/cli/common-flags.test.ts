@@ -1,4 +1,4 @@
-import { Command } from 'commander';
+import { Command, type Option } from 'commander';
 import { expect, it } from 'vitest';
 import { commands } from './commands.ts';
 
@@ -45,7 +45,7 @@ const reasons: Readonly<Record<string, Partial<Record<(typeof expected)[number],
 
 interface Named {
   readonly name: string;
-  readonly flags: readonly string[];
+  readonly options: readonly Option[];
 }
 
 function allCommands(): Named[] {
@@ -60,18 +60,37 @@ function allCommands(): Named[] {
       .flatMap((command) => {
         const name = prefix + command.name();
         if (command.commands.length > 0) return below(command, `${name} `);
-        return [{ name, flags: command.options.map(({ long }) => long ?? '') }];
+        return [{ name, options: command.options }];
       });
   return below(program, '');
 }
 
 it.each(allCommands())(
   'holdfast $name has the flags of all commands, or a reason why not',
-  ({ name, flags }) => {
-    const missing = expected.filter((flag) => !flags.includes(flag));
+  ({ name, options }) => {
+    const missing = expected.filter((flag) => !options.some(({ long }) => long === flag));
     expect(missing).toEqual(Object.keys(reasons[name] ?? {}));
   },
 );
+
+it('no command takes an empty namespace or empty labels, which a variable that is not set leaves behind', () => {
+  const wrong = ['--namespace', '--selector', '--holdfast-namespace'];
+  const accepted = allCommands().flatMap(({ name, options }) =>
+    options
+      .filter(({ long }) => name !== 'run' && wrong.includes(long ?? ''))
+      .filter((option) => {
+        try {
+          option.parseArg?.('', undefined);
+          return true;
+        } catch (error) {
+          expect((error as Error).message).toMatch(/^must /);
+          return false;
+        }
+      })
+      .map(({ long }) => `${name} ${long}`),
+  );
+  expect(accepted).toEqual([]);
+});
 
 it('every reason is that of a command', () => {
   const names = allCommands().map(({ name }) => name);

@@ -1,12 +1,34 @@
-import { Command, type Option } from 'commander';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { Command, InvalidArgumentError, type Option } from 'commander';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { ApiError } from '../cluster/errors.ts';
+import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
+import { scheduleProblem } from '../git/poll/schedule.ts';
 import type { Connection } from '../server/connection.ts';
-import { formatSpan } from '../terminal/output.ts';
-import type { ReleaseFlags } from './flags.ts';
+import type { ListenAddress } from '../server/http/http-server.ts';
+import { DEFAULT_CLUSTER_NAME } from '../server/options.ts';
+import { isLogLevel } from '../server/process.ts';
+import { type CommandResult, formatSpan } from '../terminal/output.ts';
+import {
+  commaList,
+  httpUrl,
+  includeLabelPrefixOption,
+  ingressAnnotationsPrefixOption,
+  ingressClassOption,
+  kubeconfigOption,
+  type LimitFlags,
+  meshProviderOption,
+  minAnalysisIntervalOption,
+  type ProgramFlags,
+  type ReleaseFlags,
+  selectorLabelsOption,
+  watchNamespacesOption,
+  withLimitFlags,
+  withProgramFlags,
+} from './flags.ts';
 import { nameOf } from './install/program-flags.ts';
-import { runCommand } from './run.ts';
 
 /** Flags of `holdfast run` on which the answer of a command depends that looks at Canaries as the controller does. */
 export interface ControllerFlags extends ReleaseFlags {
@@ -34,8 +56,12 @@ export type ControllerFlagName =
   | 'no-cross-namespace-refs';
 
 /** Adds these. What is not given is undefined: `controllerFlags` reads it from the cluster. */
-export function withControllerFlags(command: Command, names: readonly ControllerFlagName[]): Command {
-  for (const option of optionsNamed(names)) command.addOption(option.default(undefined, "the controller's"));
+export function withControllerFlags(
+  command: Command,
+  names: readonly ControllerFlagName[],
+  preset = "the controller's",
+): Command {
+  for (const option of optionsNamed(names)) command.addOption(option.default(undefined, preset));
   return command;
 }
 
@@ -83,6 +109,17 @@ export async function controllerFlags(
   const why = found === 'forbidden' ? `you may not read ${where}` : `there is no ${where}`;
   const assumed = missing.map((option) => assumedText(option, flags)).join(' ');
   return { flags, note: `note: ${why}, which says how the controller runs; assumed: ${assumed}\n` };
+}
+
+/** Runs a command with these flags; what was assumed of them is on its standard error. Throws as `controllerFlags` does. */
+export async function withFlagsOfController(
+  connection: Pick<Connection, 'client'>,
+  query: FlagsQuery,
+  work: (flags: ControllerFlags) => Promise<CommandResult>,
+): Promise<CommandResult> {
+  const { flags, note } = await controllerFlags(connection, query);
+  const result = await work(flags);
+  return { ...result, stderr: note + result.stderr };
 }
 
 /** The given flags, and the defaults for the others. */
@@ -134,9 +171,173 @@ function definedIn<T extends object>(given: T): Partial<T> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** `holdfast run` as this version declares it, to read arguments; its action is not run. */
+/** The flags of `holdfast run` as this version declares them, to read arguments. */
 function controller(): Command {
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
-  runCommand.register(program, { version: '', setExitCode: () => undefined });
-  return program.commands[0] as Command;
+  return withRunFlags(program.command('run'));
+}
+
+/** The flags of `holdfast run`, parsed. */
+export interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
+  readonly source: string[];
+  readonly kubeconfig?: string;
+  readonly namespace?: string;
+  readonly watchNamespaces: string[];
+  readonly dataDir: string;
+  readonly clusterName: string;
+  readonly gitAuthorName: string;
+  readonly gitAuthorEmail: string;
+  readonly listen: ListenAddress;
+  readonly probeListen?: ListenAddress;
+  readonly dashboardListen?: ListenAddress;
+  readonly dashboardProxySecret?: string;
+  readonly logLevel: string;
+  readonly minAnalysisInterval: number;
+  readonly meshProvider: string;
+  readonly metricsServer: string;
+  readonly metricsServerCredentials?: string;
+  readonly allowOutbound: string[];
+  readonly cloudIdentity?: boolean;
+  readonly selectorLabels: string[];
+  readonly includeLabelPrefix: string[];
+  readonly ingressAnnotationsPrefix: string;
+  readonly ingressClass?: string;
+  readonly drillSchedule?: string;
+  readonly runbookUrl: string | undefined;
+  readonly shadow?: true;
+}
+
+/** Declares the flags of `holdfast run`. */
+export function withRunFlags(command: Command): Command {
+  return withReceiverFlags(withLimitFlags(withProgramFlags(withServerFlags(command))));
+}
+
+function withServerFlags(command: Command): Command {
+  const dataHome = process.env.XDG_DATA_HOME || path.join(homedir(), '.local', 'share');
+  return command
+    .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
+    .addOption(kubeconfigOption())
+    .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
+    .addOption(watchNamespacesOption())
+    .option('--data-dir <folder>', 'folder for Git repositories', path.join(dataHome, 'holdfast'))
+    .option(
+      '--cluster-name <name>',
+      'name of this cluster in Git refs, branches, commit statuses and alerts',
+      clusterName,
+      DEFAULT_CLUSTER_NAME,
+    )
+    .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
+    .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
+    .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
+      host: '127.0.0.1',
+      port: 8080,
+    })
+    .option(
+      '--probe-listen <host:port>',
+      'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
+      listenAddress,
+    )
+    .option(
+      '--dashboard-listen <host:port>',
+      'address of the dashboard (default: it is not served)',
+      listenAddress,
+    )
+    .option(
+      '--dashboard-proxy-secret <file>',
+      'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
+    )
+    .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
+    .addOption(minAnalysisIntervalOption())
+    .addOption(meshProviderOption())
+    .option(
+      '--metrics-server <url>',
+      'Prometheus for the built-in metrics',
+      httpUrl,
+      'http://prometheus:9090',
+    )
+    .option(
+      '--metrics-server-credentials <folder>',
+      'folder, such as a mounted Secret, with the files token, or username and password, for the Prometheus of --metrics-server; also ca.crt, tls.crt and tls.key',
+    )
+    .option(
+      '--allow-outbound <hosts>',
+      'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
+      commaList,
+      [],
+    )
+    .option(
+      '--cloud-identity',
+      "lend the cloud identity of Holdfast's pod to every CloudWatch and Cloud Monitoring template without a Secret",
+    )
+    .addOption(selectorLabelsOption())
+    .addOption(includeLabelPrefixOption())
+    .addOption(ingressAnnotationsPrefixOption())
+    .addOption(ingressClassOption())
+    .option(
+      '--drill-schedule <cron>',
+      'cron schedule (UTC) to dry-run every last known good release (default: never)',
+      cron,
+    )
+    .option('--shadow', 'log what would be done and write nothing, to run next to another controller')
+    .option(
+      '--runbook-url <url>',
+      'root URL of the documentation, for links to runbooks in alerts',
+      // With a slash at the end, so that a path can follow.
+      (text: string) => httpUrl(text).replace(/\/?$/, '/'),
+    );
+}
+
+function clusterName(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be lower-case letters, digits and dashes, at most 63.');
+}
+
+function listenAddress(text: string): ListenAddress {
+  const found = /^(?<host>\[[0-9a-f:]+\]|[^:]*):(?<port>\d{1,5})$/i.exec(text)?.groups;
+  const port = Number(found?.port);
+  if (!found || port > 65_535)
+    throw new InvalidArgumentError('must be HOST:PORT, as 127.0.0.1:8080 or [::1]:8080.');
+  return { host: (found.host || '0.0.0.0').replace(/^\[|\]$/g, ''), port };
+}
+
+function cron(text: string): string {
+  const problem = scheduleProblem(text, undefined, Date.now());
+  if (problem === undefined) return text;
+  throw new InvalidArgumentError(problem);
+}
+
+function logLevel(text: string): string {
+  if (isLogLevel(text)) return text;
+  throw new InvalidArgumentError('must be trace, debug, info, warn, error, fatal or silent.');
+}
+
+/** Flagger's flags for receivers of Canaries that name none (flagger-behaviour 5.1). */
+export interface ReceiverFlags {
+  readonly eventWebhook?: string;
+  readonly slackUrl?: string;
+  readonly slackProxyUrl?: string;
+  readonly slackUser: string;
+  readonly slackChannel: string;
+  readonly msteamsUrl?: string;
+  readonly msteamsProxyUrl?: string;
+}
+
+/** Adds the flags. Tokens are taken from the environment alone: every user of the machine can read the arguments of a process. */
+export function withReceiverFlags(command: Command): Command {
+  return command
+    .option(
+      '--event-webhook <url>',
+      'receives the Events of Canaries without a webhook of type event',
+      httpUrl,
+    )
+    .option('--slack-url <url>', 'Slack webhook for Canaries without alerts of their own', httpUrl)
+    .option('--slack-channel <name>', 'Slack channel', 'general')
+    .option('--slack-user <name>', 'author name shown in Slack', 'flagger')
+    .option('--slack-proxy-url <url>', 'HTTP proxy for Slack', httpUrl)
+    .option(
+      '--msteams-url <url>',
+      'Microsoft Teams webhook for Canaries without alerts of their own; used instead of Slack',
+      httpUrl,
+    )
+    .option('--msteams-proxy-url <url>', 'HTTP proxy for Microsoft Teams', httpUrl);
 }

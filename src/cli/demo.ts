@@ -3,8 +3,8 @@ import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/options.ts';
 import { InputError } from '../api/problems.ts';
 import { abortOnSignals, type CliCommand } from './command.ts';
-import { exitCodes } from './exit-codes.ts';
-import { httpUrl } from './flags.ts';
+import { exitCodes } from './failure.ts';
+import { httpUrl, namespaceName } from './flags.ts';
 
 interface DemoFlags {
   readonly kubeconfig?: string;
@@ -116,11 +116,6 @@ function nextCommands({ kubeconfig }: DemoOptions): NextCommand[] {
     { line: `${program} validate PATH`, purpose: 'check your own manifests' },
     { line: `${program} install`, purpose: 'print the manifests to run it on a cluster' },
   ];
-}
-
-function namespaceName(text: string): string {
-  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be a namespace name: lower-case letters, digits and dashes.');
 }
 
 function objectName(text: string): ObjectName {

@@ -22,19 +22,19 @@ import {
   type CommandResult,
   counted,
   type DataFormat,
+  formatTable,
   paint,
   printable,
   type Screen,
   screenOf,
+  type TableColumn,
   wrap,
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
-import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
+import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
 import {
   allNamespacesOption,
-  type ClusterFlags,
   contextOption,
   holdfastNamespaceOption,
   kubeconfigOption,
@@ -43,6 +43,7 @@ import {
   type ProgramFlags,
   parseObjectArgument,
   programsIn,
+  type SubjectFlags,
   selectorOption,
   withProgramFlags,
 } from './flags.ts';
@@ -50,10 +51,7 @@ import { releaseChangeLines } from './release-changes.ts';
 import { forTargets } from './requests/request.ts';
 import { commitLine } from './status/rows.ts';
 
-interface DiffFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
-  readonly selector?: string;
+interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;
   readonly output: DiffOptions['format'];
 }
@@ -94,11 +92,13 @@ export const diffCommand: CliCommand = {
           return forTargets(connection, kind, asked, (target) =>
             ofSource(connection, { ...target, flags, version }),
           );
-        const { options, note } = await controllerOptions(connection, flags);
-        const compared = await forTargets(connection, kind, asked, (target) =>
-          diffCanary(connection, { ...target, options }, shownAs(flags)),
-        );
-        return { ...compared, stderr: note + compared.stderr };
+        const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
+        return withFlagsOfController(connection, query, (found) => {
+          const options = controllerOptions(found);
+          return forTargets(connection, kind, asked, (target) =>
+            diffCanary(connection, { ...target, options }, shownAs(flags)),
+          );
+        });
       });
       emit(result, context);
     });
@@ -116,21 +116,15 @@ const controllerFlagNames = [
   ...(['mesh-provider', 'selector-labels', 'include-label-prefix', 'ingress-annotations-prefix'] as const),
 ];
 
-/** How the controller looks at Canaries, and what was assumed of it. */
-async function controllerOptions(
-  connection: Connection,
-  flags: DiffFlags,
-): Promise<{ readonly options: WorldQuery['options']; readonly note: string }> {
-  const asked = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
-  const { flags: found, note } = await controllerFlags(connection, asked);
-  const options = {
+/** How the controller looks at Canaries. */
+function controllerOptions(found: ControllerFlags): WorldQuery['options'] {
+  return {
     minIntervalMs: 0,
     defaultProvider: found.meshProvider,
     selectorLabels: found.selectorLabels,
     includeLabelPrefixes: found.includeLabelPrefix,
     routes: { ingressAnnotationsPrefix: found.ingressAnnotationsPrefix },
   };
-  return { options, note };
 }
 
 async function ofSource(

@@ -21,15 +21,16 @@ import {
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
+import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
 import {
   allNamespacesOption,
-  type ClusterFlags,
   contextOption,
   holdfastNamespaceOption,
   kubeconfigOption,
   namespaceOption,
   outputOption,
+  refuseNameBeside,
+  type SubjectFlags,
   selectorOption,
 } from './flags.ts';
 import { nameIn, readOne } from './requests/request.ts';
@@ -129,10 +130,7 @@ function reportLines(
   return [`${canary}: ${name} ${verdict}`, ...details.flatMap((line) => wrap(line, screen.columns, '  '))];
 }
 
-interface DrillFlags extends ClusterFlags, Partial<ControllerFlags> {
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
-  readonly selector?: string;
+interface DrillFlags extends SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;
   readonly output: DrillOptions['format'];
 }
@@ -158,26 +156,23 @@ export const drillCommand: CliCommand = {
     withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
-        if (flags.allNamespaces && subject !== undefined)
-          throw new InputError('a Canary cannot be named together with -A; use -n NAMESPACE');
-        if (flags.selector !== undefined && subject !== undefined)
-          throw new InputError('a Canary cannot be named together with -l');
+        refuseNameBeside(subject, flags);
         const result = await withConnection(flags, context, async ({ access, client }) => {
           const namespace = flags.holdfastNamespace;
           const query = { namespace, names: controllerFlagNames, given: flags };
-          const { flags: found, note } = await controllerFlags({ client }, query);
-          const drilled = await drillAll(client, {
-            name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
-            namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
-            labelSelector: flags.selector,
-            ownNamespace: namespace,
-            selectorLabels: found.selectorLabels,
-            includeLabelPrefixes: found.includeLabelPrefix,
-            format: flags.output,
-            screen: screenOf(process.stdout, process.env),
-            nowMs: Date.now(),
-          });
-          return { ...drilled, stderr: note + drilled.stderr };
+          return withFlagsOfController({ client }, query, (found) =>
+            drillAll(client, {
+              name: subject === undefined ? undefined : nameIn(subject, 'Canary'),
+              namespace: flags.allNamespaces ? undefined : (flags.namespace ?? access.namespace),
+              labelSelector: flags.selector,
+              ownNamespace: namespace,
+              selectorLabels: found.selectorLabels,
+              includeLabelPrefixes: found.includeLabelPrefix,
+              format: flags.output,
+              screen: screenOf(process.stdout, process.env),
+              nowMs: Date.now(),
+            }),
+          );
         });
         emit(result, context);
       });

@@ -11,16 +11,17 @@ import {
   type CommandResult,
   type DataFormat,
   formatSpan,
+  formatTable,
   paint,
   printable,
   type Screen,
   screenOf,
+  type TableColumn,
   wrap,
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import { type ControllerFlags, controllerFlags, withControllerFlags } from './controller-flags.ts';
+import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
 import { holdfastNamespaceOption } from './flags.ts';
 import { changeSummary } from './release-changes.ts';
 import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
@@ -53,13 +54,13 @@ export const explainCommand: CliCommand = {
         const screen = screenOf(process.stdout, process.env);
         const result = await withConnection(flags, context, async (connection) => {
           const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
-          const { flags: found, note } = await controllerFlags(connection, query);
-          const explained = await forTargets(connection, 'Canary', { subject, flags }, async (target) => {
-            const { world, underWay } = await look(connection, target, found);
-            const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
-            return explainWorld(world, hypothesis, options);
-          });
-          return { ...explained, stderr: note + explained.stderr };
+          return withFlagsOfController(connection, query, (found) =>
+            forTargets(connection, 'Canary', { subject, flags }, async (target) => {
+              const { world, underWay } = await look(connection, target, found);
+              const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
+              return explainWorld(world, hypothesis, options);
+            }),
+          );
         });
         emit(result, context);
       },

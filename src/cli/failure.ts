@@ -5,7 +5,35 @@ import { EngineError } from '../engine/failure.ts';
 import { GitError } from '../git/errors.ts';
 import type { DataFormat } from '../terminal/output.ts';
 import { formatOutput, formatOutputLine, type OutputBody } from '../terminal/schemas/output-kinds.ts';
-import { exitCodes } from './exit-codes.ts';
+
+/** The exit codes of all commands, with what each means; docs/configuration.md shows this table. */
+export const exitCodes = {
+  /** As asked for. */
+  good: 0,
+  /** The answer is no: it failed, it differs, a check does not pass, the request was refused. */
+  bad: 1,
+  /** There is no answer. */
+  noAnswer: 2,
+  held: 3,
+  timedOut: 4,
+  interrupted: 130,
+} as const;
+
+/** What stands in the documentation beside each code. */
+export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: string]> = [
+  [exitCodes.good, 'as asked for: the release is good, nothing differs, every check passes'],
+  [
+    exitCodes.bad,
+    'the answer is no: the release failed, something differs, a check fails, the request was refused or not confirmed, the watched object was deleted',
+  ],
+  [
+    exitCodes.noAnswer,
+    'no answer: wrong arguments or files, no such object, no permission, no API server, no Git. `validate` also ends with it when it finds a problem',
+  ],
+  [exitCodes.held, 'a release that was waited for is held'],
+  [exitCodes.timedOut, 'the time was up, or Holdfast did not answer in time'],
+  [exitCodes.interrupted, 'interrupted, for example by Ctrl-C'],
+];
 
 /**
  * Tells why a command gave no answer: on standard error for people, and with -o json or yaml also on standard output, so that a program finds a
@@ -18,7 +46,12 @@ export function tellFailure(error: unknown, argv: readonly string[]): number {
   // Wrong arguments are told by the parser itself.
   if (!isUsage) process.stderr.write(`error: ${message}\n`);
   const exitCode = exitCodes.noAnswer;
-  const format = dataFormatIn(argv);
+  // What -o says, also where the arguments could not be read whole. Undefined: output is for people.
+  const formats = argv.flatMap((word, index) => {
+    if (word === '-o' || word === '--output') return [argv[index + 1]];
+    return /^(?:-o|--output=)(json|yaml)$/.exec(word)?.[1] ?? [];
+  });
+  const format = formats.findLast((format) => format === 'json' || format === 'yaml');
   const body = { exitCode, reason: reasonOf(error), message: message.replace(/^error: /, '') };
   if (format) process.stdout.write(failureDocument(body, format));
   return exitCode;
@@ -27,15 +60,6 @@ export function tellFailure(error: unknown, argv: readonly string[]): number {
 /** The document of kind Error; JSON in one line, since some commands print lines. */
 export function failureDocument(body: OutputBody<'Error'>, format: DataFormat): string {
   return format === 'json' ? formatOutputLine('Error', body) : formatOutput('Error', body, format);
-}
-
-/** What -o says, also where the arguments could not be read whole. Undefined: output is for people. */
-function dataFormatIn(argv: readonly string[]): DataFormat | undefined {
-  const formats = argv.flatMap((word, index) => {
-    if (word === '-o' || word === '--output') return [argv[index + 1]];
-    return /^(?:-o|--output=)(json|yaml)$/.exec(word)?.[1] ?? [];
-  });
-  return formats.findLast((format) => format === 'json' || format === 'yaml');
 }
 
 function reasonOf(error: unknown): string {

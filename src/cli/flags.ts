@@ -28,7 +28,9 @@ export function contextOption(): Option {
 
 /** `-n` of the objects that a command is about. */
 export function namespaceOption(): Option {
-  return new Option('-n, --namespace <name>', 'namespace (default: the one of the kubeconfig)');
+  return new Option('-n, --namespace <name>', 'namespace (default: the one of the kubeconfig)').argParser(
+    namespaceName,
+  );
 }
 
 /** `-l` of the objects that a command is about. */
@@ -36,7 +38,7 @@ export function selectorOption(): Option {
   return new Option(
     '-l, --selector <labels>',
     'only objects with these labels, for example team=shop,tier!=test',
-  );
+  ).argParser(labels);
 }
 
 /** `-A`, in place of `-n`. */
@@ -46,7 +48,9 @@ export function allNamespacesOption(): Option {
 
 /** The namespace of Holdfast itself. `flag`: `--namespace`, or `--holdfast-namespace` where `-n` has another meaning. */
 export function holdfastNamespaceOption(flag: '--namespace' | '--holdfast-namespace'): Option {
-  return new Option(`${flag} <name>`, 'namespace where Holdfast runs').default('holdfast-system');
+  return new Option(`${flag} <name>`, 'namespace where Holdfast runs')
+    .argParser(namespaceName)
+    .default('holdfast-system');
 }
 
 /** The namespaces that the controller watches. */
@@ -152,6 +156,18 @@ export function commaList(text: string): string[] {
     .filter(Boolean);
 }
 
+/** Name of a namespace. An empty one, as of a variable that is not set, would mean all of them. Throws InvalidArgumentError. */
+export function namespaceName(text: string): string {
+  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
+  throw new InvalidArgumentError('must be a namespace name: lower-case letters, digits and dashes.');
+}
+
+/** Empty labels, as of a variable that is not set, would choose every object. */
+function labels(text: string): string {
+  if (/[^\s,]/.test(text)) return text;
+  throw new InvalidArgumentError('must name labels, such as team=shop.');
+}
+
 function duration(text: string): number {
   const ms = parseDurationMs(text);
   if (ms !== undefined && ms >= 1) return ms;
@@ -186,6 +202,7 @@ export interface LimitFlags extends ReleaseFlags {
   readonly sourceQps: number;
   readonly sourceBurst: number;
   readonly threadiness: number;
+  readonly gitDiskMib: number;
   readonly defaultServiceAccount?: string;
   readonly trustedSourceNamespaces: string[];
 }
@@ -208,6 +225,12 @@ export function withLimitFlags(command: Command): Command {
       200,
     )
     .option('--source-burst <number>', 'burst of these requests', count, 400)
+    .option(
+      '--git-disk-mib <number>',
+      'MiB that the repositories of all Sources may take on the disk; beyond, only namespaces below their share fetch more. The volume needs twice as much',
+      count,
+      limits.gitDiskBytes / 1_048_576,
+    )
     .option('--threadiness <number>', 'number of Canaries to reconcile in parallel', count, 8)
     .option(
       '--default-service-account <name>',
@@ -239,6 +262,7 @@ export function limitsIn(
   | 'apiRate'
   | 'sourceRate'
   | 'concurrency'
+  | 'gitDiskBytes'
   | 'defaultServiceAccount'
   | 'trustedSourceNamespaces'
   | 'forbidsOtherNamespaces'
@@ -248,6 +272,7 @@ export function limitsIn(
     apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
     sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
     concurrency: flags.threadiness,
+    gitDiskBytes: flags.gitDiskMib * 1_048_576,
     defaultServiceAccount: flags.defaultServiceAccount,
     trustedSourceNamespaces: flags.trustedSourceNamespaces,
     ...releaseLimitsIn(flags),
@@ -309,6 +334,23 @@ export interface ObjectArgument {
   readonly kind?: 'Canary' | 'Source' | undefined;
   /** Absent: all of the kind. */
   readonly name?: string | undefined;
+}
+
+/** Flags of commands about one object or several. */
+export interface SubjectFlags extends ClusterFlags {
+  readonly namespace?: string;
+  readonly allNamespaces?: boolean;
+  readonly selector?: string;
+}
+
+/** Throws InputError for a name beside -A or -l, which choose objects themselves. */
+export function refuseNameBeside(
+  name: string | undefined,
+  { allNamespaces, selector }: Pick<SubjectFlags, 'allNamespaces' | 'selector'>,
+): void {
+  if (name === undefined) return;
+  if (selector !== undefined) throw new InputError('an object cannot be named together with -l');
+  if (allNamespaces) throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
 }
 
 /** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */

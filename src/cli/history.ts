@@ -5,11 +5,17 @@ import { canaryLabel, labelValue } from '../api/metadata.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
 import { labelRecord } from '../release/record.ts';
-import { newestFirst } from '../rollout/records.ts';
-import type { RecordView } from '../rollout/world.ts';
-import { type CommandResult, formatAge, type Screen, screenOf, type Tone } from '../terminal/output.ts';
+import { newestFirst, type RecordView } from '../rollout/world.ts';
+import {
+  type CommandResult,
+  formatAge,
+  formatTable,
+  type Screen,
+  screenOf,
+  type TableColumn,
+  type Tone,
+} from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { formatTable, type TableColumn } from '../terminal/table.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
   forTargets,

@@ -2,7 +2,6 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { limits } from '../api/limits.ts';
 import { openLocalRepository } from '../git/store/local-repository.ts';
 import { createHttpClient } from '../http/client.ts';
 import { makePlan } from '../review/plan/plan.ts';
@@ -15,21 +14,29 @@ import { planText } from '../review/plan/report-text.ts';
 import type { PlanRequest } from '../review/plan/request.ts';
 import type { Connection } from '../server/connection.ts';
 import { readSourceFiles } from '../server/source-files.ts';
-import { type CommandResult, screenOf } from '../terminal/output.ts';
+import { type CommandResult, type DataFormat, screenOf } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
+import {
+  type ControllerFlags,
+  defaultControllerFlags,
+  withControllerFlags,
+  withFlagsOfController,
+} from './controller-flags.ts';
 import {
   type ClusterFlags,
   commaList,
   contextOption,
+  holdfastNamespaceOption,
   kubeconfigOption,
+  namespaceName,
   outputOption,
   type ProgramFlags,
   programsIn,
   withProgramFlags,
 } from './flags.ts';
 
-interface PlanFlags extends ProgramFlags, ClusterFlags {
+interface PlanFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly repo: string;
   readonly base: string;
   readonly head?: string;
@@ -40,12 +47,13 @@ interface PlanFlags extends ProgramFlags, ClusterFlags {
   readonly clusterName?: string;
   readonly cluster?: boolean;
   readonly serverDryRun?: boolean;
-  readonly metricsServer?: string;
-  readonly meshProvider: string;
+  readonly holdfastNamespace: string;
   readonly failOn: FailOn[];
   readonly maxBytes: number;
-  readonly output: 'text' | 'markdown' | 'json';
+  readonly output: 'text' | 'markdown' | DataFormat;
 }
+
+const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'metrics-server'] as const;
 
 /** `holdfast plan`: what a change of the repository would do, before it is merged. */
 export const planCommand: CliCommand = {
@@ -64,18 +72,19 @@ export const planCommand: CliCommand = {
       .option('--repo <folder>', 'a folder of the Git repository', '.')
       .option('--source <file...>', 'files with Source objects that are not in the repository', [])
       .option('--path <folder...>', 'folders of the repository to treat as the path of a Source', [])
-      .option('-n, --namespace <name>', 'namespace for objects in these folders without one', 'default')
+      .option(
+        '-n, --namespace <name>',
+        'namespace for objects in these folders without one',
+        namespaceName,
+        'default',
+      )
       .option('--branch <name>', 'only Sources that follow this branch')
       .option('--cluster-name <name>', 'cluster name in the ledger refs; the value of holdfast run')
       .option('--cluster', 'read the promoted releases and metrics from the cluster (read-only)')
       .option('--server-dry-run', 'also dry-run the objects on the API server; implies --cluster')
       .addOption(kubeconfigOption())
       .addOption(contextOption())
-      .option(
-        '--metrics-server <url>',
-        'query metrics; Prometheus for Canaries that name none (default with --cluster: http://prometheus:9090)',
-      )
-      .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .option('--fail-on <kinds>', `exit with 1 for any of: ${failOnValues.join(', ')}`, failOn, ['problems'])
       .option(
         '--max-bytes <number>',
@@ -83,12 +92,16 @@ export const planCommand: CliCommand = {
         wholeNumber,
         65_000,
       )
-      .addOption(outputOption('text', ['text', 'markdown', 'json']));
+      .addOption(outputOption('text', ['text', 'markdown', 'json', 'yaml']));
+    withControllerFlags(command, controllerFlagNames, "with --cluster the controller's");
     withProgramFlags(command).action(async (flags: PlanFlags) => {
       const { version } = context;
+      const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
       const result = await (flags.cluster || flags.serverDryRun
-        ? withConnection(flags, context, (connection) => planned(flags, version, connection))
-        : planned(flags, version, undefined));
+        ? withConnection(flags, context, (connection) =>
+            withFlagsOfController(connection, query, (found) => planned(flags, found, version, connection)),
+          )
+        : planned(flags, defaultControllerFlags(flags), version, undefined));
       emit(result, context);
     });
   },
@@ -96,6 +109,7 @@ export const planCommand: CliCommand = {
 
 async function planned(
   flags: PlanFlags,
+  found: ControllerFlags,
   version: string,
   connection: Connection | undefined,
 ): Promise<CommandResult> {
@@ -104,16 +118,17 @@ async function planned(
     ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
     namespace: flags.namespace,
     sources: await readSourceFiles(flags.source),
-    minIntervalMs: limits.minAnalysisIntervalMs,
-    defaultProvider: flags.meshProvider,
+    minIntervalMs: found.minAnalysisInterval,
+    defaultProvider: found.meshProvider,
   };
-  const metricsServer = flags.metricsServer ?? (connection ? 'http://prometheus:9090' : undefined);
+  const metricsServer = connection ? found.metricsServer : flags.metricsServer;
   const userAgent = `holdfast/${version}`;
   const policy = outboundPolicy(connection?.access.server, metricsServer);
   const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   try {
-    const { clusterName, meshProvider: defaultProvider, serverDryRun = false } = flags;
+    const { clusterName, serverDryRun = false } = flags;
+    const { defaultProvider } = request;
     const asked = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
     const probes = await openProbes(asked, { connection, http });
     const parts = openSideParts(folder, programsIn(flags, process.env), connection?.client);
@@ -121,6 +136,7 @@ async function planned(
     const { output, maxBytes } = flags;
     const text: Readonly<Record<PlanFlags['output'], () => string>> = {
       json: () => formatOutput('Plan', report, 'json'),
+      yaml: () => formatOutput('Plan', report, 'yaml'),
       markdown: () => planMarkdown(report, maxBytes),
       text: () => planText(report, screenOf(process.stdout, process.env)),
     };

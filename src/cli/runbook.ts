@@ -4,7 +4,7 @@ import { type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ClusterFlags, outputOption } from './flags.ts';
-import { nameIn, readOne, withPlace } from './requests/request.ts';
+import { nameIn, type RequestClient, readOne, withPlace } from './requests/request.ts';
 import runbooks from './runbooks.json' with { type: 'json' };
 
 /** docs/runbooks by reason, so that a runbook can be read wherever the program is. */
@@ -25,7 +25,7 @@ export const runbookCommand: CliCommand = {
         .description(
           'show the runbook of a Canary as it is now, with its names filled in, or of a reason such as PrimaryNotReady',
         )
-        .argument('[subject]', 'canary/NAME, or a reason (default: list the reasons)'),
+        .argument('[subject]', 'NAME or canary/NAME, or a reason (default: list the reasons)'),
     )
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: RunbookFlags) => {
@@ -39,32 +39,47 @@ export const runbookCommand: CliCommand = {
           emit({ stdout: list, stderr: '', exitCode: 0 }, context);
           return;
         }
-        const page = subject.includes('/')
-          ? await withConnection(flags, context, async ({ access, client }) => {
-              const place = {
+        const isReason = reasonOf(subject) !== undefined || (/[A-Z]/.test(subject) && !subject.includes('/'));
+        const page = isReason
+          ? pageOf(subject)
+          : await withConnection(flags, context, ({ access, client }) =>
+              pageFor(client, {
                 namespace: flags.namespace ?? access.namespace,
                 name: nameIn(subject, 'Canary'),
-              };
-              const status = canaryStatus(await readOne(client, 'Canary', place));
-              const reason = conditionOf(status, 'Ready')?.reason ?? '';
-              const commit = status.rejected?.at(-1)?.commit ?? status.run?.commit;
-              const found = pageOf(reason);
-              const canary = `${place.namespace}/${place.name}`;
-              return { reason: found.reason, canary, text: filledIn(found.text, { ...place, commit }) };
-            })
-          : pageOf(subject);
+              }),
+            );
         const stdout = output === 'text' ? page.text : formatOutput('Runbook', page, output);
         emit({ stdout, stderr: '', exitCode: 0 }, context);
       });
   },
 };
 
+/** The runbook of a Canary as it is now, with its names. Throws ApiError and InputError. */
+export async function pageFor(
+  client: Pick<RequestClient, 'get'>,
+  place: { readonly namespace: string; readonly name: string },
+): Promise<{ readonly reason: string; readonly canary: string; readonly text: string }> {
+  const status = canaryStatus(await readOne(client, 'Canary', place));
+  const reason = conditionOf(status, 'Ready')?.reason ?? 'none yet';
+  const canary = `${place.namespace}/${place.name}`;
+  if (reasonOf(reason) === undefined)
+    throw new InputError(`Canary ${canary}: its reason ${printable(reason)} needs no action`);
+  const { text } = pageOf(reason);
+  // What is under way is what it is about; an older release may have been rejected before.
+  const commit = status.run?.commit ?? status.rejected?.at(-1)?.commit;
+  return { reason, canary, text: filledIn(text, { ...place, commit }) };
+}
+
+function reasonOf(word: string): string | undefined {
+  return Object.keys(pages).find((name) => name.toLowerCase() === word.toLowerCase());
+}
+
 /** Throws InputError for a reason without a runbook. */
 function pageOf(reason: string): { readonly reason: string; readonly text: string } {
-  const known = Object.keys(pages).find((name) => name.toLowerCase() === reason.toLowerCase());
+  const known = reasonOf(reason);
   if (known) return { reason: known, text: pages[known] ?? '' };
   throw new InputError(
-    `${printable(reason) || 'the Canary'}: no runbook, so nothing has to be done; holdfast runbook lists the reasons that have one`,
+    `${printable(reason)}: there is no runbook for this reason; holdfast runbook lists those that have one`,
   );
 }
 

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { reportJson, reportText, validate } from './validate.ts';
+import { reportData, reportText, validate } from './validate.ts';
 
 const screen = { columns: 80, colour: false };
 const canary = `apiVersion: flagger.app/v1beta1
@@ -297,7 +297,7 @@ describe('validate', () => {
 
   it('gives programs one list for each severity', async () => {
     write({ 'a.yaml': canary.replace('name: web}', 'name: wbe}'), 'b.json': '{"kind": ' });
-    const report = JSON.parse(reportJson(await validate({ paths: [folder] })).stdout);
+    const report = JSON.parse(reportData(await validate({ paths: [folder] }), 'json').stdout);
     expect(report).toMatchObject({ files: 2, problems: [{ file: join(folder, 'b.json') }], notes: [] });
   });
 

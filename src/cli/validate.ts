@@ -16,6 +16,7 @@ import {
   type CommandResult,
   compareTexts,
   counted,
+  type DataFormat,
   paint,
   printable,
   type Screen,
@@ -27,6 +28,7 @@ import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 import { type CliCommand, emit } from './command.ts';
 import {
   crossNamespaceRefsOption,
+  namespaceName,
   noCrossNamespaceRefsOption,
   outputOption,
   type ProgramFlags,
@@ -133,7 +135,7 @@ interface ValidateFlags extends ProgramFlags {
   readonly namespace?: string;
   readonly meshProvider: string;
   readonly crossNamespaceRefs: boolean;
-  readonly output: 'text' | 'json';
+  readonly output: 'text' | DataFormat;
 }
 
 /** `holdfast validate`: what Holdfast would say about manifests, before they are merged. */
@@ -144,13 +146,17 @@ export const validateCommand: CliCommand = {
       .summary('check manifests the way a Source reads them')
       .description('check manifests the way a Source reads them; exit code 2 if there is a problem')
       .argument('<path...>', 'files and folders')
-      .option('-n, --namespace <name>', 'namespace for objects without one where no Source says it')
+      .option(
+        '-n, --namespace <name>',
+        'namespace for objects without one where no Source says it',
+        namespaceName,
+      )
       .option('--no-strict', 'report unknown fields as warnings')
       .addOption(new Option('--strict', 'the default').hideHelp())
       .option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider', 'kubernetes')
       .addOption(crossNamespaceRefsOption())
       .addOption(noCrossNamespaceRefsOption())
-      .addOption(outputOption('text', ['text', 'json']));
+      .addOption(outputOption('text', ['text', 'json', 'yaml']));
     withProgramFlags(command).action(async (paths: string[], flags: ValidateFlags) => {
       const { strict, namespace, meshProvider: defaultProvider } = flags;
       const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
@@ -159,7 +165,8 @@ export const validateCommand: CliCommand = {
         ...{ paths, strict, namespace, defaultProvider, forbidsOtherNamespaces, programs },
       });
       const screen = screenOf(process.stdout, process.env);
-      emit(flags.output === 'json' ? reportJson(validation) : reportText(validation, screen), context);
+      const { output } = flags;
+      emit(output === 'text' ? reportText(validation, screen) : reportData(validation, output), context);
     });
   },
 };
@@ -183,7 +190,7 @@ export function reportText(validation: Validation, screen: Screen): CommandResul
 }
 
 /** The same for programs: one list for each severity. */
-export function reportJson(validation: Validation): CommandResult {
+export function reportData(validation: Validation, format: DataFormat): CommandResult {
   const { files, objects, leftAlone } = validation;
   const of = (severity: Severity) =>
     validation.findings
@@ -197,7 +204,7 @@ export function reportJson(validation: Validation): CommandResult {
     notes: of('note'),
     leftAlone,
   };
-  return { stdout: formatOutput('Validation', report, 'json'), stderr: '', exitCode: codeOf(validation) };
+  return { stdout: formatOutput('Validation', report, format), stderr: '', exitCode: codeOf(validation) };
 }
 
 function codeOf({ findings }: Validation): 0 | 2 {

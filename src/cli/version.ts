@@ -1,9 +1,6 @@
 import { parse } from 'semver';
-import { versionAnnotation } from '../api/annotations.ts';
-import { describe } from '../api/kubernetes.ts';
-import { leaseKind, leaseRecordOf } from '../cluster/election/lease-record.ts';
 import { isApiError } from '../cluster/errors.ts';
-import { type CommandResult, type DataFormat, formatAge, printable } from '../terminal/output.ts';
+import { type CommandResult, type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import {
@@ -13,7 +10,7 @@ import {
   kubeconfigOption,
   outputOption,
 } from './flags.ts';
-import type { RequestClient } from './requests/request.ts';
+import { readLeader } from './leader.ts';
 
 interface VersionFlags extends ClusterFlags {
   readonly client?: boolean;
@@ -21,7 +18,7 @@ interface VersionFlags extends ClusterFlags {
   readonly output: 'text' | DataFormat;
 }
 
-/** The controller that leads, as its Lease names it; or why it is not known. */
+/** What is printed of the controller: who leads, or why that is not known. */
 type Controller = { readonly version: string; readonly holder: string } | { readonly reason: string };
 
 /** `holdfast version`: of this program, and of the controller that leads in the cluster. */
@@ -46,38 +43,17 @@ export const versionCommand: CliCommand = {
 /** Undefined where no cluster is configured. Throws ApiError for a kubeconfig that cannot be used. */
 async function askedController(flags: VersionFlags, version: string): Promise<Controller | undefined> {
   try {
-    return await withConnection(flags, { version }, ({ client }) =>
-      controllerOf(client, flags.holdfastNamespace, Date.now()),
+    const { state, ...leader } = await withConnection(flags, { version }, ({ client }) =>
+      readLeader(client, flags.holdfastNamespace, Date.now()),
     );
+    if (state !== 'absent' || 'version' in leader) return leader;
+    return { reason: `${leader.reason}; --holdfast-namespace names another namespace` };
   } catch (error) {
     if (!isApiError(error)) throw error;
     if (error.kind !== 'configuration') return { reason: error.message };
     if (flags.kubeconfig === undefined && flags.context === undefined) return undefined;
     throw error;
   }
-}
-
-/** How long a leader may be silent before it is said; clocks differ. */
-const silentMs = 60_000;
-
-/** Reads the Lease, into which the leader writes its version: an image says what should run, and may be named by a digest. Throws ApiError. */
-async function controllerOf(
-  client: Pick<RequestClient, 'get'>,
-  namespace: string,
-  nowMs: number,
-): Promise<Controller> {
-  const reference = { ...leaseKind, namespace, name: 'holdfast' };
-  const lease = await client.get(reference);
-  if (!lease)
-    return { reason: `there is no ${describe(reference)}; --holdfast-namespace names another namespace` };
-  const { holder, renewTime, durationSeconds } = leaseRecordOf(lease);
-  if (!holder) return { reason: `nobody holds the ${describe(reference)}: no controller runs` };
-  if (Date.parse(renewTime) + durationSeconds * 1000 + silentMs < nowMs)
-    return { reason: `${holder} last renewed the ${describe(reference)} ${formatAge(renewTime, nowMs)}` };
-  const version = lease.metadata.annotations?.[versionAnnotation];
-  return version === undefined
-    ? { reason: `${holder} does not say its version: it is older than 0.1.0` }
-    : { version, holder };
 }
 
 /** Where the controller is not known the version of this program is a result all the same. */

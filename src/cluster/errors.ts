@@ -41,6 +41,8 @@ interface ApiErrorDetails {
   /** A write was sent but not answered: it may or may not have happened. Read before deciding. */
   readonly effectUnknown: boolean;
   readonly fieldConflicts: readonly FieldConflict[];
+  /** The server refused it for nothing but fields that cannot be changed in place; default false. */
+  readonly isImmutable?: boolean;
 }
 
 /** A refused or failed request. The message names verb and object, and never holds the content of a Secret (S31). */
@@ -51,6 +53,7 @@ export class ApiError extends Error {
   readonly retryAfterMs: number | undefined;
   readonly effectUnknown: boolean;
   readonly fieldConflicts: readonly FieldConflict[];
+  readonly isImmutable: boolean;
 
   constructor(message: string, details: ApiErrorDetails) {
     super(message);
@@ -61,6 +64,7 @@ export class ApiError extends Error {
     this.retryAfterMs = details.retryAfterMs;
     this.effectUnknown = details.effectUnknown;
     this.fieldConflicts = details.fieldConflicts;
+    this.isImmutable = details.isImmutable ?? false;
   }
 
   /** True when the same request may succeed later without anybody acting. */
@@ -163,7 +167,18 @@ export function errorFromStatus(
     // A gateway that gave up waiting says nothing about what the server did.
     effectUnknown: httpStatus === 504 || httpStatus === 502,
     fieldConflicts: kind === 'fieldConflict' ? causes.flatMap(fieldConflict) : [],
+    isImmutable: kind === 'invalid' && saysImmutable(status, causes),
   });
+}
+
+/** How API servers say that a field cannot be changed; each kind has its own words. */
+const immutableWords =
+  /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates/i;
+
+/** Every cause counts: an object that is wrong in other ways, too, could not be made anew. */
+function saysImmutable(status: StatusBody, causes: readonly Cause[]): boolean {
+  const said = causes.length > 0 ? causes.map(({ message }) => text(message)) : [text(status.message)];
+  return said.every((message) => immutableWords.test(message));
 }
 
 const kindByStatus: Readonly<Record<number, ApiErrorKind>> = {
@@ -185,7 +200,9 @@ function kindOf(httpStatus: number, status: StatusBody, causes: readonly Cause[]
   if (status.reason === 'Expired' || status.reason === 'Gone') return 'gone';
   // An applied object with the uid of another one: the object was replaced since it was read.
   if (httpStatus === 422 && causes.some((cause) => cause.field === 'metadata.uid')) return 'conflict';
-  if (httpStatus >= 500) return isPermanentFailure(status) ? 'invalid' : 'transient';
+  if (httpStatus >= 500)
+    // Server-side apply answers 500 to unknown fields, wrong types and bad base64. That never heals by itself (seen on a real server).
+    return permanentFailure.test(text(status.message)) ? 'invalid' : 'transient';
   return kindByStatus[httpStatus] ?? 'badAnswer';
 }
 
@@ -196,11 +213,6 @@ function conflictKind(status: StatusBody, causes: readonly Cause[]): ApiErrorKin
 
 const permanentFailure =
   /failed to create typed patch object|failed to convert new object|unable to convert unstructured object|field not declared in schema/;
-
-/** Server-side apply answers 500 to unknown fields, wrong types and bad base64. That never heals by itself (seen on a real server). */
-function isPermanentFailure(status: StatusBody): boolean {
-  return permanentFailure.test(text(status.message));
-}
 
 function messageFor(
   subject: Subject,

@@ -1,6 +1,6 @@
-import type { CanaryAlert } from '../api/canary/analysis.ts';
+import type { CanaryAlert, HookType } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
-import type { HookAnswer, HookFacts, HookType, Webhook } from '../api/canary/webhooks.ts';
+import type { HookAnswer, HookFacts, Webhook } from '../api/canary/webhooks.ts';
 import type { Incident } from '../api/incident.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 
@@ -10,6 +10,8 @@ export interface AlertNews {
   /** Undefined: the receiver that flags name. */
   readonly alert: CanaryAlert | undefined;
   readonly incident: Incident;
+  /** What was reported since. */
+  readonly later?: readonly Incident[];
 }
 
 /** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */

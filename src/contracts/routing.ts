@@ -48,6 +48,8 @@ export interface RouteContext {
   successor?: KubernetesObject | undefined;
   /** The route of `spec.routeRef` as Git holds it; undefined: Git is not known, or holds none. */
   inGit?: KubernetesObject | undefined;
+  /** Names of the other Canaries that name the same route: rules that lead to them have their weights, not Git's. */
+  neighbours?: readonly RouteNames[] | undefined;
   settings?: RouteSettings | undefined;
 }
 

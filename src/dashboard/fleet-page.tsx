@@ -19,7 +19,8 @@ export function FleetPage({ filter }: { filter: Filter }) {
       <h1>Canaries</h1>
       <Filters filter={filter} all={all} found={found} />
       <p role="status" class="quiet">
-        {rows.length === all.length ? `${all.length} Canaries` : `${rows.length} of ${all.length} Canaries`}
+        {rows.length < all.length && `${rows.length} of `}
+        {all.length === 1 ? '1 Canary' : `${all.length} Canaries`}
       </p>
       {rows.length > 0 ? <RowList rows={rows} /> : <Empty isFiltered={all.length > 0} />}
     </>

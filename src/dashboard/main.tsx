@@ -140,13 +140,20 @@ function onKey(event: KeyboardEvent): void {
   event.preventDefault();
 }
 
-takeTokenFromAddress();
-showTheme();
-addEventListener('keydown', onKey);
-start();
-void askSession();
-setInterval(() => {
-  if (login.value.kind === 'unknown') void askSession();
-}, retryMs);
-const root = document.getElementById('app');
-if (root) render(<App />, root);
+function show(): void {
+  takeTokenFromAddress();
+  showTheme();
+  addEventListener('keydown', onKey);
+  start();
+  void askSession();
+  setInterval(() => {
+    if (login.value.kind === 'unknown') void askSession();
+  }, retryMs);
+  const root = document.getElementById('app');
+  if (root) render(<App />, root);
+}
+
+// Addresses are relative to the folder of the page: behind the path of a proxy without a slash at its end, that
+// would be the one above, and nothing may be asked before the page is loaded again.
+if (location.pathname.endsWith('/')) show();
+else location.replace(`${location.pathname}/${location.search}${location.hash}`);

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { partOfLabel } from '../api/metadata.ts';
-import { manifestForOwner } from '../workload/service/existing-service.ts';
 
 /** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
 export function applySetId({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
@@ -13,15 +12,6 @@ export function applySetIdOf(sourceKey: string): string {
   const [namespace = '', name = ''] = sourceKey.split('/');
   const parent = `${name}.${namespace}.Source.holdfast.dev`;
   return `applyset-${createHash('sha256').update(parent).digest('base64url')}-v1`;
-}
-
-/** The object as it is applied over the live one: with the label of its Source, and without what a rollout writes of it. */
-export function inApplySet(
-  object: KubernetesObject,
-  id: string,
-  live: KubernetesObject | undefined,
-): KubernetesObject {
-  return asMember(manifestForOwner(object, live), id);
 }
 
 /** The object with the label of the set that it belongs to. */

@@ -5,10 +5,14 @@ import type { MetricReading } from '../api/observed.ts';
 import { finding, judge, judgeHooks, verdictOf } from './check-results.ts';
 import { comparePoints } from './mann-whitney.ts';
 
-function judged(metric: Partial<CanaryMetric>, reading: MetricReading) {
+function judged(
+  metric: Partial<CanaryMetric>,
+  reading: MetricReading,
+  purpose: 'analysis' | 'postPromotion' = 'analysis',
+) {
   const named = { name: 'errors', ...metric };
   const readings = [{ name: named.name, reading }];
-  return judge([named], { key: 'k', atMs: 0, readings, hooks: [] }, 'analysis');
+  return judge([named], { key: 'k', atMs: 0, readings, hooks: [] }, purpose);
 }
 
 const value = (number: number): MetricReading => ({ kind: 'value', value: number });
@@ -98,6 +102,23 @@ describe('a metric that is compared with the primary', () => {
     const nothing: MetricReading = { kind: 'noData', detail: 'of the primary: no series' };
     expect(verdictOf(judged(latency, nothing))).toBe('fail');
     expect(verdictOf(judged({ ...latency, onNoData: 'wait' }, nothing))).toBe('unknown');
+  });
+});
+
+describe('a metric without data', () => {
+  const nothing: MetricReading = { kind: 'noData', detail: 'no series' };
+  const broken: MetricReading = { kind: 'error', detail: '500' } as MetricReading;
+
+  it.each([
+    ['analysis', 'pass', 'pass'],
+    ['analysis', 'wait', 'unknown'],
+    ['analysis', 'fail', 'fail'],
+    ['postPromotion', 'pass', 'pass'],
+    ['postPromotion', 'wait', 'unknown'],
+    ['postPromotion', 'fail', 'unknown'],
+  ] as const)('in the %s with onNoData %s: %s', (purpose, onNoData, verdict) => {
+    expect(verdictOf(judged({ query: 'errors', onNoData }, nothing, purpose))).toBe(verdict);
+    expect(verdictOf(judged({ query: 'errors', onNoData }, broken, purpose))).not.toBe('pass');
   });
 });
 

@@ -1,7 +1,8 @@
+import type { HookType } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
 import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
 import type { CheckResult } from '../api/canary/status.ts';
-import { type HookAnswer, type HookType, hooksOf } from '../api/canary/webhooks.ts';
+import { type CheckOutcome, type HookAnswer, hooksOf } from '../api/canary/webhooks.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';
@@ -26,15 +27,6 @@ export function checkResults(comparisons: readonly Comparison[], time: string): 
       ...(detail === undefined ? {} : { detail: shorten(detail, mostCharacters) }),
       time,
     }));
-}
-
-/** Answers to a check request, before thresholds. */
-export interface CheckOutcome {
-  key: string;
-  atMs: number;
-  readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
-  /** Webhooks of the requested types; those after one that did not approve were not asked. */
-  hooks: readonly HookAnswer[];
 }
 
 /** The verdict of a check as a whole. `unknown` never fails a release after promotion (S29). */

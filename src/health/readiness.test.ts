@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { aWorkload } from '../rollout/fixtures.test-support.ts';
-import { isReady } from './readiness.ts';
+import { failsAtOnce, isReady } from './readiness.ts';
 
 /** Four pods, all new and available, unless said otherwise. */
 function four(more: Parameters<typeof aWorkload>[0] = {}) {
@@ -25,6 +25,27 @@ describe('a workload is ready (flagger-behaviour 2.6)', () => {
 
   it('never when it is not there', () => {
     expect(isReady(undefined, 0)).toBe(false);
+  });
+});
+
+describe('a primary that serves fails at once', () => {
+  const fault = {
+    pod: 'web-1',
+    container: 'app',
+    reason: 'CrashLoopBackOff',
+    message: 'exit code 1',
+    restarts: 4,
+  };
+
+  it.each([
+    ['with one of three pods at a threshold of 50, which is rounded down', 1, 3, 50, false],
+    ['with none of three', 0, 3, 50, true],
+    ['with two of four at a threshold of 75', 2, 4, 75, true],
+    ['with three of four at a threshold of 75', 3, 4, 75, false],
+  ] as const)('%s: %d of %d', (_what, available, desired, percent, fails) => {
+    const counts = { desiredReplicas: desired, readyReplicas: available, availableReplicas: available };
+    expect(failsAtOnce(four({ ...counts, faults: [fault] }), percent)).toBe(fails);
+    expect(failsAtOnce(four({ ...counts, faults: [] }), percent)).toBe(false);
   });
 });
 

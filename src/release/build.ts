@@ -6,9 +6,10 @@ import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
 import { pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
 import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
-import { configReferences, isTracked } from './refs.ts';
 import {
+  configReferences,
   digestedPart,
+  isTracked,
   type Release,
   settingsKey,
   settingsOf,

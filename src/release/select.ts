@@ -19,8 +19,7 @@ import {
   targetKey,
 } from './candidates.ts';
 import { recordOf } from './json.ts';
-import { type ConfigReference, configReferences, isTracked } from './refs.ts';
-import type { Release } from './release.ts';
+import { type ConfigReference, configReferences, isTracked, type Release } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 
 /** The plan of one commit for one Canary. */

@@ -1,5 +1,5 @@
 import { createPause } from '../api/clock.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { describe } from '../api/kubernetes.ts';
 import type { SourceHelm } from '../api/source/source.ts';
 import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
 import { renderFile } from './file.ts';
@@ -97,7 +97,9 @@ async function objectsIn(output: string, input: HelmInput, chart: string): Promi
     // Lines are those of the rendered text, which nobody sees.
     problems.push(...read.problems.map((problem) => ({ ...problem, line: 0 })));
     for (const { object } of read.objects) {
-      const hooks = hooksOf(object);
+      // What a hook waits for, as `pre-install`; none for an ordinary object.
+      const named = object.metadata.annotations?.['helm.sh/hook'];
+      const hooks = named === undefined ? [] : named.split(',').map((hook) => hook.trim());
       if (hooks.length === 0) objects.push({ object, origin: { file, line: 1, document: 0, items: [] } });
       else if (!hooks.every(isTestHook) && !input.helm.skipHooks) {
         const message = `${describe(object)} is a hook (${hooks.join(', ')}), and hooks are not run; disable it in the chart's values, or skip all hooks with spec.helm.skipHooks: true`;
@@ -140,12 +142,6 @@ export function templatesIn(output: string): PrintedTemplate[] {
     source = /^# Source: (?<source>.+)\n/.exec(text)?.groups?.source ?? source;
     return { text, source };
   });
-}
-
-/** What a hook waits for, as `pre-install`; none for an ordinary object. */
-function hooksOf({ metadata }: KubernetesObject): string[] {
-  const named = metadata.annotations?.['helm.sh/hook'];
-  return named === undefined ? [] : named.split(',').map((hook) => hook.trim());
 }
 
 /** Tests are run by `helm test` alone, never by an installation. */

@@ -98,7 +98,12 @@ export function renderUnits(units: readonly Unit[], context: UnitContext): Promi
 }
 
 async function renderUnit(unit: Unit, context: UnitContext): Promise<UnitResult> {
-  const builder = context.builders[unit.program];
+  const found = context.builders[unit.program];
+  const { namespace } = context.source.metadata;
+  const builder: Builder | undefined = found && {
+    ...found,
+    run: (args, inputs, signal) => found.run(args, inputs, signal, namespace),
+  };
   const file = unit.program === 'helm' ? 'Chart.yaml' : 'kustomization.yaml';
   const at = unit.folder === '' ? file : `${unit.folder}/${file}`;
   if (!builder) {

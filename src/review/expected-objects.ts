@@ -4,14 +4,13 @@ import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import { type ReadContext, routerOf } from '../engine/canary/context/context.ts';
 import { bytesOf, type ReleaseBytes } from '../engine/canary/observe/releases.ts';
-import { wantedRoutes, wantedServices } from '../engine/canary/observe/wanted-routes.ts';
-import { soundRecord } from '../rollout/records.ts';
+import { wantedRoutes, wantedServices } from '../engine/canary/observe/routes.ts';
 import { runOf } from '../rollout/run.ts';
+import { soundRecord } from '../rollout/world.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../workload/expected-copies.ts';
-import { workloadKind } from '../workload/kinds.ts';
+import { primaryReplicas, workloadKind } from '../workload/kinds.ts';
 import { nativeWorkload } from '../workload/native-workload.ts';
 import { primaryScaler, scalerKindOf, scalerNames } from '../workload/scaler.ts';
-import { primaryReplicas } from '../workload/sides.ts';
 
 /** One object that must be there. */
 export interface ExpectedObject {

@@ -99,6 +99,7 @@ export async function sourceParts(
     secretKey: randomBytes(32),
     canaries: () => items,
     canary: (name) => items.find((item) => namespacedName(item) === namespacedName({ metadata: name })),
+    watchesEverywhere: false,
     wakeCanary: nothing,
   };
 }

@@ -10,11 +10,10 @@ import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { shorten } from '../api/text.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
-import { GATE_REASONS } from './gates.ts';
-import { lastKnownGood } from './records.ts';
+import { GATE_REASONS } from './checks.ts';
 import type { Result } from './report.ts';
 import { type Ending, type Run, runOf } from './run.ts';
-import { describeRelease, headRelease } from './world.ts';
+import { describeRelease, headRelease, lastKnownGood } from './world.ts';
 
 const MAX_TEXT = 512;
 

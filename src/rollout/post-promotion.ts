@@ -78,7 +78,7 @@ const CANARY_STATES: Readonly<Record<Exclude<CanaryState, 'healthy'>, string>> =
 };
 
 /** Failures within this time may have one cause. */
-const WINDOW_MS = 5 * 60_000;
+export const SHARED_WINDOW_MS = 5 * 60_000;
 /** More Canaries than this fail together only if the cause is outside their releases. */
 const MOST = 3;
 /** The share of the verifying Canaries from which on failures count as shared, and the fewest failures for that (ADR 14). */
@@ -90,10 +90,10 @@ const LEAST = 3;
  * failing. Undefined: it is not; else one line about the others.
  */
 export function sharedCause({ peers, nowMs }: World): string | undefined {
-  const others = peers.failedTimes.filter((time) => sinceMs(nowMs, time) < WINDOW_MS).length;
+  const others = peers.failedTimes.filter((time) => sinceMs(nowMs, time) < SHARED_WINDOW_MS).length;
   const failing = others + peers.failingNow + 1;
   const verifying = peers.verifying + 1;
   const isShare = failing >= LEAST && failing * 100 >= SHARE_PERCENT * verifying;
   if (failing <= MOST && !isShare) return undefined;
-  return `${failing} Canaries fail their checks within ${WINDOW_MS / 60_000} minutes: the cause is not one release`;
+  return `${failing} Canaries fail their checks within ${SHARED_WINDOW_MS / 60_000} minutes: the cause is not one release`;
 }

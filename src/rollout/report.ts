@@ -3,15 +3,13 @@ import type { CanaryStatus, Serving } from '../api/canary/status.ts';
 import { limits } from '../api/limits.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
-import type { Action, RolloutEvent } from './action.ts';
 import type { Context } from './context.ts';
-import type { Note } from './outcome.ts';
-import { describeDamage, lastKnownGood } from './records.ts';
+import type { Action, Note, RolloutEvent } from './outcome.ts';
 import { type Run, runOf } from './run.ts';
 import { wantedPods } from './states/restore.ts';
-import { isScaledToZero } from './traffic/capacity.ts';
+import { isScaledToZero } from './traffic/traffic.ts';
 import { describeFreeze } from './windows.ts';
-import { headRelease, type World } from './world.ts';
+import { describeDamage, headRelease, lastKnownGood, type World } from './world.ts';
 
 /** A decision and its status, from which conditions and incidents are made. */
 export interface Result extends Context {

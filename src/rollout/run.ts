@@ -1,5 +1,5 @@
+import type { HookType } from '../api/canary/analysis.ts';
 import type { CanaryPhase, CanaryStatus } from '../api/canary/status.ts';
-import type { HookType } from '../api/canary/webhooks.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 
 /** One of the two copies of a workload. */
@@ -25,10 +25,10 @@ export interface Run {
   /** Number of the next check; part of its key, so that no answer is used twice. */
   readonly checkNumber: number;
   readonly lastCheckTime?: string;
-  /** The best counts of the workload it waits for (see progress.ts), and since when. */
+  /** The best counts of the workload it waits for (see context.ts), and since when. */
   readonly progressKey?: string;
   readonly lastProgressTime?: string;
-  /** The last changes of route and pods: the data plane needs time to follow (see progress.ts). */
+  /** The last changes of route and pods: the data plane needs time to follow (see context.ts). */
   readonly standing?: Partial<Record<Watched, LastChange>>;
   /** Since when checks are inconclusive (design section 2.3). */
   readonly unknownSince?: string;

@@ -10,8 +10,7 @@ import type {
 } from '../api/canary/status.ts';
 import { present } from '../api/kubernetes.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import type { Context } from './context.ts';
-import { withLastChanges } from './progress.ts';
+import { type Context, notInTheFuture, withLastChanges } from './context.ts';
 import { type Ending, type RevertCause, type Run, runOf } from './run.ts';
 
 /** `status.postPromotion` without the state. */
@@ -69,7 +68,9 @@ export function stateOf(context: Context): State {
   const { world, good } = context;
   const { status } = world;
   const stored = runOf(status);
-  const run = stored && withLastChanges(context, notInTheFuture(stored, context.now));
+  const run =
+    stored &&
+    withLastChanges(context, { ...notInTheFuture(stored, context.now), startTime: stored.startTime });
   const { phase } = status;
   if (!good) return { kind: 'Initializing', run, phase };
   if (phase === 'Initializing' && run) return { kind: 'Initializing', run, phase };
@@ -128,18 +129,6 @@ export function promotionState({ world }: Context, base: WithPost): State {
   const { run, failedChecks, iterations, post } = base;
   const kind = world.primary?.digest === run.digest ? 'Converging' : 'Promoting';
   return { run, failedChecks, iterations, post, kind };
-}
-
-/** Times ahead of our clock, written by another one, count as now: a timer that waits for them would never fire. */
-function notInTheFuture<T extends object>(value: T, now: string): T {
-  const entries = Object.entries(value).map(([key, part]) => {
-    if (part !== null && typeof part === 'object' && !Array.isArray(part))
-      return [key, notInTheFuture(part, now)];
-    const isStamp =
-      typeof part === 'string' && (key === 'since' || (key.endsWith('Time') && key !== 'startTime'));
-    return [key, isStamp && Date.parse(part) > Date.parse(now) ? now : part];
-  });
-  return Object.fromEntries(entries) as T;
 }
 
 /** The part of the status that holds the state. */

@@ -1,8 +1,16 @@
 import { knownReason } from '../api/reasons.ts';
-import { type Action, type Decision, laneOf } from './action.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
-import { act, combine, type Effects, note, type Outcome } from './outcome.ts';
+import {
+  type Action,
+  act,
+  combine,
+  type Decision,
+  type Effects,
+  laneOf,
+  note,
+  type Outcome,
+} from './outcome.ts';
 import { type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
@@ -11,8 +19,7 @@ import { keepConfigCopies, repairRecord, scalePrimaryBack, withServices } from '
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { isScaledToZero } from './traffic/capacity.ts';
-import { allocate } from './traffic/traffic.ts';
+import { allocate, isScaledToZero } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
@@ -98,12 +105,12 @@ function runStates(context: Context, first: State): Outcome {
   for (let passed = 0; passed < MOST_STATES; passed += 1) {
     const row = TABLE[state.kind] as Row<typeof state.kind>;
     const outcome = interruptedBy(context, state, row) ?? row.handle(context, state as never);
-    const { next, note: _, ...passed } = outcome;
+    const { next, note: _, ...lasting } = outcome;
     // The same kind of state for another release is another state, too.
     const isSameRelease = digestUnderWay(state) === digestUnderWay(next) || next.kind === 'Initializing';
     if ((next.kind === state.kind && isSameRelease) || next.kind === 'Resting')
       return { ...outcome, ...combine(effects, outcome) };
-    effects = combine(effects, passed);
+    effects = combine(effects, lasting);
     state = next;
   }
   return { next: state, ...effects };

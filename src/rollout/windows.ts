@@ -6,10 +6,9 @@ import { pauseAnnotation } from '../api/annotations.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
 import { type Effects, note } from './outcome.ts';
-import { rejectionOf, soundRecord } from './records.ts';
 import { namesRelease } from './requests.ts';
 import type { Run } from './run.ts';
-import type { FreezeView, ReleaseView } from './world.ts';
+import { type FreezeView, type ReleaseView, rejectionOf, soundRecord } from './world.ts';
 
 /** A run, or a release at head. */
 interface ReleaseRef {

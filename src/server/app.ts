@@ -5,7 +5,7 @@ import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { Source } from '../api/source/source.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
-import { startElection } from '../cluster/election/election.ts';
+import { type Election, startElection } from '../cluster/election/election.ts';
 import type { Cluster, Log, WatchedSet } from '../contracts/cluster.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
@@ -15,7 +15,6 @@ import {
   createOpenWatch,
   createShadowPort,
   openKind,
-  shadowElection,
 } from './cluster.ts';
 import { loadClusterKey } from './cluster-key.ts';
 import { connect } from './connection.ts';
@@ -80,7 +79,8 @@ export async function startApp(
         caches,
         ...candidate,
         annotations: { [versionAnnotation]: options.version },
-        ...leaseTime(network),
+        // Left alone, the election takes a clock that goes on while the machine sleeps.
+        ...(network && { clock: network, monotonicMs: network.nowMs }),
         times: options.leaseTimes,
         logger: log,
       });
@@ -181,11 +181,6 @@ export async function startApp(
   };
 }
 
-/** Left alone, the election takes a clock that goes on while the machine sleeps. */
-function leaseTime(network: Clock | undefined): { clock: Clock; monotonicMs: () => number } | undefined {
-  return network && { clock: network, monotonicMs: network.nowMs };
-}
-
 function clusterPort(
   client: ClusterClient,
   gate: WriteGate,
@@ -252,4 +247,10 @@ async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | 
   } catch (error) {
     return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
   }
+}
+
+/** Takes no part in the election of a leader: there is nothing that only one may do. */
+function shadowElection(): Election {
+  const never = new AbortController().signal;
+  return { elected: async () => never, leading: () => false, holder: () => '', stop: async () => undefined };
 }

@@ -2,7 +2,6 @@ import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
-import type { Election } from '../cluster/election/election.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../contracts/cluster.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
@@ -183,12 +182,6 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
       for (const set of sets) set.close();
     },
   };
-}
-
-/** Takes no part in the election of a leader: there is nothing that only one may do. */
-export function shadowElection(): Election {
-  const never = new AbortController().signal;
-  return { elected: async () => never, leading: () => false, holder: () => '', stop: async () => undefined };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Logger } from 'pino';
+import { apiVersionOf, kindNames } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { Election } from '../cluster/election/election.ts';
@@ -9,12 +10,11 @@ import { createOpenWatch } from './cluster.ts';
 import type { Connection } from './connection.ts';
 import { createAccess, createKeyAccess, type LoginProxy } from './dashboard/access.ts';
 import { createDashboard } from './dashboard/dashboard.ts';
-import type { Engine } from './engine.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
 import { type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import { createPrometheus } from './http/prometheus.ts';
+import { createPrometheus, type StoreSizes } from './http/prometheus.ts';
 import { type PushTarget, pushRoute } from './http/push-webhook.ts';
 import { type AppOptions, type DashboardSettings, namespacesOf } from './options.ts';
 import { createSteadyClock } from './process.ts';
@@ -29,10 +29,19 @@ interface WebWiring {
   readonly instance: string;
   /** Changes while the program starts. */
   readonly state: {
-    readonly engine: Engine | undefined;
+    readonly engine: RunningEngine | undefined;
     readonly canaries: WatchedSet | undefined;
     readonly problem: string | undefined;
   };
+}
+
+/** What they ask of the engine. */
+interface RunningEngine {
+  readonly canaries: { depth(): number };
+  readonly sources: { wake(sourceKey: string): boolean };
+  readonly canarySet: WatchedSet;
+  readonly sourceSet: WatchedSet;
+  gitStores(): StoreSizes | undefined;
 }
 
 /** What is served of the dashboard. */
@@ -179,13 +188,21 @@ function healthRoutes(wiring: WebWiring): Route[] {
   ];
 }
 
-/** A copy that waits for the Lease is ready: it can take over. */
+const kindOf = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => `${apiVersion} ${kind}`;
+const ownKinds = new Set(kindNames.map((kind) => kindOf({ apiVersion: apiVersionOf(kind), kind })));
+
+/**
+ * A copy that waits for the Lease is ready: it can take over. Only watches of our own kinds count: which others there are, Sources and Canaries
+ * choose, and one that the API server refuses must not take the gates from everybody else.
+ */
 function problemsOf({ connection, election, state }: WebWiring): string[] {
   if (state.problem !== undefined) return [state.problem];
   if (!election.leading() || !state.engine) return [];
   return connection.caches
     .health()
-    .filter(({ healthy }) => !healthy)
+    .filter(
+      ({ healthy, selection }) => !healthy && ownKinds.has(kindOf(selection)) && !selection.labelSelector,
+    )
     .map(({ selection, synced, lastError }) => {
       const where = selection.namespace ? ` in ${selection.namespace}` : '';
       const what = synced ? 'gets no events from the API server' : 'is not synced';

@@ -12,7 +12,7 @@ import {
   sshCredentialsFromSecret,
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
-import { createKeyRing } from '../git/wire/ssh/key-ring.ts';
+import { createKeyRing } from '../git/wire/ssh/private-key.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
 import { github } from '../providers/forges/github.ts';

@@ -8,8 +8,8 @@ import {
   sourceTimeoutMs,
 } from '../api/source/source.ts';
 import type { OpenPoller, OpenRepository, ReadSecret, Repositories } from '../contracts/git.ts';
-import type { PollAges } from '../git/poll/context.ts';
 import { createGitSource } from '../git/poll/git-source.ts';
+import type { PollAges } from '../git/poll/poll.ts';
 import { createReadingJournal, type ReadingJournal } from '../git/poll/reading-journal.ts';
 import { type PollSchedule, scheduleProblem } from '../git/poll/schedule.ts';
 import { createSourcePoller } from '../git/poll/source-poller.ts';
@@ -24,6 +24,8 @@ import type { GitAccess } from './git-access.ts';
 interface RepositorySettings {
   readonly client: HttpClient;
   readonly dataDir: string;
+  /** Default `limits.gitDiskBytes`. */
+  readonly diskBytes?: number | undefined;
   readonly clock: Clock;
   /** Author and committer of what Holdfast commits. */
   readonly identity: { readonly name: string; readonly email: string };
@@ -32,8 +34,8 @@ interface RepositorySettings {
 
 /** Opens repositories below the data directory. */
 export function createRepositories(settings: RepositorySettings): Repositories {
-  const { dataDir, clock } = settings;
-  const stores = createStores({ dataDir, clock });
+  const { dataDir, diskBytes, clock } = settings;
+  const stores = createStores({ dataDir, diskBytes, clock });
   const journal = createReadingJournal(join(dataDir, 'reading'), clock);
   return {
     open: opener(settings, stores, journal),

@@ -28,6 +28,8 @@ export interface AppOptions {
   /** Watch only these namespaces; empty: all. */
   readonly watchNamespaces: readonly string[];
   readonly dataDirectory: string;
+  /** What the repositories of all Sources may take of it; default `limits.gitDiskBytes`. */
+  readonly gitDiskBytes?: number | undefined;
   /** Name of this cluster in refs, branches, commit statuses and alerts; a DNS label. */
   readonly clusterName: string;
   /** Author and committer of what Holdfast commits. */

@@ -21,6 +21,8 @@ interface MetricsPortOptions {
   readonly cloudIdentity?: CloudIdentity | undefined;
   readonly clock: Clock;
   readonly metricsServer: string;
+  /** Routing provider of Canaries that name none. */
+  readonly defaultProvider?: string | undefined;
   /** Folder with its credentials, read at each check. */
   readonly metricsServerCredentials?: string | undefined;
   /** All MetricTemplates, as watched. */
@@ -61,6 +63,7 @@ export function createMetricsPort(options: MetricsPortOptions): Metrics {
       const source = {
         ...question,
         metricsServer,
+        defaultProvider: options.defaultProvider,
         metricsServerSecret: await folderValues(options.metricsServerCredentials),
         template,
         secret,
@@ -137,11 +140,12 @@ interface AlertsPortOptions {
 export function createAlertsPort(options: AlertsPortOptions): Alerts {
   const { providers, cluster, byDefault, clusterName, documentation } = options;
   return {
-    async send({ about, alert, incident }, signal) {
+    async send({ about, alert, incident, later }, signal) {
       const { name: subject, namespace: home = '' } = about.metadata;
       const http = forTenant(options.http, `alerts ${home}`);
       const kind = about.kind === 'Source' ? ('Source' as const) : ('Canary' as const);
-      const notice = { incident, kind, name: subject, namespace: home, cluster: clusterName, documentation };
+      const subjectOf = { kind, name: subject, namespace: home, cluster: clusterName };
+      const notice = { incident, later, ...subjectOf, documentation };
       if (!alert) return sendDefault(notice, byDefault, http, signal);
       const namespace = alert.providerRef.namespace || home;
       const { name } = alert.providerRef;

@@ -1,4 +1,12 @@
-import { type CommandResult, type DataFormat, paint, type Screen, type Tone, wrap } from './output.ts';
+import {
+  type CommandResult,
+  counted,
+  type DataFormat,
+  paint,
+  type Screen,
+  type Tone,
+  wrap,
+} from './output.ts';
 import { formatOutput } from './schemas/output-kinds.ts';
 
 /** Who has to act: who administers the cluster or Holdfast, who writes the manifests, or nobody (it may pass). */
@@ -66,7 +74,7 @@ function textOf({ state, subject, detail, actor, act }: CheckLine, screen: Scree
 
 function summary(lines: readonly CheckLine[]): string {
   const count = (state: CheckLine['state']) => lines.filter((line) => line.state === state).length;
-  return `${count('ok')} ok, ${count('warning')} warnings, ${count('failed')} failed`;
+  return `${count('ok')} ok, ${counted(count('warning'), 'warning')}, ${count('failed')} failed`;
 }
 
 /** A check that must not end the others: what it throws becomes a failed line. */

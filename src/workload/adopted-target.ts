@@ -1,7 +1,6 @@
 /** The target that a primary of Flagger's was made from, read back from that primary (flagger-behaviour 2.10, backwards). Pure. */
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import { type ConfigReference, configReferences } from '../release/refs.ts';
-import { templateOf } from '../release/release.ts';
+import { type ConfigReference, configReferences, templateOf } from '../release/release.ts';
 import { scaleToZeroSelector } from './daemonset/daemonset.ts';
 import { configKey, plainConfig } from './shared/configs.ts';
 import { copyableEntries } from './shared/metadata.ts';

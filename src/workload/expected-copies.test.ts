@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type ExpectedCopiesSource, expectedCopies, sharedIn } from './expected-copies.ts';
+import { primaryObjects } from './kinds.ts';
 import { aPrimarySource, aRelease } from './shared/fixtures.test-support.ts';
-import { primaryObjects } from './sides.ts';
 
 function source(more: Partial<ExpectedCopiesSource> = {}): ExpectedCopiesSource {
   const { canary, release, includeLabelPrefixes } = aPrimarySource();

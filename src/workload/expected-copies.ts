@@ -1,8 +1,7 @@
 /** Which copies of ConfigMaps and Secrets the pods of a primary need, and their content. */
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { configReferences, isTracked } from '../release/refs.ts';
-import { type Release, templateOf } from '../release/release.ts';
+import { configReferences, isTracked, type Release, templateOf } from '../release/release.ts';
 import { configCopies, configKey } from './shared/configs.ts';
 import { copyName } from './shared/names.ts';
 

@@ -3,11 +3,11 @@ import { join } from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { rolloutReasons } from '../../src/api/reasons.ts';
-import { adviceFor } from '../../src/cli/advice.ts';
 import { commands } from '../../src/cli/commands.ts';
-import { exitCodeMeanings } from '../../src/cli/exit-codes.ts';
-import { filledIn } from '../../src/cli/runbook.ts';
+import { exitCodeMeanings } from '../../src/cli/failure.ts';
+import { filledIn, pageFor } from '../../src/cli/runbook.ts';
 import runbooks from '../../src/cli/runbooks.json' with { type: 'json' };
+import { adviceFor } from '../../src/cli/status/detail.ts';
 
 const root = join(import.meta.dirname, '../..');
 const program = new Command();
@@ -137,6 +137,24 @@ test('the program has the runbooks of the documentation, and fills in the names 
       undefined,
     ]);
   }
+});
+
+test('the runbook of a Canary is about the release under way, not about one that was rejected before', async () => {
+  const [running, rejected] = ['a'.repeat(40), 'b'.repeat(40)];
+  const status = (more: object) => ({
+    ...{ rejected: [{ digest: 'd', commit: rejected, reason: 'AnalysisFailed', time: '' }], ...more },
+    conditions: [{ type: 'Ready', status: 'False', reason: 'PrimaryNotReady', message: '' }],
+  });
+  const shown = (more: object) => {
+    const canary = {
+      ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary' },
+      metadata: { name: 'web', namespace: 'shop' },
+      status: status(more),
+    };
+    return pageFor({ get: async () => canary }, { namespace: 'shop', name: 'web' });
+  };
+  expect((await shown({ run: { commit: running } })).text).toContain(`git revert --no-edit ${running} `);
+  expect((await shown({})).text).toContain(`git revert --no-edit ${rejected} `);
 });
 
 test('the page of the commands has the table of exit codes', () => {

@@ -72,7 +72,7 @@ describe('a Canary in the pages', () => {
 
 describe('what the guides list is what the code has', () => {
   it('fields that are not acted on', () => {
-    const [, rows = ''] = read('src/api/unsupported-fields.ts').split('const canaryRows');
+    const [, rows = ''] = read('src/api/canary/unsupported-fields.ts').split('const canaryRows');
     const empty = { spec: {} } as Canary;
     const ignored = routers
       .flatMap((router) => router.ignores(empty))

@@ -75,7 +75,7 @@ beforeAll(async () => {
   for (const result of ['Succeeded', 'Failed'] as const) sink.ended(canary, result);
   const { body } = await route.handle({} as IncomingMessage, '');
   series = new Map();
-  for (const line of body.split('\n')) {
+  for (const line of String(body).split('\n')) {
     const [, name = '', labels = ''] = /^([a-z_][a-z0-9_]*)(?:\{(.*)\})? \S+$/i.exec(line) ?? [];
     if (!name) continue;
     const known = series.get(name) ?? new Map<string, Set<string>>();

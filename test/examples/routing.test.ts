@@ -2,10 +2,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
+import { unsupportedFields } from '../../src/api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../src/api/canary/validate.ts';
 import { parseCanary } from '../../src/api/kinds/parse.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { unsupportedFields } from '../../src/api/unsupported-fields.ts';
 import { routerFor, routers } from '../../src/providers/routing/table.ts';
 import { renderPlain } from '../../src/render/render.ts';
 

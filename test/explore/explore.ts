@@ -1,5 +1,5 @@
 /** Breadth first through all that can happen: by how many things happened, and between them by what the core does about them. */
-import type { Decision } from '../../src/rollout/action.ts';
+import type { Decision } from '../../src/rollout/outcome.ts';
 import { keyOf } from './key.ts';
 import { fair, happenings, stillRefused, wellAgain } from './moves.ts';
 import { DEADLINE_MS, INTERVAL_MS, lastGood, type Place, type Variant } from './place.ts';

@@ -1,5 +1,5 @@
 /** What can happen to a place from outside, by names that can be replayed. */
-import type { Decision } from '../../src/rollout/action.ts';
+import type { Decision } from '../../src/rollout/outcome.ts';
 import { mark, noteState } from './ledger.ts';
 import { DIGESTS, type Digest, lastGood, type Place, PODS, SIDES, type Side, type Variant } from './place.ts';
 import { later, play, rollOn, taken, withPods } from './world.ts';

@@ -1,5 +1,5 @@
 /** Paths as people and files hold them, and how they are played again. */
-import type { Decision } from '../../src/rollout/action.ts';
+import type { Decision } from '../../src/rollout/outcome.ts';
 import { beginning, GO, lookOn } from './explore.ts';
 import { keyOf } from './key.ts';
 import { fair, happen, stillRefused, wellAgain } from './moves.ts';

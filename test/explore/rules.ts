@@ -2,7 +2,7 @@
  * S1-S33 and L1-L10 of docs/invariants.md as predicates over what happens in the exploration. They are judged from pods, routes and the ledger
  * alone: nothing here asks the core, or a helper of it, what is right.
  */
-import type { Action, Decision } from '../../src/rollout/action.ts';
+import type { Action, Decision } from '../../src/rollout/outcome.ts';
 import { isAnalysed, isFailed, isOverdue, passesAt, podsAsked } from './ledger.ts';
 import {
   DEADLINE_MS,

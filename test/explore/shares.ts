@@ -1,5 +1,5 @@
 /** Shares, what carries them, and who may be held: arithmetic of the rules, from pods alone. */
-import type { Action } from '../../src/rollout/action.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import { podsNeeded } from './ledger.ts';
 import { isHealthy, lastGood, type Place, PODS, podsOf, type Side, serving, type Variant } from './place.ts';
 

@@ -1,9 +1,9 @@
 /** From an abstract place to the `World` that the core is given, and from its actions back to a place. */
 import type { Canary } from '../../src/api/canary/canary.ts';
-import type { CheckOutcome } from '../../src/health/check-results.ts';
+import type { CheckOutcome, CheckRequest } from '../../src/api/canary/webhooks.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
-import type { Action, CheckRequest, Decision } from '../../src/rollout/action.ts';
-import * as actions from '../../src/rollout/action.ts';
+import type { Action, Decision } from '../../src/rollout/outcome.ts';
+import * as actions from '../../src/rollout/outcome.ts';
 import { step } from '../../src/rollout/step.ts';
 import type { RecordView, World } from '../../src/rollout/world.ts';
 import { countersOf } from './key.ts';

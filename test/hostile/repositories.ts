@@ -440,6 +440,16 @@ const servers: readonly Hostile[] = [
     says: /52428800|50 MiB|bytes/,
   },
   {
+    name: '1,000,000 commits at which history ends',
+    make() {
+      const lines = many(1_000_000, (index) => line(`shallow ${index.toString(16).padStart(40, '0')}`));
+      const body = Buffer.concat([...lines, FLUSH]);
+      return answering((response) => response.end(body));
+    },
+    code: 'TooLarge',
+    says: /history ends at more than 50,000 commits/,
+  },
+  {
     name: 'a packet of a length that is none',
     make: () => answering((response) => response.end('zzzzPACK')),
     code: 'Unreachable',

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { mkdir, readFile, writeFile } from 'node:fs/promises';
+import { createServer, request as httpRequest } from 'node:http';
 import { createRequire } from 'node:module';
+import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -50,7 +52,7 @@ interface Visit {
 }
 
 /** A page of its own for one person; the token of a user is its name. */
-async function visit({ dashboardUrl = '' }: App, options: Visit = {}): Promise<Page> {
+async function visit({ dashboardUrl = '' }: Pick<App, 'dashboardUrl'>, options: Visit = {}): Promise<Page> {
   const { user, width = 1200, colorScheme = 'light', hash = '' } = options;
   const context = await browser.newContext({
     viewport: { width, height: 900 },
@@ -210,6 +212,32 @@ describe('a page of the dashboard', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('link', { name: /shop\/web/ }).waitFor();
     expect(page.url()).not.toContain('alice');
+  });
+
+  it('works behind any path of a proxy, with a slash at its end or without', async () => {
+    const path = '/api/v1/namespaces/holdfast-system/services/holdfast:dashboard/proxy';
+    const proxy = createServer(({ url = '', method, headers }, response) => {
+      if (!url.startsWith(path)) return void response.writeHead(404).end();
+      const target = `${app.dashboardUrl}/${url.slice(path.length).replace(/^\//, '')}`;
+      const forwarded = httpRequest(target, { method, headers }, (answer) => {
+        response.writeHead(answer.statusCode ?? 502, answer.headers);
+        answer.pipe(response);
+      });
+      forwarded.on('error', () => response.destroy()).end();
+    });
+    await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
+    const behind = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`;
+    try {
+      const page = await visit({ dashboardUrl: behind }, { user: 'alice' });
+      await page.getByRole('link', { name: /shop\/web/ }).waitFor();
+      await page.goto(`${behind}?from=portal#/canaries?text=nothing`);
+      await page.getByText('No Canary fits.').waitFor();
+      expect(page.url()).toBe(`${behind}/?from=portal#/canaries?text=nothing`);
+      expect(trouble.splice(0)).toEqual([`asked ${behind}?from=portal`]);
+    } finally {
+      proxy.closeAllConnections();
+      proxy.close();
+    }
   });
 
   it('shows a release move, step by step, with evidence, plots and what it changes, and takes an abort', async () => {

@@ -1,19 +1,28 @@
-/** The guides whose commands make a whole, each played from its first block to its last. */
-import { execFile } from 'node:child_process';
+/** The guides whose commands make a whole, each played from its first block to its last; and what is asked at a terminal. */
+import { execFile, spawn } from 'node:child_process';
 import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { installObjects } from '../../src/cli/install/install.ts';
 import { playStep, type Stage, script } from '../examples/play.ts';
 import { stepsOf } from '../examples/readme.ts';
 import { leaveBehind } from '../flagger/left-behind.ts';
 import { type BuiltProgram, buildProgram } from '../sandbox/built-program.ts';
 import { scene, version } from '../sandbox/flagger-scenes.ts';
-import { type Bed, startBed } from '../sandbox/holdfast-bed.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  imageOf,
+  startBed,
+  waitForPhase,
+} from '../sandbox/holdfast-bed.ts';
 import { programs } from './programs.ts';
 
 const run = promisify(execFile);
@@ -137,6 +146,75 @@ test('from-flagger-in-bulk', async () => {
   await bed.start();
   await play('from-flagger-in-bulk');
 }, 300_000);
+
+/** web of namespace shop, released from a Source by a controller whose Lease is where `install` puts it. */
+async function released(): Promise<void> {
+  const namespace = 'holdfast-system';
+  await send('/api/v1/namespaces', { apiVersion: 'v1', kind: 'Namespace', metadata: { name: namespace } });
+  const objects = installObjects({ namespace, image: 'registry.example.com/holdfast:previous' });
+  const path = `/apis/apps/v1/namespaces/${namespace}/deployments/holdfast?fieldManager=kubectl`;
+  const holdfast = objects.find(({ kind }) => kind === 'Deployment');
+  expect((await bed.send('PATCH', path, holdfast, 'application/apply-patch+yaml')).status).toBe(201);
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  vi.stubEnv('POD_NAMESPACE', namespace);
+  onTestFinished(() => void vi.unstubAllEnvs());
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+}
+
+test('upgrade', async () => {
+  await released();
+  await play('upgrade');
+  const holdfast = await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system');
+  expect(imageOf(holdfast)).toBe('registry.example.com/holdfast:v0.1.0');
+}, 180_000);
+
+test('uninstall', async () => {
+  await released();
+  await play('uninstall');
+  expect(await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system')).toBeUndefined();
+  expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();
+  expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ status: { readyReplicas: 2 } });
+  const { body } = await bed.send('GET', '/api/v1/secrets?fieldSelector=type%3Dholdfast.dev/release');
+  expect(body).toMatchObject({ items: [] });
+}, 180_000);
+
+/** Runs the program at a terminal of its own, which `script` of util-linux makes, and types these keys at its question. */
+async function answered(keys: string, ...words: readonly string[]): Promise<{ code: number; text: string }> {
+  const command = [process.execPath, join(built.folder, 'dist/main.js'), ...words].join(' ');
+  const env = { ...process.env, KUBECONFIG: bed.kubeconfigPath };
+  const child = spawn('script', ['-qefc', command, '/dev/null'], { stdio: ['pipe', 'pipe', 'inherit'], env });
+  let text = '';
+  let isTyped = false;
+  child.stdout.on('data', (chunk: Buffer) => {
+    text += chunk.toString();
+    if (isTyped || !text.includes('[y/N]')) return;
+    isTyped = true;
+    child.stdin.write(keys);
+  });
+  const code = await new Promise<number>((ended) => child.on('close', (exitCode) => ended(exitCode ?? -1)));
+  return { code, text };
+}
+
+test('at a terminal abort and rollback ask, and only a yes goes on', async () => {
+  await released();
+  const analysis = { interval: '1s', iterations: 500 };
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': canary({ analysis }) });
+  await waitForPhase(bed, 'Progressing');
+  for (const keys of ['n\r', 'maybe\r', '\u0003', '\u0004']) {
+    const { code, text } = await answered(keys, 'rollback', 'canary/web', '-n', 'shop');
+    expect([keys, code]).toEqual([keys, 1]);
+    expect(text).toMatch(
+      / {2}to +\w{7} v1.*\n.*Go on\? \[y\/N\][^\n]*\nCanary shop\/web: nothing was requested/s,
+    );
+  }
+  expect((await bed.canary())?.metadata.annotations ?? {}).not.toHaveProperty('holdfast.dev/rollback-to');
+  expect(await answered('y\r', 'abort', 'canary/web', '-n', 'shop')).toMatchObject({
+    code: 0,
+    text: expect.stringContaining('was aborted on request'),
+  });
+}, 180_000);
 
 async function send(path: string, body: object): Promise<void> {
   expect((await bed.send('POST', path, body)).status).toBe(201);

@@ -1,10 +1,8 @@
 import type { Canary } from '../../src/api/canary/canary.ts';
-import { hooksOf } from '../../src/api/canary/webhooks.ts';
-import type { CheckOutcome } from '../../src/health/check-results.ts';
-import type { Action, CheckRequest } from '../../src/rollout/action.ts';
-import { lastKnownGood } from '../../src/rollout/records.ts';
+import { type CheckOutcome, type CheckRequest, hooksOf } from '../../src/api/canary/webhooks.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import { runOf } from '../../src/rollout/run.ts';
-import type { World } from '../../src/rollout/world.ts';
+import { lastKnownGood, type World } from '../../src/rollout/world.ts';
 import type { Violation } from './invariants.ts';
 
 /** Requests of people that leave checks out. */

@@ -1,13 +1,18 @@
 import { planOf } from '../../src/api/canary/plan.ts';
 import { sinceMs } from '../../src/api/time.ts';
 import { canaryPods, hasConverged, servingPods } from '../../src/health/readiness.ts';
-import type { Action } from '../../src/rollout/action.ts';
-import { contextOf, elapsedMs } from '../../src/rollout/context.ts';
-import { SETTLE_MS } from '../../src/rollout/progress.ts';
-import { isDigestLost, lastKnownGood, rejectionOf, soundRecord } from '../../src/rollout/records.ts';
+import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/context.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import { runOf } from '../../src/rollout/run.ts';
-import { podsNeeded } from '../../src/rollout/traffic/capacity.ts';
-import { headRelease, type World } from '../../src/rollout/world.ts';
+import { podsNeeded } from '../../src/rollout/traffic/traffic.ts';
+import {
+  headRelease,
+  isDigestLost,
+  lastKnownGood,
+  rejectionOf,
+  soundRecord,
+  type World,
+} from '../../src/rollout/world.ts';
 
 /** Which rule of docs/invariants.md an action would break in this world, and how. */
 export interface Violation {
@@ -214,7 +219,9 @@ function recordBeforeOverwrite(world: World, action: Action): string | undefined
   const good = lastKnownGood(world);
   const current = world.primary?.digest;
   if (!good || current === undefined || current === action.digest) return undefined;
-  const givenUp = world.status.run?.fastLane === true && isDigestLost(world, current);
+  // What is lost cannot be kept: a proven release, or one that is tried on the primary, may take its place.
+  const run = runOf(world.status);
+  const givenUp = (run?.fastLane || run?.side === 'primary') && isDigestLost(world, current);
   const kept = soundRecord(world, current) !== undefined || givenUp;
   return kept || action.digest === good.digest ? undefined : `what the primary runs (${current}) is not kept`;
 }

@@ -1,26 +1,31 @@
+import type { HookType } from '../../src/api/canary/analysis.ts';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import { type HookAnswer, type HookType, hooksOf } from '../../src/api/canary/webhooks.ts';
+import {
+  type CheckOutcome,
+  type CheckRequest,
+  type HookAnswer,
+  hooksOf,
+} from '../../src/api/canary/webhooks.ts';
 import { gitPart } from '../../src/api/digest.ts';
 import type { RouteView } from '../../src/api/observed.ts';
-import { inLanes, reliesOn } from '../../src/engine/canary/perform/action-order.ts';
-import type { CheckOutcome } from '../../src/health/check-results.ts';
+import { inLanes, reliesOn } from '../../src/engine/canary/perform/perform.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
-import type { Action, CheckRequest, Decision, RolloutEvent } from '../../src/rollout/action.ts';
 import { isSame } from '../../src/rollout/finish.ts';
-import { lastKnownGood } from '../../src/rollout/records.ts';
+import type { Action, Decision, RolloutEvent } from '../../src/rollout/outcome.ts';
 import { runOf } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
-import type {
-  FreezeView,
-  HeadView,
-  PeersView,
-  RecordView,
-  RejectionView,
-  ReleaseView,
-  ScalerView,
-  WindowView,
-  World,
+import {
+  type FreezeView,
+  type HeadView,
+  lastKnownGood,
+  type PeersView,
+  type RecordView,
+  type RejectionView,
+  type ReleaseView,
+  type ScalerView,
+  type WindowView,
+  type World,
 } from '../../src/rollout/world.ts';
 import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } from './analysis-ledger.ts';
 import { copy } from './copy.ts';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { lastKnownGood } from '../../src/rollout/records.ts';
+import { lastKnownGood } from '../../src/rollout/world.ts';
 import { DaemonSetModel, type RevisionModel, StatefulSetModel } from './revision-model.ts';
 
 type Event =

@@ -1,10 +1,10 @@
 import type { Canary } from '../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import type { CheckOutcome } from '../../src/api/canary/webhooks.ts';
 import type { RouteView } from '../../src/api/observed.ts';
-import type { CheckOutcome } from '../../src/health/check-results.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
-import type { Action } from '../../src/rollout/action.ts';
 import { isSame } from '../../src/rollout/finish.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import { step } from '../../src/rollout/step.ts';
 import type { HeadView, RecordView, RejectionView, World } from '../../src/rollout/world.ts';
 import {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { BuiltInGate } from '../../src/api/annotations.ts';
-import type { HookType } from '../../src/api/canary/webhooks.ts';
+import type { HookType } from '../../src/api/canary/analysis.ts';
 import { Model } from './model.ts';
 
 /** `b` is committed on top of `a`; its analysis asks every 10 s. */

@@ -112,6 +112,20 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     ]);
   });
 
+  it('rise by steps for matched requests alone, where there is a match beside the steps', () => {
+    const match = [{ headers: { a: { exact: 'b' } } }];
+    const model = released({ stepWeight: 20, maxWeight: 40, match }, GOOD, { provider: 'istio' });
+    const seen: string[] = [];
+    afterEachStep(model, () => {
+      const now = `${model.route?.canaryWeight}${model.route?.matched ? ' matched' : ''}`;
+      if (seen.at(-1) !== now) seen.push(now);
+    });
+    model.until('Succeeded');
+    expect(seen).toEqual(['0', '20 matched', '40 matched', '0']);
+    expect(model.broken).toEqual([]);
+    expect(model.outages).toEqual([]);
+  });
+
   it('end in Failed with the traffic back first when the checks fail', () => {
     expect(timeline(released({ stepWeight: 50 }, { ...GOOD, canaryMetric: 10 }))).toEqual([
       'Initialized 0',

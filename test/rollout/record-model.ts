@@ -1,6 +1,5 @@
 import { gitPart } from '../../src/api/digest.ts';
-import { nextSequence } from '../../src/rollout/records.ts';
-import type { RecordView } from '../../src/rollout/world.ts';
+import { nextSequence, type RecordView } from '../../src/rollout/world.ts';
 
 /** The commit that a model's release comes with, unless it says otherwise. */
 export function shaOf(digest: string): string {

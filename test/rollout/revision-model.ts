@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { RouteView } from '../../src/api/observed.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Release, WorkloadSettings } from '../../src/release/release.ts';
-import type { Action } from '../../src/rollout/action.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import type { World } from '../../src/rollout/world.ts';
 import { nativeKind } from '../../src/workload/kinds.ts';
 import { type NativeView, viewNative } from '../../src/workload/native-view.ts';

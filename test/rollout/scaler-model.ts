@@ -1,5 +1,5 @@
 import type { RouteView } from '../../src/api/observed.ts';
-import type { Action } from '../../src/rollout/action.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import type { ScalerView } from '../../src/rollout/world.ts';
 
 interface Copy {

@@ -103,6 +103,22 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     expectRestored(model);
   });
 
+  it('tells at the deadline that a person must act when nobody gives the primary the pods for its traffic', () => {
+    const model = scaled(kind, { progressDeadlineSeconds: 120 });
+    model.recreate = true;
+    model.commit('b');
+    until(model, () => model.primary?.digest === 'b' && model.route?.canaryWeight === 100);
+    // Its controller is gone: nobody acts on a higher minReplicas.
+    Object.assign(model.scalers ?? {}, { work: () => undefined });
+    Object.assign(model.primary ?? {}, { desired: 2, ready: 2, oldReady: 0 });
+    const stalled = () => model.status.conditions?.find(({ type }) => type === 'Stalled');
+    until(model, () => model.status.message === 'the primary has 2 of 10 ready pods that it needs for 100 %');
+    expect(stalled()?.status).toBe('False');
+    until(model, () => stalled()?.status === 'True');
+    expect(stalled()?.reason).toBe('WaitingForCapacity');
+    expect(model.broken).toEqual([]);
+  });
+
   it('holds while the canary grows, and goes on when the primary heals', () => {
     const model = scaled(kind);
     model.commit('b', { ...GOOD, primaryReady: false });

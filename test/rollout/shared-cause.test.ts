@@ -53,13 +53,29 @@ describe('a release held for a shared cause', () => {
     return model;
   }
 
-  it('keeps the traffic on the primary for as long as the others fail', () => {
+  it('keeps the traffic on the primary while the others fail, and is reverted at the progress deadline', () => {
     const model = held();
-    for (let count = 0; count < 500; count += 1) model.tick(10_000);
-    expect(isHeld(model)).toBe(true);
-    expect(model.route?.canaryWeight).toBe(0);
-    expect(model.rejected).toEqual([]);
+    const beganMs = model.nowMs;
+    // Five minutes, and the deadline of the model's Canary.
+    const waitMs = 300_000 + 60_000;
+    expect(Date.parse(model.status.next?.time ?? '') - beganMs).toBe(waitMs);
+    while (isHeld(model) && model.nowMs - beganMs < 3_600_000) {
+      expect(model.route?.canaryWeight).toBe(0);
+      model.tick(10_000);
+    }
+    expect(model.nowMs - beganMs).toBeGreaterThanOrEqual(waitMs);
+    expect(model.nowMs - beganMs).toBeLessThan(waitMs + 60_000);
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
     expect(model.outages).toEqual([]);
+  });
+
+  it('waits for as long as a person asks for it', () => {
+    const model = held();
+    model.ask('promote', 'b');
+    for (let count = 0; count < 200; count += 1) model.tick(10_000);
+    expect(model.primary?.digest).toBe('b');
+    expect(model.rejected).toEqual([]);
   });
 
   it('is verified on when the checks pass again', () => {

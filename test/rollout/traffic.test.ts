@@ -1,8 +1,7 @@
 /** What the allocator of traffic does whatever state asks it, be it one that no state of today asks for. */
 import { describe, expect, it } from 'vitest';
-import { contextOf } from '../../src/rollout/context.ts';
+import { contextOf, withLastChanges } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/outcome.ts';
-import { withLastChanges } from '../../src/rollout/progress.ts';
 import { type Run, runOf } from '../../src/rollout/run.ts';
 import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
 import type { World } from '../../src/rollout/world.ts';

@@ -1,7 +1,7 @@
 /** Random worlds in which pods break one by one, writes are refused, the gateway is late, leaders' clocks differ, and people lend a hand. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Action } from '../../src/rollout/action.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import { GOOD, type Model } from './model.ts';
 import type { Side } from './pods-model.ts';
 import { apply, commitOfB, type Event, event, specs, start, type Update, updates } from './random-worlds.ts';
@@ -119,7 +119,8 @@ function endTrouble(model: Model): void {
   model.damaged.clear();
   model.hooks = {};
   model.canary.spec.suspend = false;
-  for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
+  // What failed before goes on failing: the fix has to get through without it.
+  model.behaviours.set('d', GOOD);
 }
 
 interface Played {

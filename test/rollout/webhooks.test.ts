@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { HookType } from '../../src/api/canary/webhooks.ts';
+import type { HookType } from '../../src/api/canary/analysis.ts';
 import { GOOD, Model } from './model.ts';
 
 const url = 'http://hooks.test/';

@@ -1,3 +1,5 @@
+import { execFileSync } from 'node:child_process';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { run } from './cli-run.ts';
 import { type Bed, canary, createSource, deployment, startBed, waitForPhase } from './holdfast-bed.ts';
@@ -67,6 +69,25 @@ test.each(commands)('%j reads the flags of the controller from its Deployment', 
     code: 2,
     text: expect.stringMatching(/Deployment default\/holdfast: .*must be one of/s),
   });
+});
+
+test('a plan that asks the cluster reads them, too, and another one assumes nothing of it', async () => {
+  const clone = join(dirname(bed.kubeconfigPath), 'clone');
+  execFileSync('git', ['clone', '-q', bed.repository, clone], { stdio: 'pipe' });
+  const plan = ['plan', '--repo', clone, '--base', 'main', '--head', 'main', '--path', '.'];
+  const place = ['--kubeconfig', bed.kubeconfigPath, '--holdfast-namespace', 'default'];
+  await bed.send('DELETE', `${deployments}/holdfast`);
+  expect(await run(...plan, '--cluster', ...place)).toMatchObject({
+    code: 0,
+    text: expect.stringMatching(
+      /assumed: --min-analysis-interval=10s --mesh-provider=kubernetes --metrics-server=/,
+    ),
+  });
+  await installed(['run', '--mesh-provider=nonsense']);
+  expect((await run(...plan, '--cluster', ...place)).code).toBe(2);
+  const offline = await run(...plan, '-o', 'yaml');
+  expect(offline).toMatchObject({ code: 0, text: offline.stdout });
+  expect(offline.stdout).toMatch(/^apiVersion: holdfast\.dev\/v1\nkind: Plan\n/);
 });
 
 test('what is given is not looked for', async () => {

@@ -160,4 +160,20 @@ describe('what cannot be changed in place', () => {
     await untilLevel('debug');
     expect((await live())?.metadata.uid).not.toBe(before);
   });
+
+  test('is not deleted where what would take its place is refused for more than that', async () => {
+    const web = JSON.parse(deployment('shop/web:1')) as { spec: Record<string, object> };
+    await follow({ 'web.json': JSON.stringify(web) }, { force: true });
+    const before = await bed.get('apps/v1', 'Deployment', 'web');
+    const labels = { app: 'other' };
+    const template = { metadata: { labels }, spec: { containers: [{ name: 'app', image: '' }] } };
+    const spec = { ...web.spec, selector: { matchLabels: labels }, template };
+    await bed.commit('another selector, and no image', { 'web.json': JSON.stringify({ ...web, spec }) });
+    const applied = async () => condition(await bed.source(), 'Applied');
+    await eventually('it is refused', async () => (await applied())?.status === 'False', { seen: applied });
+    expect((await applied())?.message).toContain('image');
+    const after = await bed.get('apps/v1', 'Deployment', 'web');
+    expect(after?.metadata).toMatchObject({ uid: before?.metadata.uid });
+    expect(after?.metadata.deletionTimestamp).toBeUndefined();
+  });
 });

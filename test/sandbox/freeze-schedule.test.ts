@@ -45,7 +45,7 @@ function frozenDaily(inMs: number, startsOnly = false) {
   return freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the night', format: 'text' },
     windows: [{ kind: 'deny', schedule, duration: '1m', timeZone: 'UTC' }],
-    ...{ startsOnly, nowMs: bed.clock.nowMs() },
+    ...{ startsOnly, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
   });
 }
 
@@ -96,7 +96,7 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
 test('a freeze stays in force while freezes may not be listed any more, and its end is noticed afterwards', async () => {
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },
-    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs() },
+    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
   });
   await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
   const message = 'configmaps is forbidden: User "holdfast" cannot list resource "configmaps"';

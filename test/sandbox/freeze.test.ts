@@ -36,7 +36,7 @@ afterEach(async () => {
 function frozenFor(until: string | undefined, selector?: string) {
   return freeze(connection.client, {
     ...{ namespace: 'shop', selector, until, reason: 'the sale', format: 'text' },
-    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs() },
+    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
   });
 }
 
@@ -49,7 +49,10 @@ async function primaryImage(): Promise<string | undefined> {
 }
 
 test('a freeze is seen on the Canary before anything waits, and holds the next release until it ends', async () => {
-  expect(await frozenFor('10m')).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('in 10m') });
+  expect(await frozenFor('10m')).toMatchObject({
+    ...{ exitCode: 0, stderr: '' },
+    stdout: expect.stringMatching(/holdfast-freeze: 1 Canary frozen until .*in 10m/),
+  });
   await eventually('it is frozen', async () => (await frozen()) === 'True');
   expect(condition(await bed.canary(), 'Frozen')?.message).toMatch(
     /^by ConfigMap shop\/holdfast-freeze until .*Z: the sale$/,
@@ -68,7 +71,11 @@ test('a freeze is seen on the Canary before anything waits, and holds the next r
 });
 
 test('a freeze of other labels holds nothing, a lifted one neither, and ignore-window lets one release through', async () => {
-  await frozenFor(undefined, 'team=till');
+  expect(await frozenFor(undefined, 'team=till')).toMatchObject({
+    stderr: expect.stringMatching(
+      /^warning: there is no Canary of namespace shop with labels team=till now; /,
+    ),
+  });
   await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
   expect(await frozen()).toBeUndefined();

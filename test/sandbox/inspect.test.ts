@@ -225,24 +225,46 @@ test('logs says which log cannot be read and why, and ends with 2 when none can'
   );
 });
 
-test('logs -f goes on until it is interrupted', async () => {
+test('logs -f goes on until it is interrupted, says which logs end before that, and ends after the last', async () => {
   const connection = await connectTo(bed);
   const stopping = new AbortController();
   const shown: string[] = [];
-  try {
-    const over = logs(
-      connection,
-      [(await bed.canary())!],
-      {
-        ...{ side: 'primary', container: undefined, previous: false },
-        ...{ tailLines: 10, sinceSeconds: undefined, follow: true, format: 'text', signal: stopping.signal },
-      },
-      { out: (text) => void shown.push(text), err: () => undefined },
-    ).catch((error: unknown) => error);
+  const told: string[] = [];
+  const canary = (await bed.canary())!;
+  const options: Parameters<typeof logs>[2] = {
+    ...{ side: 'primary', container: undefined, previous: false },
+    ...{ tailLines: 10, sinceSeconds: undefined, follow: true, format: 'text', signal: stopping.signal },
+  };
+  const output = {
+    out: (text: string) => void shown.push(text),
+    err: (text: string) => void told.push(text),
+  };
+  const followed = async () => {
+    shown.length = 0;
+    const over = logs(connection, [canary], options, output).catch((error: unknown) => error);
     await eventually(
       'the first lines',
       async () => shown.filter((line) => line.includes('shop/web:1 started')).length === 2,
     );
+    return { over };
+  };
+  try {
+    const stopped = await followed();
+    bed.sandbox.cutWatches('end');
+    expect([await stopped.over, told]).toEqual([
+      0,
+      Array(2).fill(expect.stringContaining('the log has ended')),
+    ]);
+
+    told.length = 0;
+    const lost = await followed();
+    bed.sandbox.cutWatches('reset');
+    expect(await lost.over).toBe(2);
+    expect(told).toEqual(
+      Array(2).fill(expect.stringMatching(/^\[pod\/.* the connection to the API server was lost/)),
+    );
+
+    const { over } = await followed();
     stopping.abort(new Error('interrupted'));
     expect(await over).toBe(stopping.signal.reason);
   } finally {
@@ -275,7 +297,7 @@ test('commands about one Canary take all with certain labels instead, in one nam
   });
   for (const [words, message] of [
     [['pause'], '-A needs -l LABELS'],
-    [['pause', 'web'], '-A needs -l LABELS'],
+    [['pause', 'web'], 'cannot be named together with -A; use -n NAMESPACE'],
     [['diff', 'web', '-l', 'team=front'], 'cannot be named together with -l'],
     [['pause', '-l', 'team=front', '-n', 'shop'], '-A and -n exclude each other'],
   ] as const)

@@ -116,6 +116,35 @@ test('gets its weights back when somebody applies it as it is in Git, and when i
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
 });
 
+test('of two applications is divided for each by its own Canary, and neither moves the requests of the other', async () => {
+  const ofCart = (text: string) => text.replaceAll('"web"', '"cart"');
+  const route = front('/') as { spec: { rules: Array<{ backendRefs: Array<{ name: string }> }> } };
+  for (const backend of route.spec.rules[1]?.backendRefs ?? []) backend.name = 'cart';
+  await bed.commit('v1', {
+    ...{ 'web.json': deployment('shop/web:1'), 'cart.json': ofCart(deployment('shop/web:1')) },
+    ...{ 'canary.json': weighted, 'cart-canary.json': ofCart(weighted) },
+    'route.json': JSON.stringify(route),
+  });
+  await createSource(bed);
+  await bed.start();
+  await until(['/ web-primary:100 web-canary:0', '/blog cart-primary:100 cart-canary:0']);
+
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await until(['/ web-primary:60 web-canary:40', '/blog cart-primary:100 cart-canary:0']);
+  await bed.commit('v2 of cart', { 'cart.json': ofCart(deployment('shop/web:2')) });
+  for (const name of ['web', 'cart'])
+    await eventually(
+      `${name} is promoted`,
+      async () => statusOf(await bed.get('flagger.app/v1beta1', 'Canary', name)).phase === 'Succeeded',
+      { seen },
+    );
+  await until(['/ web-primary:100 web-canary:0', '/blog cart-primary:100 cart-canary:0']);
+  await bed.pass(3_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(3_000);
+  expect(bed.sandbox.requests.all().filter(isNotIdle)).toEqual([]);
+});
+
 test('that leads elsewhere keeps the Canary waiting, and is not touched', async () => {
   const files = { 'web.json': deployment('shop/web:1'), 'canary.json': weighted };
   await bed.commit('v1', { ...files, 'route.json': JSON.stringify(front('/', 'cart')) });

@@ -154,6 +154,7 @@ test('commands that watch print a document a line', async () => {
     ...{ namespace: 'shop', format: 'json' as const, env: {}, signal: stopping.signal },
     screen: { columns: 80, colour: false },
     stream: { write } as unknown as NodeJS.WriteStream,
+    onSilence: () => undefined,
   });
   const ended = expect(page).rejects.toThrow('interrupted');
   let reported = '';
@@ -174,6 +175,7 @@ test('commands that watch print a document a line', async () => {
   );
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/other');
   const { code, stdout } = await watched;
+  await eventually('the deletion', async () => shown.includes('"DeletedObject"'));
   stopping.abort(new Error('interrupted'));
   await Promise.all([ended, eventsEnded]);
 
@@ -201,6 +203,7 @@ test.each([
   [['history', 'nobody'], 'InvalidInput', 'Canary shop/nobody not found'],
   [['status', 'canary/nobody'], 'InvalidInput', 'Canary shop/nobody not found'],
   [['diff', 'nobody'], 'InvalidInput', 'Canary shop/nobody not found'],
+  [['runbook', 'web'], 'InvalidInput', 'needs no action'],
   [['history', 'web', '--frist'], 'InvalidArguments', "unknown option '--frist'"],
   [['wait', 'web', '--context', 'nowhere'], 'Configuration', 'nowhere'],
 ])('%j is an Error on standard output too, in both formats', async (words, reason, message) => {

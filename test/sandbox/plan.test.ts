@@ -62,8 +62,8 @@ async function plan(
 ): Promise<{ code: number; report: PlanReport; text: string }> {
   const wanted = ['--repo', repository, '--base', 'HEAD^', '--head', 'HEAD', '--source', source];
   const cluster = ['--kubeconfig', bed.kubeconfigPath, '--metrics-server', bed.sandbox.prometheusUrl];
-  const { code, text } = await run('plan', ...wanted, ...cluster, ...more, '-o', 'json');
-  return { code, text, report: JSON.parse(text) as PlanReport };
+  const { code, text, stdout } = await run('plan', ...wanted, ...cluster, ...more, '-o', 'json');
+  return { code, text, report: JSON.parse(stdout) as PlanReport };
 }
 
 async function patch(path: string, body: unknown): Promise<void> {

@@ -6,7 +6,7 @@ import { createApplied } from '../../src/engine/applied.ts';
 import type { ActionContext, CanaryParts } from '../../src/engine/canary/context/context.ts';
 import { performAll } from '../../src/engine/canary/perform/perform.ts';
 import { readCanaryWith } from '../../src/review/read-canary.ts';
-import type { Action } from '../../src/rollout/action.ts';
+import type { Action } from '../../src/rollout/outcome.ts';
 import type { World } from '../../src/rollout/world.ts';
 import { createClusterPort } from '../../src/server/cluster.ts';
 import { type Connection, connect } from '../../src/server/connection.ts';

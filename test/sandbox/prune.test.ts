@@ -93,11 +93,37 @@ describe('what left Git', () => {
     });
     await createSource(bed, { prune: true });
     await bed.start({ trustedSourceNamespaces: ['shop'] });
-    await untilPruned('Pruned');
+    expect(await untilPruned('Pruned')).toBe('objects that left Git were deleted');
     const { body } = await bed.send('GET', '/api/v1/namespaces/extra');
     expect(body).toMatchObject({ metadata: { name: 'extra' } });
     expect((body as KubernetesObject).metadata.deletionTimestamp).toBeUndefined();
     expect(statusOf(await bed.source()).counts).not.toHaveProperty('pruned');
+  });
+
+  test.each([
+    ['Namespaced', undefined, '/namespaces/shop'],
+    ['Cluster', 'shop', ''],
+  ])('is not an object whose kind the same commit brings: scope %s', async (scope, namespace, where) => {
+    const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+    const crd = {
+      apiVersion: 'apiextensions.k8s.io/v1',
+      kind: 'CustomResourceDefinition',
+      metadata: { name: 'widgets.example.com' },
+      spec: {
+        ...{ group: 'example.com', scope },
+        names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
+        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+      },
+    };
+    const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'one', namespace } };
+    await bed.commit('first', { 'crd.json': JSON.stringify(crd), 'widget.json': JSON.stringify(widget) });
+    await createSource(bed, { prune: true, defaultNamespace: 'shop' });
+    await bed.start({ trustedSourceNamespaces: ['shop'] });
+    await untilPruned('Pruned');
+    const { status, body } = await bed.send('GET', `/apis/example.com/v1${where}/widgets/one`);
+    expect(status).toBe(200);
+    expect((body as KubernetesObject).metadata.deletionTimestamp).toBeUndefined();
+    expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
   });
 
   test('stays without spec.prune, and where the commit could not be read whole', async () => {

@@ -123,3 +123,28 @@ test('a spec that never could be acted on stands for nothing, and says so', asyn
   expect((await status()).specInForce).toBeUndefined();
   expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();
 });
+
+test('another target for a Canary with a release is refused: the former one serves on, and no request fails', async () => {
+  await initialized({ service: { name: 'web', port: 80, targetPort: 8080 } });
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web2' };
+  await bed.commit('renamed', {
+    'web.json': null,
+    'web2.json': deployment('shop/web:2').replaceAll('"web"', '"web2"'),
+    'canary.json': canary({ spec: { service: { name: 'web', port: 80, targetPort: 8080 }, targetRef } }),
+  });
+  await untilInvalid(/Deployment web;.*Deployment web2/);
+  await bed.pass(20_000);
+  expect(await bed.get('apps/v1', 'Deployment', 'web2-primary')).toBeUndefined();
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:1');
+
+  await bed.commit('as before', {
+    'web.json': deployment('shop/web:3'),
+    'web2.json': null,
+    'canary.json': canary({ spec: { service: { name: 'web', port: 80, targetPort: 8080 } } }),
+  });
+  await waitForPhase(bed, 'Succeeded');
+  sampler.stop();
+  expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:3');
+  expect(sampler.totals().failed).toBe(0);
+});

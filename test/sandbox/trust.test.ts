@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
@@ -143,6 +144,58 @@ describe('a Source that cannot be read and may not write in a namespace keeps no
       seen: bed.canary,
     });
   });
+});
+
+test('a kind of a tenant that Holdfast may not watch leaves it ready for everybody else', async () => {
+  const isRefused = ({ userAgent, path }: ApiRequest) =>
+    userAgent.startsWith('holdfast/') && path.endsWith('/networkpolicies');
+  bed.sandbox.fault((request) => (isRefused(request) ? { code: 403 } : undefined));
+  const metadata = { name: 'closed', namespace: 'shop' };
+  const policy = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec: {} };
+  const commit = await bed.commit('v1', { ...shop, 'policy.json': JSON.stringify(policy) });
+  await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
+  const app = await bed.start();
+  const isApplied = async () => statusOf(await bed.source()).appliedCommit === commit;
+  await eventually('it is applied', isApplied);
+  await waitForPhase(bed, 'Initialized');
+  const answer = await fetch(`${app.url}/readyz`);
+  expect([answer.status, await answer.text()]).toEqual([200, 'ready, leading\n']);
+});
+
+test('what a deleted Source left belongs to the next one that holds it, and what is in an ApplySet of kubectl does not', async () => {
+  const configMap = (name: string, level: string) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' }, data: { level } },
+  });
+  const inSet = {
+    ...configMap('b', 'old').metadata,
+    labels: { 'applyset.kubernetes.io/part-of': 'applyset-x-v1' },
+  };
+  const path = '/api/v1/namespaces/shop/configmaps';
+  await bed.send('POST', `${path}?fieldManager=kubectl`, { ...configMap('b', 'old'), metadata: inSet });
+  await bed.commit('v1', { 'a.json': JSON.stringify(configMap('a', 'old')) });
+  await createOther({}, 'former', 'shop');
+  await bed.start();
+  const applied = (name: string) => async () => bed.get('v1', 'ConfigMap', name);
+  await eventually('it is applied', applied('a'));
+  await bed.send('DELETE', `${sourcesIn('shop')}/former`);
+  const files = Object.fromEntries(
+    ['a', 'b'].map((name) => [`${name}.json`, JSON.stringify(configMap(name, 'new'))]),
+  );
+  await bed.commit('v2', files);
+
+  await bed.send('POST', sourcesIn('shop'), sourceFor(bed));
+
+  const level = async (name: string) => ((await applied(name)())?.data as { level?: string })?.level;
+  await eventually('it is adopted', async () => (await level('a')) === 'new', { seen: bed.source });
+  const refused = async () => condition(await bed.source(), 'Applied');
+  await eventually(
+    'the other one is refused',
+    async () => (await refused())?.reason === 'OwnedByAnotherSource',
+    {
+      seen: refused,
+    },
+  );
+  expect(await level('b')).toBe('old');
 });
 
 test('a Source keeps no object from being pruned that it may not write', async () => {

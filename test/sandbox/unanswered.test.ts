@@ -1,6 +1,8 @@
 /** What the API server does not answer, or refuses, for longer than anybody waits. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { ApiRequest } from '../../sandbox/api-server/request.ts';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
@@ -159,3 +161,91 @@ test('another provider in the middle of a release: it is promoted under the new 
   const { body } = await bed.send('GET', '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web');
   expect(JSON.stringify(body)).toContain('web-primary');
 });
+
+/** The pods of v2 that have this in their names do not start. */
+function breakV2(name: string): void {
+  bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.includes(name) && imageOf({ spec: { template: pod } }) === 'shop/web:2'
+      ? { failure: 'ImagePullBackOff' }
+      : undefined,
+  );
+}
+
+const ofFirst = ({ userAgent }: ApiRequest) => userAgent === 'holdfast/1.0.0';
+
+/** The first copy is at work, with v1 live. The second one leads beside it: its Lease is elsewhere. */
+async function firstOfTwo(spec: Record<string, unknown> = {}): Promise<{ startSecond: () => Promise<App> }> {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary({ spec }) });
+  await createSource(bed);
+  await bed.start({ version: '1.0.0' }, undefined, bed.clock);
+  await waitForPhase(bed, 'Initialized');
+  return { startSecond: () => bed.start({ namespace: 'shop', version: '2.0.0' }, undefined, bed.clock) };
+}
+
+test('of two leaders, one that reads everything anew before it gives a release up writes nothing over what the other made of it', async () => {
+  breakV2('web');
+  const { startSecond } = await firstOfTwo({ progressDeadlineSeconds: 20 });
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  let isReading = false;
+  let answer = () => {};
+  const until = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  bed.sandbox.fault((request) => {
+    if (!ofFirst(request) || request.path.includes('/leases')) return undefined;
+    isReading ||= isList(request);
+    // What it decides then takes as long to arrive.
+    return isReading && (isList(request) || request.method !== 'GET') ? { until } : undefined;
+  });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('it reads everything anew', async () => isReading, { seen: bed.canary });
+  const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await startSecond();
+  await eventually('v3 is promoted', async () => statusOf(await bed.canary()).lastPromotedCommit === v3, {
+    seen: bed.canary,
+  });
+  answer();
+  await bed.pass(40_000);
+  sampler.stop();
+  expect(statusOf(await bed.canary())).toMatchObject({
+    phase: 'Succeeded',
+    lastPromotedCommit: v3,
+    rejected: [],
+  });
+  expect(await primaryImage()).toBe('shop/web:3');
+  expect(sampler.totals().failed).toBe(0);
+});
+
+test.each([
+  ['Promoting', 'Succeeded', 'shop/web:2'],
+  ['Reverting', 'Failed', 'shop/web:1'],
+])(
+  'a process ends between the write of a packed status and its answer, %s: the next one goes on from it',
+  async (word, phase, image) => {
+    if (phase === 'Failed') breakV2('web-primary');
+    const { startSecond } = await firstOfTwo();
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    let isOver = false;
+    bed.sandbox.fault((request) => {
+      if (!ofFirst(request)) return undefined;
+      if (isOver) return 'drop';
+      const isStatus = request.method === 'PATCH' && request.path.endsWith('/canaries/web/status');
+      if (!isStatus || !request.body.includes(word)) return undefined;
+      isOver = true;
+      return 'cut';
+    });
+    const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await eventually('the write without an answer', async () => isOver, { seen: bed.canary });
+    await startSecond();
+    await waitForPhase(bed, phase);
+    await bed.pass(10_000);
+    sampler.stop();
+    const { history, rejected, incidents } = statusOf(await bed.canary()) as CanaryStatus;
+    expect(history?.map(({ commit, result }) => `${commit} ${result}`)).toEqual([`${v2} ${phase}`]);
+    expect(rejected?.length).toBe(phase === 'Failed' ? 1 : 0);
+    const keys = incidents?.map(({ key }) => key) ?? [];
+    expect(new Set(keys).size).toBe(keys.length);
+    expect(await primaryImage()).toBe(image);
+    expect(sampler.totals().failed).toBe(0);
+  },
+);

@@ -12,7 +12,7 @@ import {
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
-/** The steps of docs/guides/operations.md#uninstall, in their order. */
+/** The steps of docs/guides/uninstall.md, in their order. */
 let bed: QuickBed;
 beforeEach(async () => {
   bed = await startQuickBed();

@@ -44,6 +44,7 @@ test('without a configured cluster nothing is asked, and a named one that is wro
 test('the leader says its version; versions far apart are told, and those of a neighbour are not', async () => {
   const near = await bed.start({ version: '0.1.7' });
   await near.leading;
+  expect((await run('status', '-n', 'shop', ...cluster())).text).not.toContain('warning');
   const holder = (await lease())?.spec as { holderIdentity: string };
   const text = `client      0.0.0\ncontroller  0.1.7  (${holder.holderIdentity})\n`;
   expect(await run('version', ...cluster())).toMatchObject({ code: 0, text });
@@ -55,6 +56,12 @@ test('the leader says its version; versions far apart are told, and those of a n
   await near.drain();
   const gone = await run('version', ...cluster());
   expect(gone.text).toContain('unknown: nobody holds the Lease default/holdfast');
+  // What is shown of objects looks as if all were well.
+  const status = await run('status', '-n', 'shop', ...cluster());
+  expect(status.text).toContain('warning: nobody holds the Lease default/holdfast: no controller runs; ');
+  const check = await run('check', '--kubeconfig', bed.kubeconfigPath, '--namespace', 'default');
+  expect(check.code).toBe(1);
+  expect(check.text).toMatch(/failed +controller in namespace default: nobody holds the Lease/);
 
   const far = await bed.start({ version: '0.2.0' });
   await far.leading;
@@ -63,12 +70,14 @@ test('the leader says its version; versions far apart are told, and those of a n
   );
   const { text: warned } = await run('version', ...cluster());
   expect(warned).toContain('warning: this program is 0.0.0 and the controller 0.2.0');
+  await far.drain();
 });
 
 test('a leader that says no version, or is silent, is not taken for one that does', async () => {
   const merge = 'application/merge-patch+json';
   const annotations = { 'holdfast.dev/version': null };
-  await bed.send('PATCH', leasePath, { metadata: { annotations } }, merge);
+  const held = { holderIdentity: 'old', renewTime: new Date().toISOString().replace('Z', '000Z') };
+  await bed.send('PATCH', leasePath, { metadata: { annotations }, spec: held }, merge);
   expect((await run('version', ...cluster())).text).toContain('does not say its version');
   const spec = { renewTime: '2020-01-01T00:00:00.000000Z' };
   await bed.send('PATCH', leasePath, { spec }, merge);

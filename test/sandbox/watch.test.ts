@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { waitFor } from '../../src/cli/requests/wait.ts';
 import { watchStatus } from '../../src/cli/status/watch.ts';
 import { createWatchTimeline, type WatchEvent, watchOne } from '../../src/cli/watch.ts';
@@ -68,43 +69,91 @@ test('watch of a Canary that is not there says so at once', async () => {
   );
 });
 
+/** What is written to it is kept. */
+function screenOf(isTTY: boolean): { readonly stream: NodeJS.WriteStream; text(): string } {
+  let shown = '';
+  const write = (text: string) => {
+    shown += text;
+  };
+  const stream = { write, ...(isTTY ? { isTTY, columns: 100, rows: 30 } : {}) };
+  return { stream: stream as unknown as NodeJS.WriteStream, text: () => shown };
+}
+
 test('status -w draws the page of a terminal anew, and prints a line a change elsewhere', async () => {
-  const shown = { page: '', lines: '' };
-  const stream = (kind: keyof typeof shown, more: object) =>
-    ({
-      write: (text: string) => {
-        shown[kind] += text;
-      },
-      ...more,
-    }) as unknown as NodeJS.WriteStream;
+  const [page, lines] = [screenOf(true), screenOf(false)];
   const options = {
     namespace: 'shop',
     format: 'table' as const,
     screen: { columns: 100, colour: false },
     env: {},
     signal: stopping.signal,
+    onSilence: () => undefined,
   };
   const views = [
-    watchStatus(connection, { ...options, stream: stream('page', { isTTY: true, columns: 100, rows: 30 }) }),
-    watchStatus(connection, { ...options, stream: stream('lines', {}) }),
+    watchStatus(connection, { ...options, stream: page.stream }),
+    watchStatus(connection, { ...options, stream: lines.stream }),
   ];
   const ends = Promise.allSettled(views);
   await bed.commit('Add gift cards', { 'web.json': deployment('shop/web:2') });
   await waitForPhase(bed, 'Succeeded');
-  const lastPage = () => shown.page.split('\u001b[H').at(-1) ?? '';
+  const lastPage = () => page.text().split('\u001b[H').at(-1) ?? '';
   await eventually(
     'both show the end',
-    async () => lastPage().includes('Succeeded') && shown.lines.includes('Canary shop/web Succeeded'),
+    async () => lastPage().includes('Succeeded') && lines.text().includes('Canary shop/web Succeeded'),
   );
   expect(lastPage()).toMatch(/CANARY +PHASE +WEIGHT +SERVING/);
   expect(lastPage()).toMatch(/SOURCE +READY/);
-  expect(shown.lines).toMatch(/Canary shop\/web Progressing \(weight \d+, step \d+\/\d+/);
-  expect(shown.lines).toMatch(/Source shop\/\S+ ready True/);
+  expect(lines.text()).toMatch(/Canary shop\/web Progressing \(weight \d+, step \d+\/\d+/);
+  expect(lines.text()).toMatch(/Source shop\/\S+ ready True/);
 
   stopping.abort(new Error('interrupted'));
   expect(await ends).toMatchObject([{ status: 'rejected' }, { status: 'rejected' }]);
   // The screen from before comes back.
-  expect(shown.page.endsWith('\u001b[?1049l')).toBe(true);
+  expect(page.text().endsWith('\u001b[?1049l')).toBe(true);
+});
+
+test('status -w of one object goes on when that is deleted and made anew, and refuses one that is not there', async () => {
+  const [page, lines] = [screenOf(true), screenOf(false)];
+  const silence: string[] = [];
+  const options = {
+    ...{ namespace: 'shop', kind: 'Canary' as const, name: 'web', env: {}, signal: stopping.signal },
+    ...{ screen: { columns: 100, colour: false }, onSilence: (line: string) => void silence.push(line) },
+  };
+  const views = [
+    watchStatus(connection, { ...options, format: 'table', stream: page.stream }),
+    watchStatus(connection, { ...options, format: 'json', stream: lines.stream }),
+  ];
+  const ends = Promise.allSettled(views);
+  const lastPage = () => page.text().split('\u001b[H').at(-1) ?? '';
+  await eventually('it is shown', async () => lastPage().includes('Initialized') && lines.text() !== '');
+  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+  const allow = bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path === `${canaries}/web` ? { code: 503 } : undefined,
+  );
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('it is gone', async () => lastPage().includes('Canary shop/web not found'));
+  allow();
+  await eventually('it is back', async () => lastPage().includes('Canary shop/web  '));
+  const documents = lines
+    .text()
+    .trimEnd()
+    .split('\n')
+    .map((line) => JSON.parse(line) as KubernetesObject);
+  const deleted = documents.findIndex(({ kind }) => kind === 'DeletedObject');
+  expect(documents[deleted]).toMatchObject({ object: { kind: 'Canary', namespace: 'shop', name: 'web' } });
+  expect(documents.at(-1)?.kind).toBe('Canary');
+
+  const restore = bed.sandbox.fault(({ path }) => (path.includes('/canaries') ? { code: 503 } : undefined));
+  bed.sandbox.cutWatches('reset');
+  await eventually('no change arrives', async () => silence.at(-1)?.startsWith('no changes arrive: '));
+  restore();
+  await eventually('changes arrive', async () => silence.at(-1) === 'changes arrive again');
+
+  await expect(
+    watchStatus(connection, { ...options, name: 'wep', format: 'json', stream: lines.stream }),
+  ).rejects.toThrow('Canary shop/wep not found');
+  stopping.abort(new Error('interrupted'));
+  await ends;
 });
 
 test('wait says what it waits for as that changes', async () => {

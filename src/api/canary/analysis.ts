@@ -65,11 +65,14 @@ export const canaryAlertSchema = z.object({
     .describe('The AlertProvider to send to.'),
 });
 
-export type WebhookType = z.infer<typeof webhookTypeSchema>;
+type WebhookType = z.infer<typeof webhookTypeSchema>;
 export type CanaryWebhook = z.infer<typeof canaryWebhookSchema>;
 export type PostPromotionWebhook = z.infer<typeof postPromotionWebhookSchema>;
 export type AlertSeverity = z.infer<typeof alertSeveritySchema>;
 export type CanaryAlert = z.infer<typeof canaryAlertSchema>;
+
+/** When a webhook is called: Flagger's types with the empty one read as rollout, and ours after promotion. */
+export type HookType = Exclude<WebhookType, ''> | 'post-promotion';
 
 // One check: a built-in metric, an inline query or a MetricTemplate, and the range in which its value must stay.
 

@@ -41,7 +41,7 @@ export function checkMetrics(
   metrics?.forEach((metric, index) => {
     const at = `${path}[${index}]`;
     found.problems.push(...problemsOf(metric, at));
-    const warning = comparisonWarning(metric, at) ?? boundsWarning(metric, at);
+    const warning = comparisonWarning(metric, at) ?? boundsWarning(metric, at) ?? sourceWarning(metric, at);
     if (warning) found.warnings.push(warning);
   });
 }
@@ -83,6 +83,18 @@ function comparisonWarning({ compareWith, compare, name }: CanaryMetric, path: s
   const message =
     'finds what is higher than on the primary, and a success rate that falls passes; use thresholdRange.min';
   return { path: `${path}.compareWith`, message };
+}
+
+/** Flagger asks each source that a metric has; here it is one check with one value. */
+function sourceWarning(metric: CanaryMetric, path: string): Problem | undefined {
+  const { name, query, templateRef } = metric;
+  if (isBuiltIn(metric) && (query || templateRef))
+    return {
+      path: `${path}.${query ? 'query' : 'templateRef'}`,
+      message: `is not asked: ${name} is built in; give this metric another name`,
+    };
+  if (!query || !templateRef) return undefined;
+  return { path: `${path}.templateRef`, message: 'is not asked, because query is; make two metrics of it' };
 }
 
 function boundsWarning(metric: CanaryMetric, path: string): Problem | undefined {

@@ -18,6 +18,8 @@ type Strategy =
       steps: readonly number[] | undefined;
       stepWeight: number;
       maxWeight: number;
+      /** The weight is that of the requests that match; all others stay with the primary. */
+      matched?: true;
       /** Requests are copied to the canary for one interval before the first step (flagger-behaviour 2.7.4). */
       mirror?: true;
     }
@@ -93,8 +95,12 @@ export function trafficAt(plan: Plan, canaryWeight: number, mirrored = false): R
     primaryWeight: 100 - canaryWeight,
     canaryWeight,
     mirrored,
-    matched: plan.strategy.kind === 'ab' && canaryWeight > 0,
+    matched: canaryWeight > 0 && isMatched(plan),
   };
+}
+
+function isMatched({ strategy }: Plan): boolean {
+  return strategy.kind === 'ab' || (strategy.kind === 'canary' && strategy.matched === true);
 }
 
 /** All traffic to the canary, including what an A/B match would leave with the primary: for hold and clear. */
@@ -108,25 +114,29 @@ export const ALL_TO_CANARY: RouteTarget = {
 function strategyOf(canary: Canary, provider: string): Strategy {
   const { analysis } = canary.spec;
   const iterations = analysis.iterations ?? 0;
+  const hasMatch = (analysis.match?.length ?? 0) > 0;
   if (provider === 'kubernetes') {
     const count = iterations >= 1 ? iterations : KUBERNETES_ITERATIONS;
     return { kind: 'blueGreen', iterations: count, mirror: false, shiftsTraffic: false };
   }
-  if (iterations > 0 && (analysis.match?.length ?? 0) > 0) return { kind: 'ab', iterations };
+  if (iterations > 0 && hasMatch) return { kind: 'ab', iterations };
   if (iterations > 0)
     return { kind: 'blueGreen', iterations, mirror: analysis.mirror === true, shiftsTraffic: true };
   const steps = analysis.stepWeights;
-  const mirror = analysis.mirror === true && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {};
+  const more = {
+    ...(hasMatch ? { matched: true as const } : {}),
+    ...(analysis.mirror === true && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {}),
+  };
   if (steps && steps.length > 0) {
     const maxWeight = Math.min(100, Math.max(...steps));
-    return { kind: 'canary', steps, stepWeight: 0, maxWeight, ...mirror };
+    return { kind: 'canary', steps, stepWeight: 0, maxWeight, ...more };
   }
   return {
     kind: 'canary',
     steps: undefined,
     stepWeight: analysis.stepWeight ?? 0,
     maxWeight: Math.min(100, analysis.maxWeight || 100),
-    ...mirror,
+    ...more,
   };
 }
 

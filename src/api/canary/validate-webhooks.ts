@@ -3,8 +3,9 @@ import { analysisIntervalMs, webhookTimeoutMs } from '../defaults.ts';
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
+import type { HookType } from './analysis.ts';
 import type { Canary } from './canary.ts';
-import { type HookType, hooksOf, type Webhook } from './webhooks.ts';
+import { hooksOf, type Webhook } from './webhooks.ts';
 
 interface Found {
   problems: Problem[];

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { canaryDocument, sourceDocument } from '../../../test/documents/builders.ts';
 import { parseCanary, parseSource } from '../kinds/parse.ts';
 import { checkSource } from '../source/validate.ts';
-import { unsupportedFields } from '../unsupported-fields.ts';
 import type { Canary } from './canary.ts';
+import { unsupportedFields } from './unsupported-fields.ts';
 import { checkCanary, type Findings } from './validate.ts';
 
 const base = { interval: '1m', threshold: 1, stepWeight: 10 };
@@ -122,8 +122,15 @@ describe('a Canary that the schema lets in', () => {
   test.each([
     [{ interval: '5s' }, 'spec.analysis.interval is below the shortest interval; 10s is used'],
     [{ interval: '30sx' }, 'spec.analysis.interval cannot be read as a duration; 60s is used'],
-    [{ match: [{ headers: { a: { exact: 'b' } } }] }, 'spec.analysis.match is used with iterations only'],
     [{ metrics: [{ name: 'request-success-rate' }] }, 'has no min and no max: this check passes always'],
+    [
+      { metrics: [{ name: 'request-duration', threshold: 1, templateRef: { name: 't' } }] },
+      'spec.analysis.metrics[0].templateRef is not asked: request-duration is built in; give this metric another name',
+    ],
+    [
+      { metrics: [{ name: 'x', threshold: 1, query: 'q', templateRef: { name: 't' } }] },
+      'spec.analysis.metrics[0].templateRef is not asked, because query is; make two metrics of it',
+    ],
     [
       { metrics: [{ name: 'x', templateRef: { name: 't' } }] },
       'is missing: this check fails for any value above 0',

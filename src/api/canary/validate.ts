@@ -173,7 +173,7 @@ function checkBounds({ spec }: Canary, { warnings }: Findings): void {
 }
 
 function checkSteps({ spec }: Canary, found: Findings): void {
-  const { iterations, stepWeight, stepWeights, maxWeight, match } = spec.analysis;
+  const { iterations, stepWeight, stepWeights, maxWeight } = spec.analysis;
   if (spec.skipAnalysis) return;
   const endless = 'the analysis would never end; it must be at least 1';
   if (stepWeight !== undefined && stepWeight < 1)
@@ -182,8 +182,6 @@ function checkSteps({ spec }: Canary, found: Findings): void {
     found.problems.push({ path: 'spec.analysis.iterations', message: endless });
   if (maxWeight !== undefined && (maxWeight < 0 || maxWeight > 100))
     found.problems.push({ path: 'spec.analysis.maxWeight', message: 'must be between 0 and 100' });
-  if (match?.length && iterations === undefined)
-    found.warnings.push({ path: 'spec.analysis.match', message: 'is used with iterations only' });
   if (stepWeights) checkStepWeights(stepWeights, found);
 }
 

@@ -1,10 +1,9 @@
-/** Webhooks of a Canary, in the types that core, engine and adapter share. */
-import type { CanaryWebhook, PostPromotionWebhook, WebhookType } from './analysis.ts';
+/** Webhooks of a Canary, and the questions and answers of checks, in the types that core, engine and adapter share. */
+
+import type { MetricReading } from '../observed.ts';
+import type { CanaryWebhook, HookType, PostPromotionWebhook } from './analysis.ts';
 import type { Canary } from './canary.ts';
 import type { CanaryPhase } from './status.ts';
-
-/** When a webhook is called: Flagger's types with the empty one read as rollout, and ours after promotion. */
-export type HookType = Exclude<WebhookType, ''> | 'post-promotion';
 
 /** A webhook of either list. */
 export type Webhook = CanaryWebhook | PostPromotionWebhook;
@@ -21,6 +20,29 @@ export interface HookAnswer {
   status?: number;
   /** One line for people; of the answer's body at most a short beginning. */
   detail: string;
+}
+
+/** Metrics and webhooks to ask in parallel. `role`: the side whose pods and Service the queries are about. */
+export interface CheckRequest {
+  /** Same key = same check: the engine runs it once and hands the outcome to the next step. */
+  key: string;
+  role: 'canary' | 'primary';
+  purpose: 'analysis' | 'postPromotion' | 'control';
+  /** Ids (`metricsById`) of metrics in analysis.metrics or postPromotion.metrics. */
+  metrics: readonly string[];
+  /** Types of webhooks: all of a type, in the order of the spec, up to the first that does not approve. */
+  hooks: readonly HookType[];
+  /** What the webhooks receive. */
+  facts: HookFacts;
+}
+
+/** Answers to a check request, before thresholds. */
+export interface CheckOutcome {
+  key: string;
+  atMs: number;
+  readings: ReadonlyArray<{ name: string; reading: MetricReading }>;
+  /** Webhooks of the requested types; those after one that did not approve were not asked. */
+  hooks: readonly HookAnswer[];
 }
 
 /** What a webhook is sent in addition to the name of the Canary. */

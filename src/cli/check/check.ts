@@ -27,7 +27,13 @@ import {
   outputOption,
 } from '../flags.ts';
 import { checkCanaries, checkProviders, resourcesUsedBy } from './canaries.ts';
-import { checkConflictingControllers, checkCrds, checkServer, listObjects } from './cluster.ts';
+import {
+  checkConflictingControllers,
+  checkController,
+  checkCrds,
+  checkServer,
+  listObjects,
+} from './cluster.ts';
 import { checkRights } from './rights.ts';
 import { checkSources, readableSources } from './sources.ts';
 import { checkTrust } from './trust.ts';
@@ -125,6 +131,10 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   if (server.some(({ state }) => state === 'failed'))
     return [...sections, await gitSection(parts, options, given)];
   sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
+  const controller = await guarded('controller', async () => [
+    await checkController(client, options.ownNamespace, Date.now()),
+  ]);
+  sections.push({ title: 'Controller', lines: controller });
   const canaries = await listObjects(client, watched, 'Canary');
   const templates = await listObjects(client, watched, 'MetricTemplate');
   const found = checkCanaries(canaries.objects, {

@@ -6,6 +6,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
+import { readLeader } from '../leader.ts';
 
 const installCrds = 'apply the output of: holdfast install --crds-only';
 /** From here on the admission policy that install prints is served. */
@@ -29,6 +30,33 @@ export async function checkServer(transport: Transport, server: string): Promise
     return bad('warning', server, `answers, version ${gitVersion}`, { actor: 'administrator', act });
   }
   return ok(server, `answers, version ${gitVersion}`);
+}
+
+/** Whether a controller runs: without one every object stays as it was left. A cluster where none was installed yet is only warned of. */
+export async function checkController(
+  client: Pick<ClusterClient, 'get'>,
+  namespace: string,
+  nowMs: number,
+): Promise<CheckLine> {
+  const subject = `controller in namespace ${namespace}`;
+  try {
+    const leader = await readLeader(client, namespace, nowMs);
+    if (leader.state === 'known') return ok(subject, `${leader.holder} runs version ${leader.version}`);
+    if (leader.state === 'unversioned') return ok(subject, leader.reason);
+    const act =
+      leader.state === 'absent'
+        ? 'apply the output of holdfast install, or name the namespace of Holdfast with --namespace'
+        : `find out why: kubectl get deployment,pods -n ${namespace} -l app.kubernetes.io/name=holdfast`;
+    const severity = leader.state === 'absent' ? 'warning' : 'failed';
+    return bad(severity, subject, leader.reason, { actor: 'administrator', act });
+  } catch (error) {
+    if (!isApiError(error, 'forbidden')) throw error;
+    const act = 'run this as a user who may get Leases there';
+    return bad('warning', subject, 'cannot be checked: you may not read its Lease', {
+      actor: 'administrator',
+      act,
+    });
+  }
 }
 
 /** Whether our CRDs are installed, serve our version and keep all our fields (condition SchemaOutdated, design section 2.5). */

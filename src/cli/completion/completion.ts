@@ -1,10 +1,16 @@
+import { homedir } from 'node:os';
 import { Argument, type Command } from 'commander';
-import type { CliCommand } from '../command.ts';
-import { emit } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { clusterLookup } from './cluster-names.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { limits } from '../../api/limits.ts';
+import { listContexts } from '../../cluster/access/cluster-access.ts';
+import type { Connection } from '../../server/connection.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import { exitCodes } from '../failure.ts';
+import { readOne } from '../requests/request.ts';
+import { commitSubject } from '../status/rows.ts';
 import { completionScripts } from './scripts.ts';
-import { type Lookup, type Suggestions, suggest } from './suggest.ts';
+import { type Lookup, type Suggestion, type Suggestions, suggest } from './suggest.ts';
 import { readTyped } from './typed.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -73,4 +79,47 @@ export async function answerShell(
   const answer = await complete(program, typed, version);
   await new Promise((resolve) => process.stdout.write(answer, resolve));
   process.exit(exitCodes.good);
+}
+
+/** Looks into the kubeconfig and the cluster that the flags on the line name. Rejects with what connecting or reading throws. */
+function clusterLookup(flags: ReadonlyMap<string, string>, version: string): Lookup {
+  // Shells leave `~/` as it is typed.
+  const kubeconfig = flags.get('--kubeconfig')?.replace(/^~(?=\/)/, process.env.HOME ?? homedir());
+  const context = flags.get('--context') || undefined;
+  const onCluster = <T>(work: (connection: Connection) => Promise<T>) =>
+    withConnection({ kubeconfig, context }, { version }, work);
+  const namespaceIn = ({ access }: Connection) => flags.get('--namespace') || access.namespace;
+  const contexts = () => listContexts({ ...(kubeconfig ? { kubeconfig } : {}), allowExec: true });
+  return {
+    contexts: async () =>
+      (await contexts()).map(({ name, namespace }) => ({ value: name, description: namespace })),
+    namespaces: () =>
+      onCluster(async ({ client }) =>
+        suggestions((await client.list('v1', 'Namespace', { metadataOnly: true })).items),
+      ).catch(async () => {
+        // Who may not list namespaces has those of their contexts.
+        const own = (await contexts()).map(({ namespace }) => namespace).filter((one) => one !== undefined);
+        return [...new Set(own)].map((value) => ({ value }));
+      }),
+    objects: (kind) =>
+      onCluster(async (connection) => {
+        const query = { namespace: namespaceIn(connection), metadataOnly: true };
+        return suggestions((await connection.client.list(apiVersionOf(kind), kind, query)).items);
+      }),
+    commits: (name) =>
+      onCluster(async (connection) => {
+        const place = { namespace: namespaceIn(connection), name };
+        const canary = await readOne(connection.client, 'Canary', place);
+        const { run, history = [] } = canaryStatus(canary);
+        const commits = [run?.commit ?? '', ...history.map(({ commit }) => commit)];
+        return [...new Set(commits)].map((value) => ({ value, description: commitSubject(canary, value) }));
+      }),
+  };
+}
+
+function suggestions(objects: ReadonlyArray<{ readonly metadata: { readonly name: string } }>): Suggestion[] {
+  return objects
+    .slice(0, limits.completions)
+    .map(({ metadata }) => ({ value: metadata.name }))
+    .sort((left, right) => (left.value < right.value ? -1 : 1));
 }

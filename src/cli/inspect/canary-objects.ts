@@ -4,16 +4,15 @@ import { sharesWorkload } from '../../api/defaults.ts';
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import { routeReferences } from '../../engine/canary/observe/routes.ts';
+import { routeReferences } from '../../engine/canary/context/context.ts';
 import { routerFor } from '../../providers/routing/table.ts';
-import { nativeKind, workloadKind } from '../../workload/kinds.ts';
-import { primaryRevisionOf } from '../../workload/knative/annotations.ts';
+import { nativeKind, sideNames, workloadKind } from '../../workload/kinds.ts';
+import { primaryRevisionOf } from '../../workload/knative/knative.ts';
 import { revisionPods } from '../../workload/native-pods.ts';
 import type { Pod } from '../../workload/pods/pods.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
 import { serviceNames } from '../../workload/shared/names.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
-import { sideNames } from '../../workload/sides.ts';
 
 /** What an object is to its Canary. */
 type Role = 'canary' | 'primary' | 'service' | 'scaler' | 'route';

@@ -8,17 +8,18 @@ import {
   type DataFormat,
   formatAge,
   formatSpan,
+  formatTable,
   printable,
   type Screen,
   screenOf,
+  type TableColumn,
 } from '../../terminal/output.ts';
 import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
-import { formatTable, type TableColumn } from '../../terminal/table.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
-import { outputOption } from '../flags.ts';
+import { outputOption, type SubjectFlags } from '../flags.ts';
 import { tellOfSilence } from '../watch.ts';
 import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
-import { noneFound, readSubjects, type SubjectFlags, withSubjects } from './subjects.ts';
+import { noneFound, readSubjects, withSubjects } from './subjects.ts';
 
 interface EventFlags extends SubjectFlags {
   readonly watch?: boolean;

@@ -8,11 +8,11 @@ import type { Connection } from '../../server/connection.ts';
 import { counted } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { outputOption } from '../flags.ts';
+import { exitCodes } from '../failure.ts';
+import { outputOption, type SubjectFlags } from '../flags.ts';
 import { type CanaryPod, podsOf } from './canary-objects.ts';
 import { type LogBounds, type LogSelection, type LogSource, logSources, readLog } from './pod-logs.ts';
-import { noneFound, readSubjects, type SubjectFlags, withSubjects } from './subjects.ts';
+import { noneFound, readSubjects, withSubjects } from './subjects.ts';
 
 interface LogFlags extends SubjectFlags {
   readonly output: 'text' | 'json';
@@ -141,6 +141,7 @@ export async function logs(
       for await (const line of readLog(transport, source, options, options.signal))
         await output.out(lineOf(source, line, options.format));
       readCount += 1;
+      if (options.follow) output.err(`${prefixOf(source)} the log has ended: the container stopped\n`);
     } catch (error) {
       if (options.signal.aborted) throw options.signal.reason;
       if (!isApiError(error)) throw error;

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { limits } from '../../api/limits.ts';
+import { localError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { type ContainerStatus, containerStatuses, isReady, type Pod } from '../../workload/pods/pods.ts';
 import type { CanaryPod } from './canary-objects.ts';
@@ -37,7 +38,9 @@ export function logSources(
     .filter((one) => (side === undefined ? isFailing(one.pod) : one.side === side))
     .flatMap(({ side: own, pod }) => {
       const statuses = containerStatuses(pod);
-      const named = containersIn(pod).filter((name) => container === undefined || name === container);
+      const named = [...(pod.spec?.initContainers ?? []), ...(pod.spec?.containers ?? [])]
+        .map(({ name }) => name)
+        .filter((name) => container === undefined || name === container);
       const failing = named.filter((name) =>
         problemOf(
           pod,
@@ -57,10 +60,6 @@ export function logSources(
         return [...(endedBefore ? [{ ...source, previous: true }] : []), { ...source, previous: false }];
       });
     });
-}
-
-function containersIn({ spec }: Pod): string[] {
-  return [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])].map(({ name }) => name);
 }
 
 /** A pod that was not ready for once while it starts is one that fails, too: its log says how far it is. */
@@ -118,7 +117,7 @@ export async function* readLog(
   });
   const decoder = new TextDecoder();
   let rest = '';
-  for await (const chunk of body) {
+  for await (const chunk of unlessLost(body, `log of Pod ${namespace}/${pod} (${container})`)) {
     const lines = (rest + decoder.decode(chunk, { stream: true })).split('\n');
     rest = lines.pop() ?? '';
     for (const line of lines) yield clean(line);
@@ -129,6 +128,15 @@ export async function* readLog(
   }
   rest += decoder.decode();
   if (rest) yield clean(rest);
+}
+
+/** What the runtime says of a connection that is lost in the middle names neither the log nor the server. */
+async function* unlessLost(body: AsyncIterable<Uint8Array>, log: string): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch {
+    throw localError('transient', `${log}: the connection to the API server was lost in the middle`);
+  }
 }
 
 /** What a log may do to a terminal is to fill it. */

@@ -1,18 +1,16 @@
 import type { Command } from 'commander';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
-import { allNamespacesOption, type ClusterFlags, parseObjectArgument, selectorOption } from '../flags.ts';
+import {
+  allNamespacesOption,
+  parseObjectArgument,
+  refuseNameBeside,
+  type SubjectFlags,
+  selectorOption,
+} from '../flags.ts';
 import { readOne, withPlace } from '../requests/request.ts';
-
-/** Flags of commands about one object or several. */
-export interface SubjectFlags extends ClusterFlags {
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
-  readonly selector?: string;
-}
 
 /** Adds the object, the cluster, and the flags that choose several objects. */
 export function withSubjects(
@@ -37,12 +35,8 @@ export async function readSubjects(
 ): Promise<KubernetesObject[]> {
   const { kind, name } = parseObjectArgument(text, undefined);
   const namespace = flags.namespace ?? access.namespace;
-  if (name !== undefined) {
-    if (flags.allNamespaces)
-      throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
-    if (flags.selector !== undefined) throw new InputError('an object cannot be named together with -l');
-    return [await readOne(client, kind ?? 'Canary', { namespace, name })];
-  }
+  refuseNameBeside(name, flags);
+  if (name !== undefined) return [await readOne(client, kind ?? 'Canary', { namespace, name })];
   const wanted = kind ? [kind] : kinds;
   const query = {
     ...(flags.allNamespaces ? {} : { namespace }),

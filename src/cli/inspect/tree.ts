@@ -3,18 +3,19 @@ import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
+  formatTable,
   paint,
   printable,
   type Screen,
   screenOf,
+  type TableColumn,
   type Tone,
 } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { formatTable, type TableColumn } from '../../terminal/table.ts';
 import { glyphsFor } from '../../terminal/timeline/rows.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { outputOption } from '../flags.ts';
-import { noneFound, readSubjects, type SubjectFlags, withSubjects } from './subjects.ts';
+import { outputOption, type SubjectFlags } from '../flags.ts';
+import { noneFound, readSubjects, withSubjects } from './subjects.ts';
 import { canaryTree, type ObjectTree, sourceTree, type TreeNode } from './tree-nodes.ts';
 
 interface TreeFlags extends SubjectFlags {

@@ -107,7 +107,8 @@ function podSpec(options: DeploymentOptions): object {
       },
     ],
     volumes: [
-      { name: 'data', emptyDir: { sizeLimit: '1Gi' } },
+      // Twice `limits.gitDiskBytes`, and what is fetched or compacted at the moment.
+      { name: 'data', emptyDir: { sizeLimit: '1792Mi' } },
       ...(proxySecret ? [{ name: 'dashboard-proxy', secret: { secretName: proxySecret } }] : []),
     ],
   };

@@ -200,15 +200,11 @@ function namespaceObject(namespace: string, labels: Record<string, string>): Kub
 export function runInstall(options: InstallOptions, format: DataFormat): CommandResult {
   const { namespace, watchNamespaces = [], trustedSourceNamespaces = [] } = options;
   const named = [namespace, ...watchNamespaces, ...trustedSourceNamespaces];
-  const wrong = named.find((text) => !isNamespace(text));
+  const wrong = named.find((text) => !/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text));
   if (wrong !== undefined)
     throw new InputError(`${JSON.stringify(wrong.slice(0, 80))} is not a valid namespace name`);
   if (!/^[\w.:/@-]+$/.test(options.image)) throw new InputError('--image is not a valid image reference');
   return { stdout: formatObjects(installObjects(options), format), stderr: '', exitCode: 0 };
-}
-
-function isNamespace(text: string): boolean {
-  return /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text);
 }
 
 function providerList(text: string): string[] {

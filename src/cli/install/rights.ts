@@ -18,10 +18,6 @@ type RightVerb =
 /** Requests that people make by annotation (design section 2.3); each needs the right of its name on the object. */
 export const holdfastVerbs = ([...canaryVerbs, ...builtInGates, 'pause', 'sync'] as const).toSorted();
 
-function isGate(verb: string): boolean {
-  return builtInGates.some((gate) => gate === verb);
-}
-
 /** One of those requests. */
 type HoldfastVerb = (typeof holdfastVerbs)[number];
 
@@ -91,7 +87,11 @@ const watchedRights: readonly Right[] = [
     resource: 'canaries',
     // A gate that is opened over HTTP is written as an annotation.
     verbs: [...read, 'patch', ...builtInGates],
-    trustedVerbs: ['create', 'delete', ...holdfastVerbs.filter((verb) => !isGate(verb))],
+    trustedVerbs: [
+      'create',
+      'delete',
+      ...holdfastVerbs.filter((verb) => !builtInGates.some((gate) => gate === verb)),
+    ],
     why: 'Canaries, and requests made in Git by their annotations',
   },
   { group: 'flagger.app', resource: 'canaries/status', verbs: ['patch'], why: 'to write status' },

@@ -15,7 +15,7 @@ import {
   move,
   moveOptions,
   withCanaryFlags,
-} from './migrate.ts';
+} from './queries.ts';
 
 interface HandBackFlags extends CanaryFlags, MoveFlags {
   readonly to: 'flagger' | 'flux' | 'argocd';

@@ -78,10 +78,11 @@ export function confirmOn(
     if (asks || !isQuiet) stderr.write(`${lines.join('\n')}\n`);
     if (!asks) return true;
     const terminal = createInterface({ input: stdin, output: stderr });
-    // Ctrl-D and a closed terminal are no answer.
-    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('')));
+    // Ctrl-C, Ctrl-D and a closed terminal are no answer, and leave the cursor behind the question.
+    const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('\n')));
     try {
       const answer = await Promise.race([terminal.question('Go on? [y/N] '), closed]);
+      if (answer === '\n') stderr.write(answer);
       return /^y(es)?$/i.test(answer.trim());
     } finally {
       terminal.close();

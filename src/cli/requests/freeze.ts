@@ -1,27 +1,30 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { freezeLabel, readFreeze } from '../../api/freeze.ts';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { parseLabelSelector } from '../../api/label-selector.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { type CommandResult, formatAge } from '../../terminal/output.ts';
+import { type CommandResult, counted, formatAge } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
-  type ClusterFlags,
   holdfastNamespaceOption,
   outputOption,
+  type SubjectFlags,
   selectorOption,
 } from '../flags.ts';
+import { readLeader } from '../leader.ts';
 import { manager, type ObjectFlags, withPlace } from './request.ts';
 
 /** The part of the client that freezing takes. */
-type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'list'>;
+type FreezeClient = Pick<ClusterClient, 'apply' | 'delete' | 'get' | 'list'>;
 
 /** Which Canaries. */
 interface FreezeScope {
@@ -32,10 +35,7 @@ interface FreezeScope {
   readonly format: ObjectFlags['output'];
 }
 
-interface ScopeFlags extends ClusterFlags {
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
-  readonly selector?: string;
+interface ScopeFlags extends SubjectFlags {
   readonly holdfastNamespace: string;
   readonly output: ObjectFlags['output'];
 }
@@ -63,7 +63,11 @@ function scopeOf(flags: ScopeFlags, access: { readonly namespace: string }): Fre
   if (flags.allNamespaces && flags.namespace !== undefined)
     throw new InputError('-A and -n exclude each other');
   const namespace = flags.allNamespaces ? flags.holdfastNamespace : (flags.namespace ?? access.namespace);
-  return { namespace, selector: flags.selector, format: flags.output };
+  return {
+    namespace,
+    selector: flags.selector,
+    format: flags.output,
+  };
 }
 
 /** `holdfast freeze`: no release of these Canaries starts, takes a step or is promoted. */
@@ -102,7 +106,15 @@ export const freezeCommand: CliCommand = {
       const nowMs = Date.now();
       const windows = windowsOf(flags, nowMs);
       const result = await withConnection(flags, context, ({ access, client }) =>
-        freeze(client, { ...scopeOf(flags, access), until, reason, windows, startsOnly, nowMs }),
+        freeze(client, {
+          ...scopeOf(flags, access),
+          ownNamespace: flags.holdfastNamespace,
+          until,
+          reason,
+          windows,
+          startsOnly,
+          nowMs,
+        }),
       );
       emit(result, context);
     });
@@ -133,6 +145,8 @@ export const unfreezeCommand: CliCommand = {
 export async function freeze(
   client: FreezeClient,
   options: FreezeScope & {
+    /** Where Holdfast runs. */
+    readonly ownNamespace: string;
     readonly until: string | undefined;
     readonly reason: string;
     /** When it freezes; undefined: from now on. */
@@ -157,6 +171,7 @@ export async function freeze(
     },
   };
   await client.apply(object, { manager, force: true });
+  const { count, warning } = await heldBy(client, options);
   const holds = startsOnly ? 'starts' : 'all';
   const data = {
     freeze: `${namespace}/${object.metadata.name}`,
@@ -165,15 +180,46 @@ export async function freeze(
     holds,
     until: end,
     reason,
+    canaries: count,
   } as const;
-  if (format !== 'text') return printed(formatOutput('Freeze', data, format));
+  if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr: warning };
   const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
   const times = (windows ?? []).map(
     ({ schedule, duration, timeZone }) =>
       `for ${duration} each time at ${JSON.stringify(schedule)} (${timeZone}), `,
   );
   const more = startsOnly ? 'what has begun, reverts and rollbacks go on' : 'reverts and rollbacks go on';
-  return printed(`${describe(object)}: frozen ${times.join('')}${span}; ${more}\n`);
+  const canaries = count === undefined ? '' : `${counted(count, 'Canary', 'Canaries')} `;
+  const stdout = `${describe(object)}: ${canaries}frozen ${times.join('')}${span}; ${more}\n`;
+  return { ...printed(stdout), stderr: warning };
+}
+
+/** How many Canaries a freeze is for, and what to be warned of: one for none is a mistake, most often of the namespace. */
+async function heldBy(
+  client: FreezeClient,
+  { namespace, selector, ownNamespace }: FreezeScope & { readonly ownNamespace: string },
+): Promise<{ readonly count: number | undefined; readonly warning: string }> {
+  const isForAll = namespace === ownNamespace;
+  try {
+    const { items } = await client.list(apiVersionOf('Canary'), 'Canary', {
+      ...(isForAll ? {} : { namespace }),
+      ...(selector === undefined ? {} : { labelSelector: selector }),
+      metadataOnly: true,
+    });
+    const where = isForAll ? '' : ` of namespace ${namespace}`;
+    const labels = selector === undefined ? '' : ` with labels ${selector}`;
+    const none = `warning: there is no Canary${where}${labels} now; -n NAMESPACE or -A freezes others\n`;
+    const isElsewhere = isForAll && (await readLeader(client, namespace, 0)).state === 'absent';
+    const elsewhere = `warning: no controller keeps its Lease in namespace ${namespace}; where Holdfast runs in another one, name it with --holdfast-namespace, else only Canaries of ${namespace} are frozen\n`;
+    return {
+      count: items.length,
+      warning: `${items.length === 0 ? none : ''}${isElsewhere ? elsewhere : ''}`,
+    };
+  } catch (error) {
+    // Who may freeze need not be allowed to read Canaries or the Lease.
+    if (isApiError(error)) return { count: undefined, warning: '' };
+    throw error;
+  }
 }
 
 /** The flags that make it come back; undefined without them. Throws InputError. */

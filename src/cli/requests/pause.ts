@@ -100,7 +100,13 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
 export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const source = await readOne(client, 'Source', options);
   const fields = (source.metadata.managedFields ?? []) as readonly FieldsOf[];
-  const owner = fields.find((entry) => entry.manager !== manager && ownsSuspend(entry));
+  // Only what applies again and again sets it back, as Git does; somebody's edit does not.
+  const owner = fields.find(
+    (entry) =>
+      entry.manager !== manager &&
+      entry.operation === 'Apply' &&
+      entry.fieldsV1?.['f:spec']?.['f:suspend'] !== undefined,
+  );
   const { paused } = options;
   const { apiVersion, kind, metadata } = source;
   const { name, namespace = '' } = metadata;
@@ -123,11 +129,6 @@ interface FieldsOf {
   readonly manager?: string;
   readonly operation?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
-}
-
-/** Only what applies again and again sets it back, as Git does; somebody's edit does not. */
-function ownsSuspend({ operation, fieldsV1 }: FieldsOf): boolean {
-  return operation === 'Apply' && fieldsV1?.['f:spec']?.['f:suspend'] !== undefined;
 }
 
 function printed(stdout: string): CommandResult {

@@ -10,7 +10,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import {
   allNamespacesOption,
   type ClusterFlags,
@@ -19,6 +19,7 @@ import {
   namespaceOption,
   outputOption,
   parseObjectArgument,
+  refuseNameBeside,
   selectorOption,
 } from '../flags.ts';
 
@@ -132,6 +133,7 @@ export async function forTargets(
 ): Promise<CommandResult> {
   if (flags.allNamespaces && flags.namespace !== undefined)
     throw new InputError('-A and -n exclude each other');
+  refuseNameBeside(subject, flags);
   const namespace = flags.namespace ?? access.namespace;
   if (flags.selector === undefined) {
     if (flags.allNamespaces)
@@ -139,7 +141,6 @@ export async function forTargets(
     if (subject === undefined) throw new InputError(`name a ${kind}, or choose by labels with -l`);
     return work({ namespace, name: nameIn(subject, kind) });
   }
-  if (subject !== undefined) throw new InputError(`a ${kind} cannot be named together with -l`);
   const { items } = await client.list(apiVersionOf(kind), kind, {
     ...(flags.allNamespaces ? {} : { namespace }),
     labelSelector: flags.selector,
@@ -167,12 +168,8 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
           format,
         );
   const stderr = results.map((result) => result.stderr).join('');
-  return { stdout, stderr, exitCode: worst(results) };
-}
-
-function worst(results: readonly CommandResult[]): CommandResult['exitCode'] {
   const codes = results.map(({ exitCode }) => exitCode);
-  return codes.reduce((most, code) => (code > most ? code : most), 0);
+  return { stdout, stderr, exitCode: codes.reduce((most, code) => (code > most ? code : most), 0) };
 }
 
 /** Adds the time limit of waiting, in seconds. */

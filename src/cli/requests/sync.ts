@@ -5,7 +5,7 @@ import type { SourceStatus } from '../../api/source/status.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
+import { exitCodes } from '../failure.ts';
 import { commitLine } from '../status/rows.ts';
 import {
   annotate,

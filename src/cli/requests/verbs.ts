@@ -6,8 +6,7 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { exitCodes } from '../exit-codes.ts';
-import { failureDocument } from '../failure.ts';
+import { exitCodes, failureDocument } from '../failure.ts';
 import { type Confirm, confirmOn, type Effect, effectLines } from './effect.ts';
 import {
   annotate,

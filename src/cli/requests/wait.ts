@@ -118,7 +118,7 @@ function isRejected({ rejected = [] }: CanaryStatus, commit: string | undefined)
 /** Phase, step and message. Times are left out: they change with every look. */
 function whatGoesOn(canary: KubernetesObject): string {
   const { phase, weight, step, message } = canaryRow(canary, 0);
-  if (phase === '-') return 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+  if (phase === '-') return message;
   const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;
   const { next } = canaryStatus(canary);
   return printable(`${phase}, ${at}: ${message}${next ? `; next: ${next.action}` : ''}`);

@@ -1,13 +1,30 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { canaryStatus, phaseOf, shareOf, shortCommit, toneOf, whyFailed } from '../../api/canary/summary.ts';
+import {
+  canaryStatus,
+  conditionOf,
+  phaseOf,
+  shareOf,
+  shortCommit,
+  toneOf,
+  whyFailed,
+} from '../../api/canary/summary.ts';
+import { revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
+import { nothing, rolloutReasons } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { ReleaseChanges } from '../../review/diff/release-changes.ts';
-import { formatAge, paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
-import { formatTable, type TableColumn } from '../../terminal/table.ts';
-import { adviceFor } from '../advice.ts';
+import {
+  formatAge,
+  formatTable,
+  paint,
+  printable,
+  type Screen,
+  type TableColumn,
+  type Tone,
+  wrap,
+} from '../../terminal/output.ts';
 import { changeSummary } from '../release-changes.ts';
-import { commitLine, commitSubject, sourceRow } from './rows.ts';
+import { commitLine, commitSubject, notReconciled, sourceRow } from './rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
@@ -30,7 +47,7 @@ export function canaryDetail(
   const good = status.lastKnownGood;
   return [
     heading(screen, `Canary ${namespace}/${name}`, phaseOf(object), toneOf(object)),
-    ...wrap(status.message ?? 'not reconciled by Holdfast yet', screen.columns, ''),
+    ...wrap(status.message ?? notReconciled, screen.columns, ''),
     ...section(screen, 'Serving', serving(object, screen)),
     ...section(
       screen,
@@ -82,7 +99,7 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
       row.ready === 'True' ? 'Ready' : row.reason,
       row.tone,
     ),
-    ...wrap(row.message || (object.status ? '' : 'not reconciled by Holdfast yet'), screen.columns, ''),
+    ...wrap(row.message, screen.columns, ''),
     ...section(screen, 'Head', text(head && about.filter(Boolean).join('  '))),
     ...section(
       screen,
@@ -209,4 +226,51 @@ function body<Row>(columns: ReadonlyArray<TableColumn<Row>>, rows: readonly Row[
   return formatTable(columns, rows, narrower, false)
     .slice(1)
     .map((line) => indent + line);
+}
+
+/** What a person can do about a Canary now. */
+interface Advice {
+  readonly text: string;
+  /** To copy into a shell. */
+  readonly command?: string;
+}
+
+/** From the table of reasons, and the commands that fit the state; nothing when all is well. */
+export function adviceFor(canary: KubernetesObject): Advice[] {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit: head = '', lastPromotedCommit: good, rejected = [] } = status;
+  const reason = conditionOf(status, 'Ready')?.reason ?? '';
+  const row = Object.hasOwn(rolloutReasons, reason)
+    ? rolloutReasons[reason as keyof typeof rolloutReasons]
+    : undefined;
+  const advice: Advice[] = [];
+  const add = (text: string, command: string) => advice.push({ text, command });
+  if (row && row.act !== nothing) advice.push({ text: row.act });
+  if (row && runbookOf(reason)) add('what to check, and how to resolve it', holdfast('runbook', canary));
+  if (canary.metadata.annotations?.['holdfast.dev/pause'] === 'true')
+    add('it is paused; to resume', holdfast('resume', canary));
+  advice.push(...adviceAtGate(canary));
+  const isHeld = status.postPromotion?.state === 'Held';
+  if (isHeld) add('to go back to the last known good release now', holdfast('abort', canary));
+  // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
+  const revert = revertCommand(head);
+  if ((status.phase === 'Failed' || isHeld) && head !== good && revert)
+    add('to revert the commit in Git', revert);
+  // Nothing but a commit may come from a status into a command that somebody pastes into a shell.
+  const isCommit = /^[0-9a-f]{40,64}$/.test(head);
+  if (isCommit && rejected.some(({ commit }) => commit === head))
+    add('to retry the release', holdfast('retry', canary));
+  return advice;
+}
+
+function adviceAtGate(canary: KubernetesObject): Advice[] {
+  const { phase, run } = canaryStatus(canary);
+  if (run?.awaitsWindow === true)
+    return [{ text: 'to start without waiting for the window', command: holdfast('ignore-window', canary) }];
+  if (phase !== 'Waiting' && phase !== 'WaitingPromotion') return [];
+  return [{ text: 'to let it through its gate', command: holdfast('approve', canary) }];
+}
+
+function holdfast(command: string, { metadata }: KubernetesObject): string {
+  return `holdfast ${command} -n ${metadata.namespace ?? 'default'} canary/${metadata.name}`;
 }

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { canaryDocument } from '../../../test/documents/builders.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import { ApiError } from '../../cluster/errors.ts';
 import { formatAge, formatSpan } from '../../terminal/output.ts';
 import { parseObjectArgument } from '../flags.ts';
 import { type StatusOptions, type StatusReader, status } from './report.ts';
@@ -217,8 +218,29 @@ describe('status', () => {
 
   it('shows a Canary that nobody has looked at yet', async () => {
     const fresh = canary('fresh', undefined);
-    expect((await lines({}, [fresh]))[1]).toMatch(/^fresh +- +- +- +- +-$/);
+    const [, row, remark] = await lines({}, [fresh]);
+    expect(row).toMatch(/^fresh +- +- +- +- +-$/);
+    expect(remark).toBe('  not reconciled by Holdfast yet; holdfast check says whether it runs');
     expect((await lines({ name: 'fresh' }, [fresh])).join('\n')).toContain('not reconciled by Holdfast yet');
+  });
+
+  it('shows Canaries alone where Sources may not be read, and says so', async () => {
+    const forbidden: StatusReader = {
+      get: async () => undefined,
+      list: async (apiVersion, kind, query) => {
+        if (kind === 'Canary') return reader(calm).list(apiVersion, kind, query);
+        throw new ApiError('list sources in shop: 403 forbidden', {
+          kind: 'forbidden',
+          status: 403,
+          reason: 'Forbidden',
+          effectUnknown: false,
+          fieldConflicts: [],
+        });
+      },
+    };
+    const { stdout, stderr } = await status(forbidden, options);
+    expect(stdout).toContain('calm');
+    expect(stderr).toMatch(/^note: no Sources are shown: .*403/);
   });
 
   it('says where it looked when there is nothing', async () => {

@@ -36,9 +36,7 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await reader.get(reference);
   if (!object)
-    throw new InputError(
-      `${describe(reference)} not found; use -n NAMESPACE for another namespace or -A for all`,
-    );
+    throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
   const { format, screen, nowMs } = options;
   if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
   if (kind === 'Source') return printed(textOf(sourceDetail(object, screen, nowMs)));
@@ -49,10 +47,10 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
   const { kind, namespace, format, screen, nowMs } = options;
   const canaries = kind === 'Source' ? [] : await list(reader, 'Canary', options);
-  const sources = kind === 'Canary' ? [] : await sourcesOf(reader, options);
+  const { sources, note } = kind === 'Canary' ? { sources: [], note: '' } : await sourcesOf(reader, options);
   if (format === 'json' || format === 'yaml') {
     const items = [...canaries, ...sources].map(clean);
-    return printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format));
+    return { ...printed(formatData({ apiVersion: 'v1', kind: 'List', items }, format)), stderr: note };
   }
   const table: TableOptions = { screen, wide: format === 'wide', withNamespace: namespace === undefined };
   const blocks = [
@@ -66,8 +64,8 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
       : []),
     ...(sources.length > 0 ? [sourceTable(sources.map(sourceRow), table)] : []),
   ];
-  if (blocks.length === 0) return { stdout: '', stderr: nothingFound(options), exitCode: 0 };
-  return printed(blocks.map(textOf).join('\n'));
+  if (blocks.length === 0) return { stdout: '', stderr: nothingFound(options) + note, exitCode: 0 };
+  return { ...printed(blocks.map(textOf).join('\n')), stderr: note };
 }
 
 function nothingFound({ kind, namespace, labelSelector }: StatusOptions): string {
@@ -78,12 +76,18 @@ function nothingFound({ kind, namespace, labelSelector }: StatusOptions): string
 }
 
 /** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
-async function sourcesOf(reader: StatusReader, options: StatusOptions): Promise<KubernetesObject[]> {
+async function sourcesOf(
+  reader: StatusReader,
+  options: StatusOptions,
+): Promise<{ readonly sources: readonly KubernetesObject[]; readonly note: string }> {
   try {
-    return await list(reader, 'Source', options);
+    return { sources: await list(reader, 'Source', options), note: '' };
   } catch (error) {
-    if (options.kind === undefined && isApiError(error, 'unknownKind', 'forbidden')) return [];
-    throw error;
+    if (options.kind !== undefined || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
+    return {
+      sources: [],
+      note: error.kind === 'forbidden' ? `note: no Sources are shown: ${error.message}\n` : '',
+    };
   }
 }
 

@@ -13,8 +13,16 @@ import {
 import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
-import { compareTexts, formatAge, paint, type Screen, type Tone, wrap } from '../../terminal/output.ts';
-import { formatTable, type TableColumn } from '../../terminal/table.ts';
+import {
+  compareTexts,
+  formatAge,
+  formatTable,
+  paint,
+  type Screen,
+  type TableColumn,
+  type Tone,
+  wrap,
+} from '../../terminal/output.ts';
 
 /** A Canary in one line, and what to say about it below. */
 interface CanaryRow {
@@ -62,13 +70,17 @@ export function commitSubject(object: KubernetesObject, commit: string | undefin
   return [...serving, ...history, ...incidents].find((entry) => entry.commit === commit)?.subject;
 }
 
+/** Of what has no status yet. */
+export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+
 /** The row of a Canary. */
 export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const status = canaryStatus(object);
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
-  const message = status.message ?? (ready?.status === 'False' ? ready.message : '');
+  const message =
+    status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
   const why = whyFailed(status) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
@@ -116,7 +128,8 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: shortCommit(status.appliedCommit) || '-',
     subject: status.head?.subject ?? '-',
     canaries: String(status.counts?.canaries ?? '-'),
-    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    message:
+      status.message ?? (ready?.status === 'False' ? ready.message : object.status ? '' : notReconciled),
     tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
   };
 }

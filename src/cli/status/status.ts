@@ -1,27 +1,29 @@
 import { InputError } from '../../api/problems.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { storedChanges } from '../../review/diff/release-changes.ts';
 import type { Connection } from '../../server/connection.ts';
 import { screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
-  type ClusterFlags,
   contextOption,
+  holdfastNamespaceOption,
   kubeconfigOption,
   namespaceOption,
   type ObjectArgument,
   outputOption,
   parseObjectArgument,
+  refuseNameBeside,
+  type SubjectFlags,
   selectorOption,
 } from '../flags.ts';
+import { readLeader } from '../leader.ts';
 import { type StatusOptions, status } from './report.ts';
 import { watchStatus } from './watch.ts';
 
-interface StatusFlags extends ClusterFlags {
-  readonly selector?: string;
+interface StatusFlags extends SubjectFlags {
   readonly watch?: boolean;
-  readonly namespace?: string;
-  readonly allNamespaces?: boolean;
+  readonly holdfastNamespace: string;
   readonly output: StatusOptions['format'];
 }
 
@@ -38,6 +40,7 @@ export const statusCommand: CliCommand = {
       .addOption(namespaceOption())
       .addOption(allNamespacesOption())
       .addOption(selectorOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace'))
       .option('-w, --watch', 'show it again as it changes, until you press Ctrl-C')
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
@@ -60,29 +63,40 @@ export const statusCommand: CliCommand = {
                 stream,
                 env,
                 signal,
+                onSilence: (line) => void process.stderr.write(`${line}\n`),
               }),
             ),
           );
         }
-        const result = await withConnection(flags, context, (connection) =>
-          status(connection.client, {
+        const result = await withConnection(flags, context, async (connection) => {
+          const shown = await status(connection.client, {
             ...asked,
             namespace: namespaceOf(connection),
             nowMs: Date.now(),
             changesOf: (canary) => storedChanges(connection.client, canary),
-          }),
-        );
+          });
+          const note = await stoppedNote(connection, flags.holdfastNamespace);
+          return { ...shown, stderr: shown.stderr + note };
+        });
         emit(result, context);
       });
   },
 };
 
+/** What is in the cluster stays as it was left when no controller runs. Who may not read the Lease is told nothing of it. */
+async function stoppedNote({ client }: Pick<Connection, 'client'>, namespace: string): Promise<string> {
+  const leader = await readLeader(client, namespace, Date.now()).catch((error: unknown) => {
+    if (isApiError(error)) return undefined;
+    throw error;
+  });
+  return leader?.state === 'stopped'
+    ? `warning: ${leader.reason}; nothing of this changes until one does\n`
+    : '';
+}
+
 function subjectOf(kind: string | undefined, name: string | undefined, flags: StatusFlags): ObjectArgument {
   const subject = parseObjectArgument(kind, name);
   if (flags.watch && flags.output === 'yaml') throw new InputError('--watch has no -o yaml; use -o json');
-  if (subject.name === undefined) return subject;
-  if (flags.allNamespaces)
-    throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
-  if (flags.selector !== undefined) throw new InputError('an object cannot be named together with -l');
+  refuseNameBeside(subject.name, flags);
   return subject;
 }

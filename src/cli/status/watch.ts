@@ -1,10 +1,12 @@
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import type { CacheHandle } from '../../cluster/caches/caches.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { paint, printable } from '../../terminal/output.ts';
+import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
 import { clean, type StatusOptions, type StatusReader, status } from './report.ts';
 import { canaryRow, sourceRow } from './rows.ts';
@@ -18,6 +20,8 @@ interface WatchStatusOptions extends Omit<StatusOptions, 'nowMs'> {
   readonly stream: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
+  /** Told where lines are printed: that the cluster is not heard of any more, and that it is again. */
+  readonly onSilence: (line: string) => void;
 }
 
 /**
@@ -29,8 +33,10 @@ export async function watchStatus(
   options: WatchStatusOptions,
 ): Promise<never> {
   const { stream, env, signal, format } = options;
-  const kinds = await readableKinds(connection, options);
   const { namespace, labelSelector, name } = options;
+  // For one that is not there, the error that `holdfast status` has for it.
+  if (name !== undefined) await status(connection.client, { ...options, nowMs: systemClock.nowMs() });
+  const kinds = await readableKinds(connection, options);
   const handles = new Map<string, CacheHandle>(
     kinds.map((kind) => [
       kind,
@@ -101,11 +107,13 @@ async function onPage(
     drawnMs = nowMs;
     const { columns = 80 } = options.stream;
     const screen = { ...options.screen, columns };
-    const { stdout, stderr } = await status(reader, { ...options, screen, nowMs });
-    const failing = [...handles.values()]
-      .map((handle) => handle.health())
-      .find(({ failures }) => failures > 0);
-    const note = failing ? [paint(screen, 'bad', printable(`no changes arrive: ${failing.lastError}`))] : [];
+    // Somebody may delete the one that is shown, and make it anew.
+    const { stdout, stderr } = await status(reader, { ...options, screen, nowMs }).catch((error: unknown) => {
+      if (error instanceof InputError) return { stdout: error.message, stderr: '' };
+      throw error;
+    });
+    const silence = silenceOf(handles);
+    const note = silence ? [paint(screen, 'bad', printable(silence))] : [];
     page.draw([...note, ...(stdout || stderr).trimEnd().split('\n')]);
   };
   const timer = setInterval(() => void draw(), redrawMs);
@@ -121,29 +129,51 @@ async function onPage(
 
 async function inLines(
   handles: ReadonlyMap<string, CacheHandle>,
-  { stream, format }: WatchStatusOptions,
+  { stream, format, onSilence }: WatchStatusOptions,
   signal: AbortSignal,
 ): Promise<never> {
   const told = new Map<string, string>();
-  const lineOf = format === 'json' ? (object: KubernetesObject) => JSON.stringify(clean(object)) : summary;
+  const lineOf = format === 'json' ? jsonLine : summary;
   const stops = [...handles.values()].map((handle) =>
     handle.store.subscribe((type, object) => {
-      const line = type === 'deleted' ? `${describe(object)} deleted` : lineOf(object);
+      const line = lineOf(object, type === 'deleted');
       if (told.get(describe(object)) === line) return;
       told.set(describe(object), line);
-      if (format === 'json') stream.write(type === 'deleted' ? '' : `${line}\n`);
-      else stream.write(`${new Date(systemClock.nowMs()).toISOString()}  ${line}\n`);
+      const time = format === 'json' ? '' : `${new Date(systemClock.nowMs()).toISOString()}  `;
+      stream.write(`${time}${line}\n`);
     }),
   );
+  let silence = '';
+  const timer = setInterval(() => {
+    const now = silenceOf(handles);
+    if (now === silence) return;
+    onSilence(now || 'changes arrive again');
+    silence = now;
+  }, ageMs);
   try {
     return await untilAborted(new Promise<never>(() => undefined), signal);
   } finally {
+    clearInterval(timer);
     for (const stop of stops) stop();
   }
 }
 
+/** Why nothing is heard of the cluster; empty while all is well. */
+function silenceOf(handles: ReadonlyMap<string, CacheHandle>): string {
+  const failing = [...handles.values()].map((handle) => handle.health()).find(({ failures }) => failures > 0);
+  return failing ? `no changes arrive: ${failing.lastError}` : '';
+}
+
+function jsonLine(object: KubernetesObject, isDeleted: boolean): string {
+  if (!isDeleted) return JSON.stringify(clean(object));
+  const { apiVersion, kind, metadata } = object;
+  const { namespace, name, uid } = metadata;
+  return formatOutputLine('DeletedObject', { object: { apiVersion, kind, namespace, name, uid } }).trimEnd();
+}
+
 /** One object in a line that changes only with what it says. */
-function summary(object: KubernetesObject): string {
+function summary(object: KubernetesObject, isDeleted: boolean): string {
+  if (isDeleted) return `${describe(object)} deleted`;
   if (object.kind === 'Source') {
     const { ready, reason, commit, message } = sourceRow(object);
     return printable(`${describe(object)} ready ${ready} (${reason}) ${commit} ${message}`.trimEnd());

@@ -221,6 +221,11 @@ describe('loadClusterAccess', () => {
     ['a list', () => write('list', '[]'), /list: does not exist|current-context is not set/],
     ['a missing server', () => write('s', '{"clusters":[{"name":"x","cluster":{}}]}'), /server is missing/],
     ['an unknown context', () => write('c', '{"current-context":"prod"}'), /context "prod" does not exist/],
+    [
+      'a mistyped context, with those that there are',
+      () => write('m', '{"current-context":"prdo","contexts":[{"name":"prod","context":{"cluster":"x"}}]}'),
+      /context "prdo" does not exist; there are: "prod"$/,
+    ],
     ['a server that is no URL', () => kubeconfig({ cluster: { server: 'nonsense' } }), /not a URL/],
   ])('explains %s', async (_, file, message) => {
     const error = await load(file()).catch((reason) => reason);

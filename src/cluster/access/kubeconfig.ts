@@ -137,8 +137,14 @@ function firstByName<T extends { readonly name: string }>(entries: readonly T[])
   return [...byName.values()];
 }
 
+/** Of those that somebody may have meant. */
+const namesShown = 10;
+
 function named<T extends { readonly name: string }>(entries: readonly T[], name: string, what: string): T {
   const found = entries.find((entry) => entry.name === name);
-  if (!found) throw localError('configuration', `kubeconfig: ${what} "${name}" does not exist`);
-  return found;
+  if (found) return found;
+  const others = entries.slice(0, namesShown).map((entry) => JSON.stringify(entry.name));
+  const more = entries.length > namesShown ? ` and ${entries.length - namesShown} more` : '';
+  const known = others.length > 0 ? `; there are: ${others.join(', ')}${more}` : '';
+  throw localError('configuration', `kubeconfig: ${what} "${name}" does not exist${known}`);
 }

@@ -1,6 +1,6 @@
 import type { Clock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { Discovery, ResourceInfo } from '../client/discovery.ts';
+import type { Discovery } from '../client/discovery.ts';
 import {
   asKind,
   collectionPath,
@@ -11,6 +11,7 @@ import {
 } from '../client/list.ts';
 import { errorFromStatus, isApiError, localError } from '../errors.ts';
 import { createWatchdog, linkSignals, type Random } from '../timing.ts';
+import type { ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import { compareResourceVersions, type ObjectStore } from './store.ts';
 
@@ -257,7 +258,11 @@ function parseWatchLine(info: ResourceInfo, line: string): WatchEvent {
     case 'BOOKMARK':
       return bookmark(info, event.object);
     case 'ERROR':
-      throw errorFromStatus(subject(info), statusCode(event.object), event.object);
+      throw errorFromStatus(
+        { verb: 'watch', object: info.plural, secret: info.kind === 'Secret' },
+        statusCode(event.object),
+        event.object,
+      );
     default:
       throw localError('badAnswer', `watch ${info.plural}: unknown event type`);
   }
@@ -286,10 +291,6 @@ function bookmark(info: ResourceInfo, object: unknown): WatchEvent {
     resourceVersion: metadata.resourceVersion,
     endOfInitialEvents: metadata.annotations?.['k8s.io/initial-events-end'] === 'true',
   };
-}
-
-function subject(info: ResourceInfo): { verb: string; object: string; secret: boolean } {
-  return { verb: 'watch', object: info.plural, secret: info.kind === 'Secret' };
 }
 
 function statusCode(status: unknown): number {

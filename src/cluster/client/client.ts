@@ -1,9 +1,9 @@
 import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
 import type { ServerCapabilities } from '../../contracts/cluster.ts';
 import { isApiError } from '../errors.ts';
-import type { ApiRequest } from '../transport/request.ts';
+import type { ApiRequest, ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { Discovery, ResourceInfo } from './discovery.ts';
+import type { Discovery } from './discovery.ts';
 import { collectionPath, type ListOptions, type ListResult, listAll, pathOf } from './list.ts';
 
 /** Raw-JSON access to any kind. Objects keep every field the server sent. All calls throw ApiError. */

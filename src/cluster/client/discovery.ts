@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../../api/clock.ts';
 import type { ServerCapabilities } from '../../contracts/cluster.ts';
 import { isApiError, localError } from '../errors.ts';
+import type { ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
 /** The server's list of kinds, kept until something proves it old. */
@@ -173,18 +174,6 @@ async function readList(transport: Transport, path: string, accept: string): Pro
 }
 
 /** The two shapes in which a server lists its kinds, read without trust in either. */
-
-/** What the server serves under one apiVersion and kind. */
-export interface ResourceInfo {
-  readonly apiVersion: string;
-  readonly kind: string;
-  /** Name in paths, for instance `deployments`. */
-  readonly plural: string;
-  readonly namespaced: boolean;
-  readonly verbs: readonly string[];
-  /** For instance `status`, `scale`. */
-  readonly subresources: readonly string[];
-}
 
 interface AggregatedResource {
   readonly resource?: string;

@@ -1,9 +1,8 @@
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { isApiError, localError } from '../errors.ts';
-import type { ApiRequest } from '../transport/request.ts';
+import type { ApiRequest, ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
-import type { ResourceInfo } from './discovery.ts';
 
 /** Which objects of a kind. */
 export interface ListOptions {
@@ -30,13 +29,6 @@ interface ListBody {
 }
 
 const maximumObjects = 200_000;
-
-/** Accept header for lists. */
-function listAccept(metadataOnly: boolean | undefined): string {
-  return metadataOnly
-    ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-    : 'application/json';
-}
 
 /** Accept header for watches, whose events hold single objects. */
 export function watchAccept(metadataOnly: boolean | undefined): string {
@@ -95,7 +87,9 @@ async function readPage(
       ...selectorsOf(options),
       ...(next ? { continue: next } : {}),
     },
-    accept: listAccept(metadataOnly),
+    accept: metadataOnly
+      ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
+      : 'application/json',
     object: namespace ? `${info.plural} in ${namespace}` : info.plural,
     secret: info.kind === 'Secret',
     ...(signal ? { signal } : {}),

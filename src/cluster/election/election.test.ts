@@ -152,6 +152,24 @@ describe('leader election', () => {
     expect(election.leading()).toBe(false);
   });
 
+  it('tries again after the machine slept while it took the Lease, when all timers were overdue at once', async () => {
+    const world = await startWorld();
+    let isAsked = false;
+    world.fault(
+      () => {
+        isAsked = true;
+      },
+      ({ method }) => method === 'POST',
+    );
+    const election = world.candidate('one');
+    await eventually(() => isAsked, 'the claim was sent');
+    world.clock.advance(20_000);
+    world.fault(undefined);
+    await world.pass(60_000, () => election.leading());
+    expect(election.leading()).toBe(true);
+    expect(world.lease()).toMatchObject({ holderIdentity: 'one' });
+  });
+
   it('hands the Lease back when stopped, so that the next candidate need not wait', async () => {
     const world = await startWorld();
     const first = world.candidate('one');

@@ -115,25 +115,19 @@ async function claim(
 ): Promise<true> {
   // Counted from before the request: others see the change later, so they wait longer than we act.
   const startedMs = candidate.monotonicMs();
-  const cancelNewDeadline = candidate.clock.after(candidate.times.renewMs, () =>
-    candidate.leadership.abort(),
-  );
-  try {
-    const takesOver = over?.holder !== candidate.identity;
-    const written = {
-      holder: candidate.identity,
-      durationSeconds: Math.ceil(candidate.times.leaseMs / 1000),
-      nowMs: candidate.clock.nowMs(),
-      transitions: (over?.transitions ?? -1) + (takesOver ? 1 : 0),
-      takesOver,
-    };
-    observe(candidate, await candidate.store.write(written, over, signal));
-  } catch (error) {
-    cancelNewDeadline();
-    throw error;
-  }
+  const takesOver = over?.holder !== candidate.identity;
+  const claimed = {
+    holder: candidate.identity,
+    durationSeconds: Math.ceil(candidate.times.leaseMs / 1000),
+    nowMs: candidate.clock.nowMs(),
+    transitions: (over?.transitions ?? -1) + (takesOver ? 1 : 0),
+    takesOver,
+  };
+  observe(candidate, await candidate.store.write(claimed, over, signal));
+  // Only now: a deadline of a claim that failed must end no candidacy, however late its failure was seen.
+  const leftMs = Math.max(0, startedMs + candidate.times.renewMs - candidate.monotonicMs());
   candidate.cancelDeadline();
-  candidate.cancelDeadline = cancelNewDeadline;
+  candidate.cancelDeadline = candidate.clock.after(leftMs, () => candidate.leadership.abort());
   candidate.leadsUntilMs = startedMs + candidate.times.renewMs;
   return true;
 }

@@ -94,7 +94,9 @@ export function networkError(
   way?: Pick<ExchangeSettings, 'server' | 'proxy'>,
 ): ApiError {
   if (error instanceof ApiError) return error;
-  const refused = proxyRefusal(error);
+  // undici tells it by the text alone.
+  const status = error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1];
+  const refused = status ? `the proxy refused the connection with status ${status}` : undefined;
   const given = (error as { code?: unknown } | null)?.code;
   const code = !refused && typeof given === 'string' ? given : '';
   const why = refused ?? ((error instanceof Error && error.message) || 'connection failed');
@@ -110,12 +112,6 @@ export function networkError(
     reason: code,
     effectUnknown: !isRead(request.verb) && !neverSent,
   });
-}
-
-/** undici tells it by the text alone. */
-function proxyRefusal(error: unknown): string | undefined {
-  const status = error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1];
-  return status ? `the proxy refused the connection with status ${status}` : undefined;
 }
 
 async function readText(body: AsyncIterable<Uint8Array>, maximumBytes: number): Promise<string> {

@@ -1,6 +1,18 @@
 /** Kubernetes' verbs as RBAC and metrics name them; `apply` is a patch that is counted apart. */
 export type Verb = 'get' | 'list' | 'watch' | 'create' | 'apply' | 'patch' | 'delete';
 
+/** What the server serves under one apiVersion and kind. */
+export interface ResourceInfo {
+  readonly apiVersion: string;
+  readonly kind: string;
+  /** Name in paths, for instance `deployments`. */
+  readonly plural: string;
+  readonly namespaced: boolean;
+  readonly verbs: readonly string[];
+  /** For instance `status`, `scale`. */
+  readonly subresources: readonly string[];
+}
+
 /** One request to the API server. */
 export interface ApiRequest {
   readonly verb: Verb;

@@ -60,8 +60,9 @@ function world(answers: AlertAnswer[] = []) {
     log: quiet,
     events: { emit: (_, { reason, message }) => events.push(`${reason}: ${message}`) },
     alerts: {
-      async send({ alert, incident: { key } }: AlertNews) {
-        got.push(`${alert?.name ?? 'by default'} ${key}`);
+      async send({ alert, incident: { key }, later = [] }: AlertNews) {
+        const after = later.map((one) => ` after ${one.key}`).join('');
+        got.push(`${alert?.name ?? 'by default'} ${key}${after}`);
         return answers.shift() ?? sent;
       },
     },
@@ -119,6 +120,16 @@ test('a receiver that is down is asked again with growing pauses until it takes 
   expect(got).toHaveLength(4);
   expect(statesAfter(outbox, canary)).toEqual([{ name: 'chat', state: 'sent' }]);
   expect(events).toEqual([]);
+});
+
+test('an alert that comes late knows what was reported meanwhile', async () => {
+  const { clock, got, outbox } = world([later]);
+  const waiting: AlertState[] = [{ name: 'chat', state: 'waiting' }];
+  outbox.send(canaryWith(incident(waiting)));
+  await clock.advance(0);
+  outbox.send(canaryWith(incident(waiting, 'two'), incident(waiting)));
+  await clock.advance(1_000);
+  expect(got).toEqual(['chat one', 'chat two', 'chat one after two']);
 });
 
 test('an alert that cannot be sent ends with an event that says why', async () => {

@@ -34,7 +34,8 @@ interface AlertOutboxOptions {
 const maximumUnderWay = 200;
 
 interface Delivery {
-  readonly canary: Canary;
+  /** As read last. */
+  canary: Canary;
   readonly incident: Incident;
   readonly name: string;
   answer: AlertState | undefined;
@@ -66,6 +67,7 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       const waiting = waitingOf(canary);
       const known = byCanary.get(canaryKey) ?? new Map<string, Delivery>();
       const current = new Map([...known].filter(([id]) => waiting.has(id)));
+      for (const delivery of current.values()) delivery.canary = canary;
       if (current.size > 0 || waiting.size > 0) byCanary.set(canaryKey, current);
       else byCanary.delete(canaryKey);
       for (const [id, delivery] of waiting) {
@@ -90,15 +92,24 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
 /** Undefined when the program stops first. */
 async function deliver(
   options: AlertOutboxOptions,
-  { canary, incident, name }: Delivery,
+  delivery: Delivery,
   signal: AbortSignal,
 ): Promise<AlertState | undefined> {
+  const { canary, incident, name } = delivery;
   const alert = alertsById(canary).get(name);
   if (!alert && name !== DEFAULT_ALERT)
     return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
-  const answer = await deliverAlert(options, { about: canary, alert, incident }, signal);
+  const news = () => ({ about: canary, alert, incident, later: laterThan(incident, delivery.canary) });
+  const answer = await deliverAlert(options, news, signal);
   if (!answer) return undefined;
   return answer.kind === 'sent' ? { name, state: 'sent' } : { name, state: 'failed', detail: answer.detail };
+}
+
+/** The incidents of a Canary, newest first, that came after this one. */
+function laterThan({ key }: Incident, canary: Canary): Incident[] {
+  const { incidents = [] } = (canary.status ?? {}) as CanaryStatus;
+  const place = incidents.findIndex((one) => one.key === key);
+  return incidents.slice(0, Math.max(0, place));
 }
 
 function logDelivery(

@@ -17,13 +17,17 @@ const maximumAttempts = 10;
 const firstWaitMs = 1_000;
 const longestWaitMs = 300_000;
 
-/** Tries with growing delays until there is a final answer; undefined when the program stops first. Never rejects. */
+/**
+ * Tries with growing delays until there is a final answer; undefined when the program stops first. Never rejects. `newsNow` is asked at each
+ * attempt.
+ */
 export async function deliverAlert(
   { alerts, clock, log }: DeliveryParts,
-  news: AlertNews,
+  newsNow: () => AlertNews,
   signal: AbortSignal,
 ): Promise<AlertAnswer | undefined> {
   for (let attempt = 1; ; attempt += 1) {
+    const news = newsNow();
     const answer = await attemptOnce(alerts, news, signal);
     if (signal.aborted) return undefined;
     if (answer.kind === 'sent' || answer.final || attempt === maximumAttempts) return answer;
@@ -63,14 +67,13 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
       const alerts = (source.spec.alerts ?? []).filter(({ severity }) => passes(severity, incident.severity));
       for (const alert of alerts) {
         if (running.size >= maximumUnderWay || stopping.signal.aborted) return;
-        const work = deliverAlert(parts, { about: source, alert, incident }, stopping.signal).then(
-          (answer) => {
-            running.delete(work);
-            if (answer?.kind !== 'failed') return;
-            const message = `alert ${alert.name} (${incident.reason}) could not be sent: ${answer.detail}`;
-            parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
-          },
-        );
+        const news = { about: source, alert, incident };
+        const work = deliverAlert(parts, () => news, stopping.signal).then((answer) => {
+          running.delete(work);
+          if (answer?.kind !== 'failed') return;
+          const message = `alert ${alert.name} (${incident.reason}) could not be sent: ${answer.detail}`;
+          parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
+        });
         running.add(work);
       }
     },

@@ -1,20 +1,23 @@
+import type { Canary } from '../../api/canary/canary.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
 import { createChecks } from '../checks/checks.ts';
 import { createEventHooks } from '../checks/event-hooks.ts';
-import { failureOf } from '../failure.ts';
-import { createWorkQueue, type WorkQueue } from '../work-queue.ts';
+import { failureOf, isStale } from '../failure.ts';
+import { findCondition, withCondition } from '../status-patch.ts';
+import { createWorkQueue, type PassResult, type WorkQueue } from '../work-queue.ts';
 import { affects } from './affected.ts';
 import { createCanaryPass } from './canary-pass.ts';
-import { deferToFlagger } from './conflicting-controller.ts';
 import type { CanaryParts } from './context/context.ts';
+import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
 import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
 import { createShadowPass } from './shadow.ts';
 import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
 import { mayName } from './status/spec-notices.ts';
+import { writeStatus } from './status/status.ts';
 
 /** The parts of the controller of all Canaries. */
 interface CanaryControllerOptions
@@ -181,4 +184,54 @@ function canariesOfSameTarget(
       (other.metadata.name === canary.metadata.name ||
         JSON.stringify((other.spec as { targetRef?: unknown } | undefined)?.targetRef) === target),
   );
+}
+
+/** A Lease expires without a watch event: it is checked this often. */
+const againMs = 10_000;
+const unknownAgainMs = 500;
+
+/** Phases in which Flagger writes no status: in the others a write of ours would give it a conflict, and it would lose what it had not written. */
+const quietPhases = new Set(['Initialized', 'Succeeded']);
+
+type Pass = (key: string) => Promise<PassResult>;
+
+/** A pass over a Canary that does nothing while Flagger acts on it, and reports that once (design section 2.5). */
+function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
+  const reported = new Set<string>();
+
+  return async (key) => {
+    const object = parts.canaries.get(key);
+    const controller = object && parts.flagger.actsOn(object.metadata.namespace ?? '');
+    if (!object || controller === undefined) {
+      reported.delete(key);
+      return pass(key);
+    }
+    if (controller === unknownController) return { againAfterMs: unknownAgainMs };
+    const message = `${controller}; Holdfast writes nothing until it is scaled to zero`;
+    await writeFlaggerCondition(parts, object as Canary, message);
+    if (!reported.has(key)) {
+      parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
+      reported.add(key);
+    }
+    return { againAfterMs: againMs };
+  };
+}
+
+async function writeFlaggerCondition(
+  parts: Pick<CanaryParts, 'clock' | 'cluster'>,
+  canary: Canary,
+  message: string,
+): Promise<void> {
+  const status = canary.status ?? {};
+  if (!quietPhases.has(status.phase ?? '') || canary.metadata.deletionTimestamp !== undefined) return;
+  if (findCondition(status.conditions, foreignControllerCondition)?.status === 'True') return;
+  const type = foreignControllerCondition;
+  const news = { type, status: 'True' as const, reason: 'FlaggerActs', message };
+  const conditions = withCondition(status.conditions ?? [], news, parts.clock.nowMs());
+  try {
+    await writeStatus(parts, canary, { ...status, conditions });
+  } catch (error) {
+    // Flagger was faster: the next pass reports it.
+    if (!isStale(error)) throw error;
+  }
 }

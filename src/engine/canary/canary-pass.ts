@@ -5,7 +5,7 @@ import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { seeAnew } from './observe/see-anew.ts';
+import { seeAnew } from './context/namespace-view.ts';
 import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
 import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';

@@ -3,14 +3,13 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { Decision } from '../../rollout/action.ts';
-import type { World } from '../../rollout/world.ts';
+import type { Decision } from '../../rollout/outcome.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
-import type { News } from '../status-patch.ts';
+import { findCondition, type News } from '../status-patch.ts';
 import type { CanaryParts, Observation } from './context/context.ts';
+import { seeAnew } from './context/namespace-view.ts';
 import { observe } from './observe/observe.ts';
-import { seeAnew } from './observe/see-anew.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
@@ -89,7 +88,8 @@ export async function runRound(
   const observation = { ...observed.observation, world };
   const { nowMs, rejectionsProblem } = world;
   const decision = parts.step(world);
-  const freshMs = mayBeStaleFor(world, decision);
+  // How old a view may be, where watches alone do not do.
+  const freshMs = isFinal(world.status, decision) ? finalFreshMs : deletionFreshMsOf(world.canary);
   if (freshMs !== undefined && (await seeAnew(parts.clock, observation.view, freshMs)))
     return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
@@ -110,19 +110,14 @@ export async function runRound(
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before.failure);
 }
 
-/** How old a view may be, where watches alone do not do. */
-function mayBeStaleFor({ status, canary }: World, decision: Decision): number | undefined {
-  return isFinal(status, decision) ? finalFreshMs : deletionFreshMsOf(canary);
-}
-
 /** A deletion needs time for what follows when it learns of a lost event. */
 function deletionFreshMsOf({ metadata }: Canary): number | undefined {
   return metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
 }
 
 /**
- * Whether a release is rejected, held or taken back, or a Canary that is deleted let go of: by what was observed, which may be less than there
- * is (S19).
+ * Whether a release is rejected, held or taken back, a person is called, or a Canary that is deleted let go of: by what was observed, which
+ * may be less than there is (S19).
  */
 function isFinal(before: CanaryStatus, { status: after, actions }: Decision): boolean {
   const isKnown = ({ digest, time }: { digest: string; time: string }) =>
@@ -132,8 +127,13 @@ function isFinal(before: CanaryStatus, { status: after, actions }: Decision): bo
   return (
     actions.some(({ type }) => type === 'RemoveFinalizer') ||
     (isGivenUp && state !== before.postPromotion?.state) ||
+    (asksForPerson(after) && !asksForPerson(before)) ||
     after.rejected?.some((one) => !isKnown(one)) === true
   );
+}
+
+function asksForPerson({ conditions }: CanaryStatus): boolean {
+  return findCondition(conditions, 'Stalled')?.status === 'True';
 }
 
 async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {

@@ -1,5 +1,5 @@
 import type { Log } from '../../contracts/cluster.ts';
-import type { Decision } from '../../rollout/action.ts';
+import type { Decision } from '../../rollout/outcome.ts';
 import type { PassResult } from '../work-queue.ts';
 import type { CanaryParts } from './context/context.ts';
 import { observe } from './observe/observe.ts';

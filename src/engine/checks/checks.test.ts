@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
-import type { HookAnswer } from '../../api/canary/webhooks.ts';
+import type { CheckRequest, HookAnswer } from '../../api/canary/webhooks.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HookCall } from '../../contracts/notifications.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import type { CheckRequest } from '../../rollout/action.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
 import { checkSubject, createChecks } from './checks.ts';
 

@@ -1,15 +1,14 @@
 import { setMaxListeners } from 'node:events';
+import type { HookType } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { metricsById } from '../../api/canary/metrics.ts';
-import { type HookAnswer, type HookType, hooksOf } from '../../api/canary/webhooks.ts';
+import { type CheckOutcome, type CheckRequest, type HookAnswer, hooksOf } from '../../api/canary/webhooks.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
 import type { Hooks } from '../../contracts/notifications.ts';
-import type { CheckOutcome } from '../../health/check-results.ts';
 import { comparePoints } from '../../health/mann-whitney.ts';
-import type { CheckRequest } from '../../rollout/action.ts';
 import type { World } from '../../rollout/world.ts';
 
 /** Asks metrics and webhooks outside the loop, so that a slow one delays no other Canary (L8). Answers are kept in memory only. */

@@ -19,8 +19,7 @@ import {
   rejectionsName,
 } from '../../release/rejections.ts';
 import type { Release } from '../../release/release.ts';
-import { nextSequence } from '../../rollout/records.ts';
-import type { RecordView } from '../../rollout/world.ts';
+import { nextSequence, type RecordView } from '../../rollout/world.ts';
 import { EngineError, failureOf, StaleView } from '../failure.ts';
 import { readParts, recordReference, removeParts, writeParts } from './record-store.ts';
 

@@ -31,8 +31,6 @@ export interface SourceControllerOptions extends Omit<SourceRunnerParts, OwnPart
   readonly canarySet: WatchedSet;
   /** RoleBindings of `sourceAccount`; undefined: Holdfast does not keep them. */
   readonly bindingSet: WatchedSet | undefined;
-  /** Whether objects of all namespaces may be watched, or those of some alone. */
-  readonly watchesEverywhere: boolean;
   readonly isOurs: (canary: KubernetesObject) => boolean;
   /** Which Sources are followed: all of the cluster, or those given as files. */
   readonly isFollowed: (source: KubernetesObject) => boolean;

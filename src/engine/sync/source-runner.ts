@@ -16,8 +16,7 @@ import type { SourceParts, SourceState, SyncProblem } from './context/context.ts
 import { currentSource, secretsOf } from './poll/source-object.ts';
 import { mayHoldOf } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
-import { reproduce } from './read/reproduce.ts';
-import { createSourceGit, type SourceGit } from './read/source-git.ts';
+import { createSourceGit, reproduce, type SourceGit } from './read/source-git.ts';
 import { createDriftMemory } from './scope/drift.ts';
 import { writerOf } from './scope/permissions.ts';
 import { sourceHealth } from './status/health.ts';

@@ -7,7 +7,7 @@ import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
-import { handOverHeld } from './apply/hand-over.ts';
+import { handOverHeld } from './apply/apply-object.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
 import { inventoryWith, placesOf, writeParent } from './apply/members.ts';
 import type { SourceWatch } from './apply/source-watch.ts';
@@ -16,10 +16,9 @@ import { whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
-import { readLedger, withLedger } from './read/ledger.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
-import { isOutsideUnchanged, readSnapshot } from './read/read.ts';
-import { infoOf } from './read/reproduce.ts';
+import { isOutsideUnchanged, readSnapshot, servesNewKinds } from './read/read.ts';
+import { infoOf, readLedger, withLedger } from './read/source-git.ts';
 import { digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
@@ -69,18 +68,23 @@ async function update(
     throw error;
   });
   const readUnder = `${source.metadata.generation ?? 0}`;
-  const hasNews = !commit.isKnown || state.readUnder !== readUnder;
-  if (hasNews) {
-    await readLedger(parts, source, state, context.signal);
-    const failure = await attempt(() =>
-      read(parts, source, state, { commit: commit.info, signal: context.signal }),
-    );
-    if (failure) return reportUnreadable(state, commit, failure.error);
-  }
-  if (state.snapshot?.isFleeting) delete state.readUnder;
-  else state.readUnder = readUnder;
-  const isApplied = state.snapshot && state.result?.failures.length === 0;
-  if (hasNews || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
+  const hasNewKinds = async () => state.snapshot && (await servesNewKinds(parts.cluster, state.snapshot));
+  let hasNews = !commit.isKnown || state.readUnder !== readUnder || (await hasNewKinds());
+  do {
+    if (hasNews) {
+      await readLedger(parts, source, state, context.signal);
+      const failure = await attempt(() =>
+        read(parts, source, state, { commit: commit.info, signal: context.signal }),
+      );
+      if (failure) return reportUnreadable(state, commit, failure.error);
+    }
+    if (state.snapshot?.isFleeting) delete state.readUnder;
+    else state.readUnder = readUnder;
+    const isApplied = state.snapshot && state.result?.failures.length === 0;
+    if (hasNews || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
+    // The commit brought CustomResourceDefinitions of its own: where their objects belong is known now.
+    hasNews = await hasNewKinds();
+  } while (hasNews);
   if (commit.refused) throw commit.refused.error;
 }
 
@@ -139,8 +143,8 @@ async function read(
 ): Promise<void> {
   const before = state.snapshot;
   const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
-  // With problems, what is missing outside the path may have come.
-  if (before && sameSpec && before.problems.length === 0) {
+  // With problems, what is missing outside the path may have come; so may a kind that was not served.
+  if (before && sameSpec && before.problems.length + before.unknownKinds.length === 0) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     // The same files: only the commit has another name.
     if (

@@ -62,7 +62,7 @@ function createGit(forge: Forge | undefined) {
     listRefs: async (prefix: string) => new Map([...refs].filter(([ref]) => ref.startsWith(prefix))),
     readPaths: async (commit: string, paths: readonly string[]) =>
       new Map(paths.map((path) => [path, Buffer.from(texts.get(commit) ?? '')])),
-    changesOf: async () => ({ parent: good, paths: ['web.yaml'] }),
+    changesOf: async (commit: string) => ({ parent: commit === head ? good : head, paths: ['web.yaml'] }),
     async commitFiles({ ref, message }: { ref: string; message: string }) {
       messages.push(message);
       refs.set(ref, '3'.repeat(40));
@@ -90,7 +90,7 @@ function createGit(forge: Forge | undefined) {
     }),
     digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.trim()}`,
   } as unknown as SourceGit;
-  return { git, refs, messages };
+  return { git, refs, messages, texts };
 }
 
 let world: ReturnType<typeof createForge> & ReturnType<typeof createGit>;
@@ -140,8 +140,16 @@ describe('a pull request that takes a release back', () => {
 
   it('is opened from the branch that a crash left without one', async () => {
     world.refs.set(`refs/heads/${branch}`, '3'.repeat(40));
+    world.texts.set('3'.repeat(40), 'good\n');
     expect(await write({ revert })).toEqual([`revert ${branch} open https://forge/1`]);
     expect(world.messages).toEqual([]);
+  });
+
+  it('is not opened for what somebody else put on that branch', async () => {
+    world.refs.set(`refs/heads/${branch}`, '3'.repeat(40));
+    world.texts.set('3'.repeat(40), 'evil\n');
+    expect(await write({ revert })).toEqual([expect.stringContaining('needs a person: branch')]);
+    expect(world.requests).toEqual([]);
   });
 
   it('is a draft when the whole commit must be taken back, also where commits are asked for', async () => {

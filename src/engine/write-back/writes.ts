@@ -110,7 +110,8 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const forge = await git.forge();
   const request = await forge?.findPullRequest(wanted.branch);
   if (request) return pullRequestRecord(request);
-  const isThere = (await git.repository.listRefs(ref)).has(ref);
+  const there = (await git.repository.listRefs(ref)).get(ref);
+  const isThere = there !== undefined;
   if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
   const built = await buildRevert(git, context.canaryKey, wanted).catch((error: unknown): BuiltRevert => {
     // After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place.
@@ -130,9 +131,30 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
   if (!isThere) await push(context, { description, built, ref, before: undefined });
+  else if (!(await isRevert(git, there, built))) {
+    const why = `branch ${wanted.branch} was there already with other content (delete it and revert by hand)`;
+    return revertRecord(wanted.branch, `needs a person: ${why}`);
+  }
   if (!forge) return revertRecord(wanted.branch, 'pushed');
   return pullRequestRecord(await open(forge, { wanted, description, base, draft: built.kind === 'whole' }));
 }
+
+/** A commit says exactly this revert. Whoever may push some branch must not have a pull request opened in our name for what he put there. */
+async function isRevert(
+  { repository }: SourceGit,
+  commit: string,
+  { head, files }: Buildable,
+): Promise<boolean> {
+  const { parent, paths } = await repository.changesOf(commit);
+  if (parent !== head || paths.length !== files.size) return false;
+  const found = await repository.readPaths(commit, paths);
+  return paths.every((path) => {
+    const [wanted, there] = [files.get(path), found.get(path)];
+    return files.has(path) && Buffer.compare(wanted ?? nothing, there ?? nothing) === 0;
+  });
+}
+
+const nothing = new Uint8Array();
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
 

@@ -16,6 +16,7 @@ import {
 } from '../wire/transport.ts';
 import { createGitWriting, type Sign } from '../write/git-writing.ts';
 import type { Identity } from '../write/new-objects.ts';
+import { ancestry } from './history.ts';
 import {
   accessOf,
   atCommit,
@@ -23,9 +24,8 @@ import {
   type Context,
   checkCommitId,
   type PollAges,
-} from './context.ts';
-import { ancestry } from './history.ts';
-import { poll } from './poll.ts';
+  poll,
+} from './poll.ts';
 import type { ReadingJournal } from './reading-journal.ts';
 
 /** Settings of one Source's repository. */

@@ -73,19 +73,16 @@ export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>
     async reading(target, work) {
       const deaths = deathsOf(target);
       const { diedMs = clock.nowMs() } = known.get(nameOf(target)) ?? {};
-      const untilMs = diedMs + skippedMs(deaths);
+      // Short at first: who kills the process twice, as a drained node does, may meet the same commit by chance.
+      const { firstSkippedReadingMs, skippedReadingMs, readingDeaths } = limits;
+      const untilMs =
+        diedMs + Math.min(skippedReadingMs, firstSkippedReadingMs * 5 ** Math.max(0, deaths - readingDeaths));
       if (deaths >= limits.readingDeaths && clock.nowMs() < untilMs) throw skipped(target, deaths, untilMs);
       const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
       // One at a time, so that the next death has one cause.
       return deaths === 0 ? run() : suspects.run(run);
     },
   };
-}
-
-/** Short at first: who kills the process twice, as a drained node does, may meet the same commit by chance. */
-function skippedMs(deaths: number): number {
-  const { firstSkippedReadingMs, skippedReadingMs, readingDeaths } = limits;
-  return Math.min(skippedReadingMs, firstSkippedReadingMs * 5 ** Math.max(0, deaths - readingDeaths));
 }
 
 function skipped({ stage, commit }: ReadingTarget, deaths: number, untilMs: number): GitError {

@@ -47,7 +47,8 @@ export function validityProblem(
 const keyType = /^(ssh-ed25519|ssh-rsa|ecdsa-sha2-nistp(256|384|521))$/;
 
 function parseLine(line: string): AllowedSigner {
-  const [principals = '', first = '', ...others] = wordsOf(line);
+  // Split at blanks outside double quotes.
+  const [principals = '', first = '', ...others] = line.match(/(?:"[^"]*"|[^\s"])+/g) ?? [];
   const hasOptions = !keyType.test(first);
   const options = hasOptions ? optionsOf(first) : new Map<string, string>();
   const [type = '', key = ''] = hasOptions ? others : [first, ...others];
@@ -63,11 +64,6 @@ function parseLine(line: string): AllowedSigner {
     validAfterMs: timeOption(options, 'valid-after'),
     validBeforeMs: timeOption(options, 'valid-before'),
   };
-}
-
-/** Split at blanks outside double quotes. */
-function wordsOf(line: string): string[] {
-  return line.match(/(?:"[^"]*"|[^\s"])+/g) ?? [];
 }
 
 function unquoted(text: string): string {

@@ -50,7 +50,8 @@ export function signedTag(
 ): Signed & { readonly object: string; readonly type: string; readonly name: string } {
   const { headers } = split(bytes);
   const text = textOf(bytes);
-  const at = lastBeginning(text);
+  const found = beginnings.map((beginning) => text.lastIndexOf(`\n${beginning}`)).filter((at) => at >= 0);
+  const at = found.length > 0 ? Math.max(...found) + 1 : undefined;
   const header = (name: string) =>
     headers.find((line) => line.startsWith(`${name} `))?.slice(name.length + 1) ?? '';
   return {
@@ -78,11 +79,6 @@ function split(bytes: Uint8Array): { headers: string[]; body: string } {
   const end = text.indexOf('\n\n');
   if (end < 0) throw new Error('its headers do not end');
   return { headers: text.slice(0, end).split('\n'), body: text.slice(end + 1) };
-}
-
-function lastBeginning(text: string): number | undefined {
-  const found = beginnings.map((beginning) => text.lastIndexOf(`\n${beginning}`)).filter((at) => at >= 0);
-  return found.length > 0 ? Math.max(...found) + 1 : undefined;
 }
 
 function timeOf(headers: readonly string[], who: string): number {

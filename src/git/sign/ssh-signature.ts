@@ -151,7 +151,8 @@ const SEED_BYTES = 32;
 export function sshSigner(pem: string): (bytes: Buffer) => string {
   const key = readPrivateKey(pem.trim());
   if (key.asymmetricKeyType !== 'ed25519') throw unusable('it is not an Ed25519 key');
-  const publicKey = publicKeyOf(key);
+  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
+  const publicKey = Buffer.concat([field('ssh-ed25519'), field(Buffer.from(x, 'base64url'))]);
   return (bytes) => {
     const head = [field(NAMESPACE), field(''), field('sha512')];
     const digest = createHash('sha512').update(bytes).digest();
@@ -160,11 +161,6 @@ export function sshSigner(pem: string): (bytes: Buffer) => string {
     const version = Buffer.from([0, 0, 0, 1]);
     return armored(Buffer.concat([Buffer.from(MAGIC), version, field(publicKey), ...head, field(signature)]));
   };
-}
-
-function publicKeyOf(key: KeyObject): Buffer {
-  const { x = '' } = createPublicKey(key).export({ format: 'jwk' });
-  return Buffer.concat([field('ssh-ed25519'), field(Buffer.from(x, 'base64url'))]);
 }
 
 function readPrivateKey(pem: string): KeyObject {

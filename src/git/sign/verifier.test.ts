@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
@@ -53,6 +53,31 @@ it('lets signed commits in and tells who signed', async () => {
   expect((await source.readFiles(commit, '', { signal })).files).toHaveLength(1);
   expect((await source.poll(signal)).signer).toContain('ada@');
 });
+
+it.each([true, false])(
+  'does not fill the disk with commits that nobody signed, one before them signed: %s',
+  async (isFirstSigned) => {
+    const values = async () => secret;
+    const source = fixture.source({
+      verification: { mode: 'HEAD', secretName: 'delivery/signers', values },
+      stores: fixture.stores({ limits: { maxPacks: 2 } }),
+    });
+    if (!isFirstSigned) signAs(undefined);
+    fixture.repository.commit({ 'a.yaml': 'a: 0' });
+    await source.poll(signal).catch(() => undefined);
+    signAs(undefined);
+    for (let number = 1; number < 6; number += 1) {
+      fixture.repository.commit({ 'a.yaml': `a: ${number}` });
+      await expect(source.poll(signal)).rejects.toMatchObject(notVerified);
+    }
+    const folder = join(fixture.dataDir, 'git');
+    const packs = readdirSync(folder, { recursive: true }).filter((name) => String(name).endsWith('.pack'));
+    expect(packs.length).toBeLessThanOrEqual(2);
+    signAs('ada');
+    const commit = fixture.repository.commit({ 'a.yaml': 'a: 6' });
+    expect((await source.poll(signal)).head.commit).toBe(commit);
+  },
+);
 
 it('reads nothing of a commit that is not signed, whoever names it, and goes on once head is signed again', async () => {
   const first = fixture.repository.commit({ 'a.yaml': 'a: 1' });

@@ -1,8 +1,9 @@
+import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
-import { noise } from '../testing/test-repository.ts';
+import { createTestRepository, noise } from '../testing/test-repository.ts';
 
 const signal = new AbortController().signal;
 let fixture: GitFixture;
@@ -36,6 +37,35 @@ test('a force-push is seen although the store was damaged meanwhile', async () =
 
   expect((await source.poll(signal)).kind).toBe('rewritten');
 });
+
+test('what a server sends in the place of the commit that it was asked for does not stay on the disk', async () => {
+  const { repository, server } = fixture;
+  repository.commit({ 'a.yaml': 'a: 1' });
+  const source = fixture.source();
+  await source.poll(signal);
+  const before = packFiles('.pack');
+  repository.commit({ 'a.yaml': 'a: 2' });
+  const other = createTestRepository(dirname(fixture.dataDir), 'other');
+  server.transform = (body, { url }) => {
+    if (!url?.endsWith('/git-upload-pack') || !body.includes('PACK')) return body;
+    other.commit({ 'a.yaml': noise(body.length, 20_000) });
+    const [cwd, input] = [join(dirname(fixture.dataDir), 'other'), ''];
+    return packAnswer(execFileSync('git', ['pack-objects', '--stdout', '--all', '-q'], { cwd, input }));
+  };
+
+  for (let polls = 0; polls < 2; polls += 1)
+    await expect(source.poll(signal)).rejects.toMatchObject({ code: 'NotFound' });
+
+  expect(packFiles('.pack')).toEqual(before);
+  server.transform = undefined;
+  expect((await source.poll(signal)).kind).toBe('moved');
+});
+
+/** A pack as a server sends it. */
+function packAnswer(pack: Buffer): Buffer {
+  const length = (pack.length + 5).toString(16).padStart(4, '0');
+  return Buffer.concat([Buffer.from(`0008NAK\n${length}\x01`, 'latin1'), pack, Buffer.from('0000')]);
+}
 
 test('a data directory that cannot be used is Storage, for the operator', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 1' });

@@ -30,6 +30,8 @@ interface RepositoryOptions {
   readonly directory: string;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
+  /** Throws GitError where a store of this size must not take so many bytes more. */
+  readonly admit: (size: StoreSize, bytes: number) => void;
 }
 
 /** A bare store on disk and its server. Never a checkout. */
@@ -72,6 +74,14 @@ const MAX_LASTING = 100;
 /** Opens nothing yet: the store is made at the first use. */
 export function createRepository(options: RepositoryOptions): BareRepository {
   const { directory } = options;
+  const incoming = {
+    limits: options.packLimits,
+    async admit(bytes: number) {
+      // A store that is damaged is about to be replaced.
+      const size = await storeSize(directory).catch(() => ({ packs: 0, bytes: 0, largestPackBytes: 0 }));
+      options.admit(size, bytes);
+    },
+  };
   const mutex = createMutex();
   /** Left open for whoever waits: of a thousand Sources that read one store, each would open its packs again. */
   let left: ObjectReader | undefined;
@@ -84,7 +94,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
   /** Works on the store as it is. */
   async function inStore<T>(access: Access, work: (session: OpenSession) => Promise<T>): Promise<T> {
     if (!left) await prepareStore(directory);
-    const session = createSession(directory, options.packLimits, access, left);
+    const session = createSession(directory, incoming, access, left);
     left = undefined;
     try {
       const result = await work(session);
@@ -98,7 +108,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
   async function onFresh<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T> {
     const fresh = freshDirectory(directory);
     await emptyStore(fresh);
-    const session = createSession(fresh, options.packLimits, access);
+    const session = createSession(fresh, incoming, access);
     const result = await work(session).finally(() => session.close());
     await swapStore(directory);
     return result;
@@ -108,7 +118,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
     const fresh = freshDirectory(directory);
     await emptyStore(fresh);
     const whole = new Set(await compactInto(fresh, session.reader, commits, session.pause));
-    if (whole.size === 0) return false;
+    if (whole.size === 0 && commits.length > 0) return false;
     for (const [name, commit] of records) if (whole.has(commit)) await writeRecord(fresh, name, commit);
     await session.close();
     await swapStore(directory);
@@ -146,7 +156,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
         await prepareStore(directory);
         const before = await storeSize(directory);
         if (!hasOutgrown(before, options.growth, factor)) return { size: before, isDone: false };
-        const session = createSession(directory, options.packLimits, access);
+        const session = createSession(directory, incoming, access);
         const isDone = await needs(session)
           .then((needed) => compact(session, needed))
           .finally(() => session.close());

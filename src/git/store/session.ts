@@ -1,12 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
+import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import type { GitTransport } from '../wire/transport.ts';
-import { receivePack } from './incoming-pack.ts';
+import { checkShallow, type FetchRequest, fetchPack, type ShallowChange } from '../wire/upload-pack.ts';
+import { createMutex } from './mutex.ts';
 import { createPause, createReader, hasWholeCommit, type ObjectReader } from './objects.ts';
-import type { PackLimits } from './pack/index-pack.ts';
-import { storage } from './store-directory.ts';
+import { indexPack, type PackLimits } from './pack/index-pack.ts';
+import { readShallow, storage, writeShallow } from './store-directory.ts';
 
 /** Who works: what is missing is fetched with the credentials of the Source whose work it is. */
 export interface Access {
@@ -48,18 +51,20 @@ export interface OpenSession extends Session {
 /** Opens nothing yet; `open` is the reader of a session before it, as it was left. */
 export function createSession(
   gitdir: string,
-  packLimits: PackLimits,
+  incoming: Pick<Incoming, 'limits' | 'admit'>,
   { openTransport, signal }: Access,
   open = createReader(gitdir),
 ): OpenSession {
   const pause = createPause(signal);
   let reader = open;
+  /** What the latest fetch brought. */
+  let fetched: string | undefined;
 
   async function fetch(want: string, depth?: number): Promise<void> {
     await pause();
     const transport = await openTransport(signal);
     const haves = await listHaves(reader);
-    await receivePack({ gitdir, transport, limits: packLimits, pause }, { want, haves, depth });
+    fetched = await receivePack({ ...incoming, gitdir, transport, pause }, { want, haves, depth });
     // The new pack is known to a new reader only.
     await reader.close();
     reader = createReader(gitdir);
@@ -75,6 +80,10 @@ export function createSession(
       if (depth === undefined) await fetchUpdate(fetch, want, (await listHaves(reader)).length === 0);
       else await fetch(want, depth);
       if (await hasWholeCommit(reader, commit)) return;
+      // Else each poll would leave another one.
+      await reader.close();
+      if (fetched) await removePack(fetched);
+      reader = createReader(gitdir);
       throw new GitError(
         'NotFound',
         `the Git server reported success but did not send commit ${commit}; it may have been removed`,
@@ -141,4 +150,100 @@ async function listHaves(reader: ObjectReader): Promise<string[]> {
     if (await hasWholeCommit(reader, oid)) haves.add(oid);
   }
   return [...haves];
+}
+
+/** What receiving a pack needs. */
+interface Incoming {
+  readonly gitdir: string;
+  readonly transport: GitTransport;
+  readonly limits: PackLimits;
+  /** Throws GitError where there is no room for so many bytes more. */
+  readonly admit: (bytes: number) => Promise<void>;
+  /** Awaited now and then in long work; throws to stop. */
+  readonly pause: () => Promise<void>;
+}
+
+/**
+ * Fetches one pack into the store: streamed to a file aside, checked, indexed, then moved in. Whatever fails on
+ * the way leaves the store as it was. Gives the file of the pack; undefined where it brought nothing.
+ */
+export async function receivePack(
+  incoming: Incoming,
+  request: Omit<FetchRequest, 'shallow'>,
+): Promise<string | undefined> {
+  await incoming.admit(0);
+  const shallow = await readShallow(incoming.gitdir);
+  const file = join(incoming.gitdir, 'incoming', `${randomUUID()}.pack`);
+  try {
+    const change = await download(incoming, { ...request, shallow: [...shallow] }, file);
+    const boundary = new Set([...shallow, ...change.shallow]);
+    checkShallow(boundary.size);
+    const { size } = await storage(() => stat(file));
+    await incoming.admit(size);
+    const lane = size > LARGE_PACK_BYTES ? indexing.large : indexing.small;
+    const checksum = await lane.run(() => writeIndex(incoming, file));
+    // The boundary grows before the objects arrive and shrinks after: a crash between leaves it too wide, which is safe.
+    await writeShallow(incoming.gitdir, boundary);
+    const installed = checksum === undefined ? undefined : await install(incoming.gitdir, file, checksum);
+    await shrinkShallow(incoming.gitdir, change);
+    return installed;
+  } finally {
+    await Promise.all([file, indexName(file)].map((path) => rm(path, { force: true })));
+  }
+}
+
+async function download(incoming: Incoming, request: FetchRequest, file: string): Promise<ShallowChange> {
+  const handle: FileHandle = await storage(() => open(file, 'w'));
+  try {
+    return await fetchPack(incoming.transport, request, (bytes) => storage(() => handle.writeFile(bytes)));
+  } finally {
+    await handle.close();
+  }
+}
+
+const LARGE_PACK_BYTES = 1_048_576;
+
+/** Packs of all repositories are indexed one after the other, since each may take the memory that the limits allow; large ones by themselves, since they take long. */
+const indexing = { small: createMutex(), large: createMutex() };
+
+/**
+ * Checks a pack and writes its index beside it. Gives its checksum; undefined for one without objects. Bases are looked for in the pack
+ * alone, since no thin pack is asked for, and packs are read one by one.
+ */
+async function writeIndex({ limits, pause }: Incoming, file: string): Promise<string | undefined> {
+  const pack = await storage(() => readFile(file));
+  if (pack.length === 0) return undefined;
+  const { count, index } = await indexPack(pack, limits, pause);
+  if (count === 0) return undefined;
+  await storage(() => writeFile(indexName(file), index));
+  return pack.toString('hex', pack.length - 20);
+}
+
+/** Moves pack and index into the store; a pack without its index is not looked at. Undefined: the store has this very pack. */
+async function install(gitdir: string, file: string, checksum: string): Promise<string | undefined> {
+  const target = join(gitdir, 'objects', 'pack', `pack-${checksum}.pack`);
+  return storage(async () => {
+    const isKnown = await stat(indexName(target)).catch(() => undefined);
+    await rename(file, target);
+    await rename(indexName(file), indexName(target));
+    return isKnown ? undefined : target;
+  });
+}
+
+/** Takes a pack out of the store. */
+async function removePack(pack: string): Promise<void> {
+  await storage(async () => {
+    for (const path of [indexName(pack), pack]) await rm(path, { force: true });
+  });
+}
+
+async function shrinkShallow(gitdir: string, { unshallow }: ShallowChange): Promise<void> {
+  if (unshallow.length === 0) return;
+  const gone = new Set(unshallow);
+  const shallow = await readShallow(gitdir);
+  await writeShallow(gitdir, new Set([...shallow].filter((oid) => !gone.has(oid))));
+}
+
+function indexName(pack: string): string {
+  return pack.replace(/\.pack$/, '.idx');
 }

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
 import type { GitSourceOptions } from '../poll/git-source.ts';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
+import { noise } from '../testing/test-repository.ts';
 import { storeName } from './stores.ts';
 
 const signal = new AbortController().signal;
@@ -31,6 +32,28 @@ test('Sources of one address and Secret share store, poll and fetch', async () =
   expect(new Set(polls.map(({ head }) => head.commit))).toEqual(new Set([commit]));
   expect(fixture.server.requests.map(({ method }) => method)).toEqual(['GET', 'POST', 'POST']);
   expect(storesOnDisk()).toHaveLength(1);
+});
+
+test('a namespace with more than its share fetches nothing once all together fill the disk, and others do', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.txt': noise(1, 55_000) });
+  const stores = fixture.stores({ diskBytes: 100_000 });
+  const of = (namespace: string, credentialsFrom: string) =>
+    fixture.source({ stores, namespace, name: credentialsFrom, credentialsFrom });
+  const [first, second] = [of('large', 'one'), of('large', 'two')];
+  await first.poll(signal);
+  await second.poll(signal);
+
+  const full = { code: 'Storage', message: expect.stringMatching(/namespace large .*--git-disk-mib/) };
+  await expect(of('large', 'three').poll(signal)).rejects.toMatchObject(full);
+  expect((await of('small', 'one').poll(signal)).kind).toBe('moved');
+  const commit = repository.commit({ 'b.txt': noise(2, 100) });
+  await expect(first.poll(signal)).rejects.toMatchObject(full);
+  expect((await of('small', 'one').poll(signal)).head.commit).toBe(commit);
+
+  for (const name of ['two', 'three']) stores.forget(`large/${name}`);
+  await stores.sweep();
+  expect((await first.poll(signal)).head.commit).toBe(commit);
 });
 
 test('each Source is told what news mean for the commit that it has', async () => {

@@ -2,7 +2,9 @@ import { createHash } from 'node:crypto';
 import { readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Clock } from '../../api/clock.ts';
+import { limits as defaults } from '../../api/limits.ts';
 import type { PollResult } from '../../contracts/git.ts';
+import { GitError } from '../errors.ts';
 import { createListings, type Listings } from '../wire/listings.ts';
 import type { Resolved } from '../wire/references.ts';
 import type { Address } from '../wire/transport.ts';
@@ -27,6 +29,7 @@ interface StoreKey {
 
 /** One repository as it is kept here, for all Sources that share it. */
 export interface Store {
+  readonly namespace: string;
   readonly repository: BareRepository;
   readonly listings: Listings;
   /** Where a redirect inside the origin moved it. */
@@ -90,18 +93,44 @@ export interface StoresOptions {
   readonly dataDir: string;
   readonly clock: Clock;
   readonly limits?: Partial<PackLimits & GrowthLimits> | undefined;
+  /** Bytes that all stores together may take while a namespace with more than its share of them fetches. */
+  readonly diskBytes?: number | undefined;
 }
 
 /** Opens stores below `<dataDir>/git`; nothing is read yet. */
-export function createStores({ dataDir, clock, limits }: StoresOptions): Stores {
+export function createStores(options: StoresOptions): Stores {
+  const { dataDir, clock, limits, diskBytes = defaults.gitDiskBytes } = options;
   const folder = join(dataDir, 'git');
   const stores = new Map<string, Store>();
   const held = new Map<string, string>();
 
-  function make(name: string): Store {
+  /** Throws GitError Storage: one namespace must not take the room of all others, or the volume be filled until the pod is evicted. */
+  function admit(name: string, namespace: string, size: StoreSize, bytes: number): void {
+    const store = stores.get(name);
+    if (store) store.size = size;
+    const bytesOf = (some: readonly Store[]) =>
+      some.reduce((sum, one) => sum + (one.size?.bytes ?? 0), 0) + bytes;
+    const all = [...stores.values()];
+    const own = bytesOf(all.filter((one) => one.namespace === namespace));
+    const namespaces = new Set(all.map((one) => one.namespace)).size;
+    if (bytesOf(all) <= diskBytes || own <= diskBytes / namespaces) return;
+    const mebibytes = (count: number) => `${Math.ceil(count / 1_048_576)} MiB`;
+    throw new GitError(
+      'Storage',
+      `the repositories of namespace ${namespace} would take ${mebibytes(own)}, more than its share of the ${mebibytes(diskBytes)} for all (--git-disk-mib); use fewer or smaller ones`,
+    );
+  }
+
+  function make(name: string, { namespace }: StoreKey): Store {
     const bounds = { ...DEFAULT_PACK_LIMITS, ...DEFAULT_GROWTH_LIMITS, ...limits };
     return {
-      repository: createRepository({ directory: join(folder, name), packLimits: bounds, growth: bounds }),
+      namespace,
+      repository: createRepository({
+        directory: join(folder, name),
+        packLimits: bounds,
+        growth: bounds,
+        admit: (size, bytes) => admit(name, namespace, size, bytes),
+      }),
       listings: createListings(clock),
       address: { movedTo: undefined },
       uses: new Map(),
@@ -122,7 +151,7 @@ export function createStores({ dataDir, clock, limits }: StoresOptions): Stores 
     open(holder, key, record) {
       const name = storeName(key);
       if (held.get(holder) !== name) forget(holder);
-      const store = stores.get(name) ?? make(name);
+      const store = stores.get(name) ?? make(name, key);
       stores.set(name, store);
       held.set(holder, name);
       const use = { record, kept: store.uses.get(holder)?.kept };

@@ -3,8 +3,8 @@ import type { ParsedKey } from 'ssh2';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { HttpAuth, HttpRequest, HttpTls } from '../../http/types.ts';
 import { GitError } from '../errors.ts';
-import type { OpenKey } from './ssh/key-ring.ts';
 import { type KnownHosts, parseKnownHosts } from './ssh/known-hosts.ts';
+import type { OpenKey } from './ssh/private-key.ts';
 
 /** How a server of SSH is known, and how to sign in there. */
 export interface SshCredentials {

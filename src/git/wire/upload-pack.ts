@@ -1,3 +1,4 @@
+import { limits } from '../../api/limits.ts';
 import { GitError } from '../errors.ts';
 import { DELIMITER, encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
 import type { GitTransport, PackRequest } from './transport.ts';
@@ -66,7 +67,16 @@ function readLine(
 ): void {
   const [word = '', oid = ''] = line.split(' ');
   if (word === 'ERR') throw serverError(request, line.slice(4));
-  if (word === 'shallow' || word === 'unshallow') change[word].push(oid);
+  if (word !== 'shallow' && word !== 'unshallow') return;
+  change[word].push(oid);
+  checkShallow(change[word].length);
+}
+
+/** Throws GitError TooLarge: a server may name commits without end, which are kept and sent back with each fetch. */
+export function checkShallow(commits: number): void {
+  if (commits <= limits.shallowCommits) return;
+  const most = limits.shallowCommits.toLocaleString('en-GB');
+  throw new GitError('TooLarge', `the Git server says that history ends at more than ${most} commits`);
 }
 
 /** The server's own text, cut and without control characters; it may send anything. */

@@ -1,10 +1,10 @@
+import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, namespacedName } from '../../api/kubernetes.ts';
-import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
 import { worldAfter } from '../../review/explain/forecast.ts';
-import type { Decision } from '../../rollout/action.ts';
+import type { Decision } from '../../rollout/outcome.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
 import { step } from '../../rollout/step.ts';
 import type { HeadView, World } from '../../rollout/world.ts';

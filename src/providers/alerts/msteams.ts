@@ -1,4 +1,11 @@
-import { type AlertReceiver, authorOf, isAlarm, type Notice, noticeFacts } from './provider.ts';
+import {
+  type AlertReceiver,
+  authorOf,
+  isAlarm,
+  isTransientStatus,
+  type Notice,
+  noticeFacts,
+} from './provider.ts';
 
 /**
  * Microsoft Teams. Addresses of Power Automate workflows get an adaptive card; any other address gets the MessageCard of the connectors
@@ -10,6 +17,12 @@ export const msteams: AlertReceiver = {
     url: address,
     json: isWorkflow(address) ? adaptiveCard(notice) : messageCard(notice),
   }),
+  /** A connector answers 200 also when Teams, behind it, did not take the message. */
+  refusal(answer) {
+    const status = /Microsoft Teams endpoint returned HTTP error (\d{3})/.exec(answer)?.[1];
+    if (status === undefined) return undefined;
+    return { code: `Microsoft Teams answered ${status}`, isTransient: isTransientStatus(Number(status)) };
+  },
 };
 
 /** `/workflows/<id>/triggers/`, with `/powerautomate/automations/direct` before it on newer addresses; the same in every cloud. */

@@ -5,6 +5,8 @@ import { type Fact, factsOf, type Incident } from '../../api/incident.ts';
 /** One alert for one receiver. */
 export interface Notice {
   readonly incident: Incident;
+  /** What was reported about it since. */
+  readonly later?: readonly Incident[] | undefined;
   /** The object it is about. */
   readonly kind: 'Canary' | 'Source';
   readonly name: string;
@@ -31,14 +33,28 @@ interface AlertRequest {
   readonly bearer?: string | undefined;
 }
 
+/** In the receiver's words, as a code. */
+interface Refusal {
+  readonly code: string;
+  /** Trying again may help. */
+  readonly isTransient: boolean;
+}
+
 /** One kind of receiver: a pure builder. */
 export interface AlertReceiver {
   readonly type: AlertProviderType;
   /** Undefined for an incident that this kind does not report. */
   build(notice: Notice, receiver: Receiver): AlertRequest | undefined;
-  /** Why an answer with a status of success is a refusal nevertheless: a code of the receiver. */
-  refusal?(body: string): string | undefined;
+  /** Why an answer with a status of success is a refusal nevertheless. */
+  refusal?(body: string): Refusal | undefined;
 }
+
+/** Statuses that trying again may help with. */
+export function isTransientStatus(status: number): boolean {
+  return status >= 500 || transientStatuses.has(status);
+}
+
+const transientStatuses = new Set([408, 425, 429]);
 
 /** `name.namespace`, as Flagger signs its alerts; a Source with its kind. */
 export function authorOf({ kind, name, namespace }: Notice): string {

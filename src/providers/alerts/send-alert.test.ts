@@ -89,6 +89,10 @@ function expectGolden(name: string, value: unknown): void {
   expect(text).toBe(readFileSync(path, 'utf8'));
 }
 
+function teamsRefusal(status: number): string {
+  return `Webhook message delivery failed with error: Microsoft Teams endpoint returned HTTP error ${status} with ContextId tcid=0,server=x`;
+}
+
 test('there is a receiver for every type that the schema accepts', () => {
   expect(alertReceivers.map(({ type }) => type)).toEqual(alertProviderTypeSchema.options);
 });
@@ -128,6 +132,21 @@ describe('payloads', () => {
     expect(seen).toHaveLength(1);
     expect(seen[0]?.path).toBe('/am/api/v2/alerts');
     expectGolden('alertmanager-succeeded', seen[0]?.body);
+  });
+
+  test('an alert that comes late fires in Alertmanager only if no release succeeded since', async () => {
+    const { url, seen } = await receiver();
+    const http = createHttpClient({ allowLoopback: true });
+    cleanups.push(() => http.close());
+    const { signal } = new AbortController();
+    const late = (type: AlertProviderSpec['type'], later: Array<typeof reverted>) =>
+      sendAlert({ ...noticeOf(reverted), later }, provider({ type, address: url }), undefined, http, signal);
+    const started = { ...succeeded, outcome: 'Started' as const };
+    expect(await late('alertmanager', [started, succeeded])).toEqual({ kind: 'sent' });
+    expect(seen).toHaveLength(0);
+    await late('alertmanager', [started, { ...succeeded, severity: 'warn' }]);
+    await late('slack', [succeeded]);
+    expect(seen).toHaveLength(2);
   });
 });
 
@@ -184,6 +203,31 @@ describe('refusals', () => {
     const answer = await send({ type: 'slack', address: url });
     expect(answer).toMatchObject({ kind: 'failed', final: true });
     expect(JSON.stringify(answer)).toContain('channel_not_found');
+  });
+
+  test.each([
+    ['slack', '{"ok":false,"error":"internal_error"}'],
+    ['slack', '{"ok":false,"error":"ratelimited"}'],
+    ['slack', '{"ok":false,"error":"service_unavailable"}'],
+    ['msteams', teamsRefusal(429)],
+    ['msteams', teamsRefusal(503)],
+  ] as const)('%s, whose status of success is none, is asked again: %s', async (type, answer) => {
+    const { url } = await receiver(200, answer);
+    expect(await send({ type, address: url })).toMatchObject({ kind: 'failed', final: false });
+  });
+
+  test("a connector of Teams passes Teams' refusal on with status 200", async () => {
+    const { url } = await receiver(200, teamsRefusal(403));
+    const detail = `${new URL(url).host} refused the alert: Microsoft Teams answered 403`;
+    expect(await send({ type: 'msteams', address: url })).toEqual({ kind: 'failed', detail, final: true });
+  });
+
+  test.each([
+    ['msteams', '1'],
+    ['slack', '{"ok":true,"message":{"text":"\\"ok\\": false"}}'],
+  ] as const)('%s takes an alert with %s', async (type, answer) => {
+    const { url } = await receiver(200, answer);
+    expect(await send({ type, address: url })).toEqual({ kind: 'sent' });
   });
 
   test.each([

@@ -2,7 +2,7 @@ import type { AlertProvider } from '../../api/alert-provider.ts';
 import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
-import type { Notice, Receiver } from './provider.ts';
+import { isTransientStatus, type Notice, type Receiver } from './provider.ts';
 import { alertReceivers } from './table.ts';
 
 /** The part of the outbound client that alerts need. */
@@ -11,8 +11,6 @@ type AlertHttp = Pick<HttpClient, 'send'>;
 /** Flagger's deadline. */
 const timeoutMs = 5_000;
 const maximumAnswerBytes = 65_536;
-/** Transient statuses, in addition to 5xx. */
-const transientStatuses = new Set([408, 425, 429]);
 
 /**
  * Sends one alert. `secret` holds the decoded values of the AlertProvider's Secret, undefined when it does not exist. Never rejects, except
@@ -46,10 +44,10 @@ export async function sendAlert(
     const body = Buffer.from(answer.body).toString('utf8');
     const refusal = kind.refusal?.(body);
     const { host } = new URL(url);
-    if (refusal !== undefined) return failed(`${host} refused the alert: ${refusal}`, true);
+    if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
     const { status } = answer;
     if (status >= 200 && status < 300) return { kind: 'sent' };
-    return failed(`${host} answered ${status}`, status < 500 && !transientStatuses.has(status));
+    return failed(`${host} answered ${status}`, !isTransientStatus(status));
   } catch (error) {
     if (error instanceof HttpError)
       return failed(error.message, error.code === 'InvalidUrl' || error.code === 'Refused');

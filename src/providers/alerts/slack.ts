@@ -20,11 +20,17 @@ export const slack: AlertReceiver = {
   refusal(answer) {
     // The receiver chooses the answer, and the pattern takes the square of its length.
     const body = answer.slice(0, 4_000);
-    const code = /"ok"\s*:\s*false[\s\S]*"error"\s*:\s*"([a-z_]{1,60})"/.exec(body)?.[1];
-    if (code) return code;
-    return /"ok"\s*:\s*false/.test(body) ? 'ok: false' : undefined;
+    if (!/"ok"\s*:\s*false/.test(body)) return undefined;
+    const code = /"ok"\s*:\s*false[\s\S]*"error"\s*:\s*"([a-z_]{1,60})"/.exec(body)?.[1] ?? 'ok: false';
+    return { code, isTransient: transientCodes.has(code) };
   },
 };
+
+/** Of Slack itself, not of what was sent. */
+const transientCodes = new Set([
+  ...['internal_error', 'fatal_error', 'service_unavailable', 'request_timeout'],
+  ...['ratelimited', 'rate_limited', 'team_added_to_org'],
+]);
 
 /** Slack's three control characters; without them nothing forms a link or a mention. */
 function safe(text: string): string {

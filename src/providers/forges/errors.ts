@@ -34,15 +34,20 @@ const NOT_TRANSIENT: ReadonlySet<string> = new Set([
   'ProxyCredentials',
 ]);
 
-/** The error code of an answer; undefined for a status of success. */
+/** GitHub tells its secondary limits by words alone, and asks to wait for a minute then. */
+const LIMIT_IN_WORDS = /rate limit|abuse detection/i;
+const WAIT_WITHOUT_TIME_MS = 60_000;
+
+/** The error code of an answer, from its headers and message; undefined for a status of success. */
 export function codeOfStatus(
   status: number,
   headers: Readonly<Record<string, string>>,
+  message = '',
 ): ForgeErrorCode | undefined {
   if (status >= 200 && status < 300) return undefined;
   if (status === 401) return 'Unauthorized';
   // GitHub answers 403 also when its rate limit is reached.
-  const isLimited = headers['x-ratelimit-remaining'] === '0' || headers['retry-after'] !== undefined;
+  const isLimited = retryAfterOf(headers, 0, message) !== undefined;
   if (status === 403) return isLimited ? 'Unavailable' : 'Forbidden';
   if (status === 404 || status === 410) return 'NotFound';
   if (status === 408 || status === 429 || status >= 500) return 'Unavailable';
@@ -58,11 +63,18 @@ export function forgeErrorOf(what: string, error: unknown): ForgeError {
   return new ForgeError(code, `${what}: ${error.message}`, { cause: error });
 }
 
-/** How long a forge asks to wait, in milliseconds: `Retry-After`, or the end of its rate limit. */
-export function retryAfterOf(headers: Readonly<Record<string, string>>, nowMs: number): number | undefined {
-  const reset = Number(headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']) * 1000;
-  const untilReset = Number.isNaN(reset) ? undefined : Math.max(0, reset - nowMs);
-  const waitMs =
-    headers['retry-after'] === undefined ? untilReset : retryAfterMs(headers['retry-after'], nowMs);
-  return waitMs === undefined ? undefined : Math.min(waitMs, LONGEST_WAIT_MS);
+/** How long a forge asks to wait, in milliseconds: `Retry-After`, or the end of a rate limit that is used up; each answer names its end. */
+export function retryAfterOf(
+  headers: Readonly<Record<string, string>>,
+  nowMs: number,
+  message = '',
+): number | undefined {
+  const asked =
+    headers['retry-after'] === undefined ? undefined : retryAfterMs(headers['retry-after'], nowMs);
+  if (asked !== undefined) return Math.min(asked, LONGEST_WAIT_MS);
+  const isUsedUp = (headers['x-ratelimit-remaining'] ?? headers['ratelimit-remaining']) === '0';
+  if (!isUsedUp) return LIMIT_IN_WORDS.test(message) ? WAIT_WITHOUT_TIME_MS : undefined;
+  const resetMs = Number(headers['x-ratelimit-reset'] ?? headers['ratelimit-reset']) * 1000;
+  if (Number.isNaN(resetMs)) return WAIT_WITHOUT_TIME_MS;
+  return Math.min(Math.max(0, resetMs - nowMs), LONGEST_WAIT_MS);
 }

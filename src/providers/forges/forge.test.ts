@@ -62,6 +62,20 @@ for (const dialect of forges) {
       await expect(limited).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 60_000 });
     });
 
+    it('takes a limit that is told by words alone as one, too', async () => {
+      const message = 'You have exceeded a secondary rate limit. Please wait a few minutes.';
+      double.failNext({ status: 403, json: { message } });
+      const limited = forge().comment(1, 'x');
+      await expect(limited).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 60_000 });
+    });
+
+    it('does not wait for the end of a limit that is not used up', async () => {
+      const headers = { 'x-ratelimit-remaining': '4999', 'x-ratelimit-reset': String(NOW_MS / 1000 + 3000) };
+      double.failNext({ status: 503, json: { message: 'try again' }, headers });
+      const failed = forge().comment(1, 'x');
+      await expect(failed).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: undefined });
+    });
+
     it('does not follow a redirect, and names where it goes', async () => {
       double.failNext({ status: 301, headers: { location: 'https://elsewhere.example.com/x?token=1' } });
       const moved = forge().findPullRequest('main');

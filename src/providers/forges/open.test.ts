@@ -71,6 +71,15 @@ describe('which forge serves a repository', () => {
     },
   );
 
+  it.each([
+    'https://github.com/acme',
+    'https://github.com/acme/sh%20op',
+    'https://github.com/acme/shop%2F..%2Fother',
+  ])('%s is no repository of a forge', async (url) => {
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    expect(await open(sourceAt(url), secretOf({ forgeToken: 'token' }))).toBeUndefined();
+  });
+
   it('the passphrase of an SSH key goes to no forge', async () => {
     const values = { forgeToken: Buffer.from('t'), username: Buffer.from('u'), password: Buffer.from('p') };
     const keys = (url: string) => Object.keys(forgeValuesOf(sourceAt(url), values));
@@ -109,12 +118,56 @@ describe('which forge serves a repository', () => {
     await expect(open(source, secretOf({}))).rejects.toThrow(/which forge 127\.0\.0\.1:1 is/);
   });
 
+  it('asks again when a proxy answered in the place of a forge that is starting', async () => {
+    const answers: Record<string, { status: number; json: unknown }> = {
+      '/api/v1/version': { status: 503, json: {} },
+    };
+    const server = await serverWith(answers);
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const source = sourceAt(`${server.url}/acme/shop.git`);
+
+    await expect(open(source, secretOf({}))).rejects.toMatchObject({ code: 'Unavailable' });
+    answers['/api/v1/version'] = { status: 200, json: { version: '1.26.0' } };
+    expect((await open(source, secretOf({})))?.kind).toBe('gitea');
+    await server.close();
+  });
+
   it('is the one that the Secret names', async () => {
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const source = sourceAt('https://git.example.com/acme/shop.git');
     expect((await open(source, secretOf({ forge: 'Forgejo\n' })))?.kind).toBe('gitea');
     const unknown = open(source, secretOf({ forge: 'gogs' }));
     await expect(unknown).rejects.toThrow(/is gogs; must be one of bitbucket, forgejo, gitea, github/);
+  });
+});
+
+describe('a forge whose limit is used up', () => {
+  it('is left alone until it ends, by all that use the same credentials, and by nobody else', async () => {
+    const path = '/api/v1/repos/acme/shop';
+    const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs / 1000 + 600) };
+    const answers: Parameters<typeof serverWith>[0] = {
+      [path]: { status: 403, json: { message: 'API rate limit exceeded' }, headers },
+    };
+    const server = await serverWith(answers);
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const rights = async (forgeToken: string) => {
+      const forge = await open(
+        sourceAt(`${server.url}/acme/shop.git`),
+        secretOf({ forge: 'gitea', forgeToken }),
+      );
+      return forge?.mayWrite();
+    };
+
+    await expect(rights('one')).rejects.toMatchObject({ retryAfterMs: 600_000 });
+    nowMs += 60_000;
+    await expect(rights('one')).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 540_000 });
+    expect(server.asked).toHaveLength(1);
+    await expect(rights('another')).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(server.asked).toHaveLength(2);
+    nowMs += 540_000;
+    await expect(rights('one')).rejects.toMatchObject({ code: 'Unavailable' });
+    expect(server.asked).toHaveLength(3);
+    await server.close();
   });
 });
 

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/clock.ts';
 import { isRecord } from '../../api/json.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
@@ -41,6 +42,15 @@ const REPOSITORY = /^[\w.~-]+(?:\/[\w.~-]+)+$/;
  */
 export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenForgeClient {
   const nowMs = () => clock.nowMs();
+  const pauses = new Map<string, { untilMs: number }>();
+  /** Limits are those of credentials at an API. */
+  const pauseOf = (...limited: readonly string[]) => {
+    const key = createHash('sha256').update(limited.join('\0')).digest('hex');
+    const known = pauses.get(key) ?? { untilMs: 0 };
+    if (pauses.size >= MAX_CACHED) pauses.clear();
+    pauses.set(key, known);
+    return known;
+  };
   const probe = createForgeProbe(http, nowMs);
   return async (source, access) => {
     const { values: given, way } = await access();
@@ -53,12 +63,13 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     if (!dialect || !path) return undefined;
     const { api, repository } = dialect.place(url, path);
     const tenant = `forge ${source.metadata.namespace}`;
+    const credentials = credentialsOf(values);
     const base = {
       ...{ http: { send: (request: HttpRequest) => http.send({ ...request, tenant }) }, api, way, nowMs },
       headers: dialect.headers,
       where: `${dialect.kind} ${url.host}, ${repository}`,
+      pause: pauseOf(tenant, api, JSON.stringify(credentials)),
     };
-    const credentials = credentialsOf(values);
     if (credentials.kind !== 'githubApp') {
       return createForge(dialect, repository, { ...base, auth: async () => dialect.auth(credentials) });
     }
@@ -103,6 +114,7 @@ function repositoryPath({ pathname }: URL): string | undefined {
 /** Finds out which forge serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
 type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeDialect | undefined>;
 
+const NOT_ANSWERED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const CACHE_MS = 3_600_000;
 const MAX_CACHED = 500;
 
@@ -136,6 +148,9 @@ async function ask(
     const { status, headers, body } = await http
       .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
+    // That is the word of a proxy, or of a forge that is starting: which one it is remains to be seen.
+    if (NOT_ANSWERED.has(status))
+      throw new ForgeError('Unavailable', `find out which forge ${url.host} is: HTTP ${status}`);
     const json = jsonOf(body);
     if (fingerprint.fits({ status, headers, json: isRecord(json) ? json : {} })) return dialect;
   }

@@ -21,6 +21,8 @@ export interface ForgeConnection {
   /** Who is asked, for messages: `gitea git.example.com, acme/shop`. */
   readonly where: string;
   nowMs(): number;
+  /** Until when the forge asked to be left alone: of everything that shares its limit. */
+  readonly pause?: { untilMs: number };
 }
 
 /** A page of pull requests with long bodies fits; more is not read. */
@@ -45,14 +47,21 @@ export async function sendToForge(
   call: ForgeCall,
 ): Promise<unknown> {
   const title = `${connection.where}: ${what}`;
+  const leftMs = (connection.pause?.untilMs ?? 0) - connection.nowMs();
+  if (leftMs > 0)
+    throw new ForgeError(
+      'Unavailable',
+      `${title}: the forge's rate limit is used up; it is not asked for another ${Math.ceil(leftMs / 1000)} s`,
+      { retryAfterMs: leftMs },
+    );
   const auth = await connection.auth();
   const answer = await connection.http
     .send(requestOf(connection, call, auth))
     .catch((error: unknown) => Promise.reject(forgeErrorOf(title, error)));
-  const code = codeOfStatus(answer.status, answer.headers);
   const value = jsonOf(answer.body);
-  if (code !== undefined)
-    throw refusal(title, { code, answer, forgeMessage: safeMessageOf(value, auth) }, connection.nowMs());
+  const forgeMessage = safeMessageOf(value, auth);
+  const code = codeOfStatus(answer.status, answer.headers, forgeMessage);
+  if (code !== undefined) throw refusal(title, { code, answer, forgeMessage }, connection);
   if (value === null) throw new ForgeError('Unavailable', `${title}: the answer is not JSON`);
   return value;
 }
@@ -88,9 +97,10 @@ function requestOf(connection: ForgeConnection, call: ForgeCall, auth: HttpAuth 
 function refusal(
   title: string,
   { code, answer, forgeMessage }: { code: ForgeErrorCode; answer: HttpResponse; forgeMessage: string },
-  nowMs: number,
+  { nowMs, pause }: ForgeConnection,
 ): ForgeError {
-  const waitMs = code === 'Unavailable' ? retryAfterOf(answer.headers, nowMs) : undefined;
+  const waitMs = code === 'Unavailable' ? retryAfterOf(answer.headers, nowMs(), forgeMessage) : undefined;
+  if (pause && waitMs !== undefined) pause.untilMs = nowMs() + waitMs;
   const quoted = forgeMessage ? `, ${forgeMessage}` : '';
   return new ForgeError(code, `${title}: HTTP ${answer.status}${quoted}${HINTS[code]}`, {
     forgeMessage,

@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
-import type { HookAnswer, HookType, Webhook } from '../../api/canary/webhooks.ts';
+import type { HookType } from '../../api/canary/analysis.ts';
+import type { HookAnswer, Webhook } from '../../api/canary/webhooks.ts';
 import { systemClock } from '../../api/clock.ts';
 import type { HookEvent } from '../../contracts/notifications.ts';
 import { createHttpClient } from '../../http/client.ts';

@@ -24,14 +24,11 @@ export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
     untilMs.delete(origin);
     const answer = await http.send(request);
     const asked = answer.headers['retry-after'];
-    const pauseMs = asked && isOverloaded(answer.status) ? retryAfterMs(asked, nowMs()) : undefined;
+    const pauseMs =
+      asked && (answer.status === 429 || answer.status === 503) ? retryAfterMs(asked, nowMs()) : undefined;
     if (pauseMs) untilMs.set(origin, nowMs() + Math.min(pauseMs, limits.metricPauseMs));
     return answer;
   }
 
   return { respectedBy: (access) => ({ ...access, send: (request) => send(access, request) }) };
-}
-
-function isOverloaded(status: number): boolean {
-  return status === 429 || status === 503;
 }

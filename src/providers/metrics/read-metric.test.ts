@@ -74,6 +74,30 @@ const inline: CanaryMetric = {
   query: 'sum(\n  errors{pod=~"{{ target }}-.*"}[{{ interval }}]\n)',
 };
 
+it('a built-in metric has the window of its interval, also of several units', async () => {
+  const { asked, http, address } = await aServer(vector('99'));
+  const metric = { name: 'request-success-rate', interval: '1m30s' };
+
+  expect(await readMetric(aSource(metric, address), http)).toEqual({ kind: 'value', value: 99 });
+  expect(asked[0]?.query).toContain('[1m30s]');
+});
+
+describe('where Linkerd is the mesh', () => {
+  it.each([
+    ['nginx', 'linkerd', 'response_total{namespace="shop",deployment=~"podinfo",direction="inbound"'],
+    ['nginx', 'istio', 'nginx_ingress_controller_requests{namespace="shop",ingress="podinfo"'],
+    ['native', 'linkerd', 'http_request_duration_seconds_count{namespace="shop"'],
+  ] as const)('requests that come by %s are counted by %s', async (provider, defaultProvider, series) => {
+    const { asked, http, address } = await aServer(vector('99'));
+    const metric = { name: 'request-success-rate' };
+    const spec = { ...canary.spec, provider };
+    const source = aSource(metric, address, { canary: { ...canary, spec }, provider, defaultProvider });
+
+    expect(await readMetric(source, http)).toEqual({ kind: 'value', value: 99 });
+    expect(asked[0]?.query).toContain(series);
+  });
+});
+
 describe('what a Prometheus answers', () => {
   it.each<[string, Handler, object]>([
     ['one number', vector('12.5'), { kind: 'value', value: 12.5 }],

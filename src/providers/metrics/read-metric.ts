@@ -1,13 +1,13 @@
-/** One metric of a Canary, asked once. */
 import type { Canary } from '../../api/canary/canary.ts';
 import { comparisonOf, pointsBetweenChecks } from '../../api/canary/comparison.ts';
 import type { CanaryMetric } from '../../api/canary/metrics.ts';
-import { metricWindowMs } from '../../api/defaults.ts';
+import { metricWindowMs, sharesWorkload } from '../../api/defaults.ts';
 import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import { parseDurationMs } from '../../api/time.ts';
-import { builtInQuery, isBuiltIn } from './builtin.ts';
+import { podMetrics, type RequestMetrics } from '../routing/request-metrics.ts';
+import { routerFor } from '../routing/table.ts';
 import {
   failedReading,
   type MetricAccess,
@@ -15,11 +15,13 @@ import {
   type MetricProvider,
   type MetricRequest,
 } from './provider.ts';
-import { type MetricRole, metricSubject, type SubjectPods } from './subject.ts';
+import { type MetricRole, type MetricSubject, metricSubject, type SubjectPods } from './subject.ts';
 import { prometheus } from './systems/prometheus.ts';
 import { metricProvider, supportedMetricProviders } from './table.ts';
 import { renderTemplate } from './template.ts';
 import { TemplateError } from './template-parser.ts';
+
+/** One metric of a Canary, asked once. */
 
 /** Everything a reading depends on. */
 export interface MetricSource {
@@ -28,6 +30,8 @@ export interface MetricSource {
   role: MetricRole;
   /** Routing provider in effect; it decides how requests are counted. */
   provider: string;
+  /** That of Canaries that name none. */
+  defaultProvider?: string | undefined;
   /** Name of the role's workload in the cluster: of a Knative Service the revision. */
   workload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
@@ -141,10 +145,10 @@ function questionOf(source: MetricSource): Question {
   const subject = metricSubject(canary, role, workload, pods);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
-    // Only the leading number and unit: the CRD leaves the rest open.
-    const duration = /^[0-9]{1,9}(m|s)/.exec(interval)?.[0];
+    // Only the leading numbers and units: the CRD leaves the rest open.
+    const duration = /^(?:[0-9]{1,9}[ms])+/.exec(interval)?.[0];
     if (!duration) throw new TemplateError('interval must be a duration such as 30s or 1m');
-    const found = builtInQuery(metric.name, provider, { subject, interval: duration });
+    const found = builtInQuery(metric.name, counting(source), { subject, interval: duration });
     if (!found)
       throw new TemplateError(
         `${metric.name} is not known for provider ${provider}${subject.kind === 'service' ? ' and a Service as target' : ''}; use a MetricTemplate with a query for it`,
@@ -164,6 +168,12 @@ function questionOf(source: MetricSource): Question {
     query: renderTemplate(template.spec.query, values),
     fromProvider,
   };
+}
+
+/** As in Flagger: where Linkerd is the mesh, it counts the requests, whoever brings them there. */
+function counting({ canary, provider, defaultProvider = '' }: MetricSource): string {
+  const isMeshed = defaultProvider.includes('linkerd') && canary.spec.provider && !sharesWorkload(provider);
+  return isMeshed ? 'linkerd' : provider;
 }
 
 function prometheusEndpoint(source: MetricSource): MetricEndpoint {
@@ -220,4 +230,60 @@ function templateEndpoint(
     nowMs,
   };
   return { provider, endpoint };
+}
+
+/**
+ * Built-in metrics by routing provider (flagger-behaviour.md 2.5, 3). The queries are Flagger's with two differences: when every request
+ * fails there is no series of good ones, which reads as 0 % here and as "no values" there; and pods of DaemonSets are found (3.13).
+ */
+
+/** Names that need neither query nor template. */
+type BuiltInName = 'request-success-rate' | 'request-duration';
+
+/** PromQL of one built-in metric. */
+interface BuiltInQuery {
+  /** Percent, or milliseconds after multiplication by `factor`. */
+  promql: string;
+  factor: number;
+  /** Durations are cut to whole milliseconds before they are compared. */
+  whole: boolean;
+  /** PromQL of the number of requests in the window, for minSamples. */
+  samples: string;
+}
+
+/** Providers without a router: both sides are pods of one workload, or this version only knows how requests are counted. */
+const withoutRouter: Readonly<Record<string, RequestMetrics>> = { native: podMetrics };
+
+/** Whether a metric's name is built in. */
+function isBuiltIn(name: string): name is BuiltInName {
+  return name === 'request-success-rate' || name === 'request-duration';
+}
+
+/** The query, or undefined when nothing is known about how this provider counts requests. `interval` is a PromQL duration. */
+export function builtInQuery(
+  name: BuiltInName,
+  provider: string,
+  { subject, interval }: { subject: MetricSubject; interval: string },
+): BuiltInQuery | undefined {
+  const metrics = routerFor(provider)?.requests ?? withoutRouter[provider];
+  if (!metrics || (metrics.byPods && subject.kind === 'service')) return undefined;
+  const { counter, good, histogram, mean, factor, only = {} } = metrics;
+  const selectors = [metrics.selector(subject), metrics.otherwise?.(subject) ?? []].flat();
+  /** The first of the selectors that finds any series. */
+  const sum = (of: (labels: string) => string): string =>
+    selectors.length === 1 ? selectors.map(of).join() : `(${selectors.map(of).join(' or ')})`;
+  const counted = (labels: string) => `${counter}{${labels}${only.counter ? `,${only.counter}` : ''}`;
+  const samples = sum((labels) => `sum(increase(${counted(labels)}}[${interval}]))`);
+  if (name === 'request-duration') {
+    const per = (series: string, labels: string) => `sum(rate(${series}{${labels}}[${interval}]))`;
+    const more = only.histogram ? `,${only.histogram}` : '';
+    const promql =
+      mean === undefined
+        ? `histogram_quantile(0.99, ${sum((labels) => `${per(`${histogram}`, `${labels}${more}`)} by (le)`)})`
+        : `${sum((labels) => per(`${mean}_sum`, labels))} / ${sum((labels) => per(`${mean}_count`, labels))}`;
+    return { promql, factor, whole: true, samples };
+  }
+  const all = sum((labels) => `sum(rate(${counted(labels)}}[${interval}]))`);
+  const passed = sum((labels) => `sum(rate(${counted(labels)},${good}}[${interval}]))`);
+  return { promql: `(${passed} or vector(0)) / ${all} * 100`, factor: 1, whole: false, samples };
 }

@@ -16,6 +16,7 @@ describe('a query template', () => {
     ['rate(x{pod=~"{{ target }}-.*"}[{{ interval }}])', 'rate(x{pod=~"podinfo-primary-.*"}[1m])'],
     ['{{ variables.color }}', 'blue'],
     ['{{ index variables "color" }}', 'blue'],
+    ['{{ or (index variables "shade") "light" }}', 'light'],
     ['a  {{- name -}}  b', 'apodinfob'],
     ['a {{- /* a comment }} */ -}} b', 'ab'],
     [

@@ -166,7 +166,7 @@ const templateFunctions: Readonly<Record<string, TemplateFunction>> = {
   not: (value) => !isTrue(value ?? false),
   and: (...values) => values.find((value) => !isTrue(value)) ?? values.at(-1) ?? false,
   or: (...values) => values.find(isTrue) ?? values.at(-1) ?? false,
-  index: (map, key) => entryOf(map ?? '', textOf(key ?? '')),
+  index: (map, key) => entryOf(map ?? '', textOf(key ?? ''), ''),
 };
 
 /** Go's truth: everything but false, 0 and what is empty. */
@@ -180,10 +180,10 @@ function textOf(value: Value): string {
   return String(value);
 }
 
-/** One entry of a map; a missing one is an error (Go's missingkey=error). */
-function entryOf(map: Value, key: string): string {
+/** One entry of a map. Without `otherwise` a missing one is an error (Go's missingkey=error, which is not about `index`). */
+function entryOf(map: Value, key: string, otherwise?: string): string {
   if (typeof map !== 'object') throw new Error(`a ${typeof map} has no entry ${key}`);
-  const value = Object.hasOwn(map, key) ? map[key] : undefined;
+  const value = Object.hasOwn(map, key) ? map[key] : otherwise;
   if (value === undefined) throw new Error(`there is no variable ${key}; set it in templateVariables`);
   return value;
 }

@@ -31,8 +31,9 @@ export interface MeshVersion {
   readonly resources: readonly string[];
   /** Fields that this version leaves out beside those that both do. */
   readonly ignores: readonly string[];
-  /** The field of a route with what is about HTTP. */
+  /** The field of a route with what is about HTTP, and whether that has a timeout. */
   readonly http: string;
+  readonly routesTimeOut: boolean;
   references(names: Names, namespace: string): readonly RouteReference[];
   /** A weighted target without its weight. */
   target(node: string): object;
@@ -55,8 +56,9 @@ const v1beta1: MeshVersion = {
   provider: 'appmesh',
   kinds: [first('VirtualNode'), first('VirtualService')],
   resources: resourcesOf('virtualnodes', 'virtualservices'),
-  ignores: ['spec.service.hosts'],
+  ignores: [],
   http: 'http',
+  routesTimeOut: false,
   references: ({ apex, primary, canary }, namespace) => [
     ...[apex, primary, canary].map((name) => ({ ...first('VirtualNode'), name })),
     ...[apex, canary].map((name) => ({ ...first('VirtualService'), name: `${name}.${namespace}` })),
@@ -65,7 +67,6 @@ const v1beta1: MeshVersion = {
   nodes(context, { listener }) {
     const { apex, primary, canary } = context.names;
     const { meshName } = context.canary.spec.service ?? {};
-    const isLogged = context.canary.metadata.annotations?.['appmesh.flagger.app/accesslog'] === 'enabled';
     const backends = (context.canary.spec.service?.backends ?? []).map((virtualServiceName) => ({
       virtualService: { virtualServiceName },
     }));
@@ -78,19 +79,19 @@ const v1beta1: MeshVersion = {
         listeners: [listener],
         serviceDiscovery: { dns: { hostName: `${host}.${namespaceOf(context)}` } },
         ...(backends.length > 0 ? { backends } : {}),
-        ...(isLogged ? { logging: { accessLog: { file: { path: '/dev/stdout' } } } } : {}),
+        ...logging(context),
       },
     });
     return [node(apex, primary), node(primary, primary), node(canary, canary)];
   },
   routing(context, { name, listener, routes }) {
     const { meshName } = context.canary.spec.service ?? {};
-    const virtualRouter = { name: `${name}-router`, listeners: [listener] };
+    const virtualRouter = { name, listeners: [listener] };
     return [
       {
         ...first('VirtualService'),
         name: `${name}.${namespaceOf(context)}`,
-        annotations: {},
+        annotations: name === context.names.apex ? gatewayAnnotations(context) : {},
         spec: { meshName, virtualRouter, routes },
       },
     ];
@@ -106,6 +107,7 @@ const v1beta2: MeshVersion = {
   resources: resourcesOf('virtualnodes', 'virtualrouters', 'virtualservices'),
   ignores: ['spec.service.meshName'],
   http: 'httpRoute',
+  routesTimeOut: true,
   references: ({ apex, primary, canary }) => [
     ...[primary, canary].map((name) => ({ ...second('VirtualNode'), name })),
     ...[apex, canary].flatMap((name) => [
@@ -131,6 +133,7 @@ const v1beta2: MeshVersion = {
         listeners: [{ ...listener, ...(timeout ? { timeout: { http: timeout } } : {}) }],
         serviceDiscovery: { dns: { hostname: `${name}.${namespaceOf(context)}.svc.cluster.local.` } },
         ...(backends.length > 0 ? { backends } : {}),
+        ...logging(context),
       },
     });
     return [node(primary, label?.primary), node(canary, label?.canary)];
@@ -165,6 +168,11 @@ const v1beta2: MeshVersion = {
 
 /** Both versions. */
 export const meshVersions: readonly MeshVersion[] = [v1beta1, v1beta2];
+
+function logging({ canary }: RouteContext): object {
+  const isLogged = canary.metadata.annotations?.['appmesh.flagger.app/accesslog'] === 'enabled';
+  return isLogged ? { logging: { accessLog: { file: { path: '/dev/stdout' } } } } : {};
+}
 
 /** For Flagger's App Mesh gateway, which serves these hosts. */
 function gatewayAnnotations({ canary }: RouteContext): Readonly<Record<string, string>> {

@@ -130,20 +130,42 @@ describe('the objects of App Mesh v1beta1', () => {
     });
     expect(objects['VirtualService podinfo.shop']?.spec).toMatchObject({
       meshName: 'shop',
-      virtualRouter: { name: 'podinfo-router', listeners: [{ portMapping }] },
-      routes: [
-        {
-          http: {
-            match: { prefix: '/api' },
-            action: {
-              weightedTargets: [
-                { virtualNodeName: 'podinfo-canary', weight: 10 },
-                { virtualNodeName: 'podinfo-primary', weight: 90 },
-              ],
-            },
+      // Another name than Flagger's would be another router in the live mesh.
+      virtualRouter: { name: 'podinfo', listeners: [{ portMapping }] },
+    });
+    const spec = objects['VirtualService podinfo.shop']?.spec as { routes: object[] } | undefined;
+    // This version has no timeout of a route.
+    expect(spec?.routes).toEqual([
+      {
+        name: 'podinfo',
+        http: {
+          match: { prefix: '/api' },
+          retryPolicy,
+          action: {
+            weightedTargets: [
+              { virtualNodeName: 'podinfo-canary', weight: 10 },
+              { virtualNodeName: 'podinfo-primary', weight: 90 },
+            ],
           },
         },
-      ],
+      },
+    ]);
+    expect(objects['VirtualService podinfo.shop']?.metadata.annotations).toMatchObject({
+      'gateway.appmesh.k8s.aws/expose': 'true',
+      'gateway.appmesh.k8s.aws/domain': 'shop.example.com,www.example.com',
     });
   });
+});
+
+it.each([
+  ['v1beta1', first],
+  ['v1beta2', second],
+] as const)('the nodes of App Mesh %s log accesses where the Canary asks for it', (_, router) => {
+  const canary = canaryFor(router, { service });
+  canary.metadata.annotations = { 'appmesh.flagger.app/accesslog': 'enabled' };
+
+  const nodes = router.objects(aContext(canary), at10, []).filter(({ kind }) => kind === 'VirtualNode');
+
+  const logging = { accessLog: { file: { path: '/dev/stdout' } } };
+  expect(nodes.map(({ spec }) => (spec as { logging?: object }).logging)).toEqual(nodes.map(() => logging));
 });

@@ -1,25 +1,29 @@
-/**
- * Providers `appmesh` (appmesh.k8s.aws/v1beta1) and `appmesh:v1beta2`: virtual nodes, routers and services (flagger-behaviour.md 3.4). AWS
- * has ended App Mesh; what Flagger's users still have keeps working.
- */
-
 import type { Canary } from '../../api/canary/canary.ts';
 import { type KubernetesObject, present } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import type { RouteContext, RouteProblem, RouteReference } from '../../contracts/routing.ts';
-import { readMesh } from './appmesh-read.ts';
 import { type MeshVersion, meshVersions } from './appmesh-versions.ts';
 import { byFlaggersLabels, envoyMetrics } from './request-metrics.ts';
 import {
   assertWeights,
+  conditionsBut,
   findObject,
   ignoredBut,
   isAbTest,
+  percentOf,
+  type RouteReading,
   type RoutingProvider,
   routeMetadata,
+  taken,
+  unreadable,
 } from './router.ts';
+
+/**
+ * Providers `appmesh` (appmesh.k8s.aws/v1beta1) and `appmesh:v1beta2`: virtual nodes, routers and services (flagger-behaviour.md 3.4). AWS
+ * has ended App Mesh; what Flagger's users still have keeps working.
+ */
 
 const ignored: readonly string[] = [
   ...ignoredBut('spec.service.meshName', 'spec.service.backends'),
@@ -29,6 +33,7 @@ const ignored: readonly string[] = [
   'spec.service.rewrite',
   'spec.service.mirror',
   'spec.service.corsPolicy',
+  ...conditionsBut('uri'),
 ];
 
 /** The routers of both versions. */
@@ -147,7 +152,7 @@ interface RouteParts {
 
 function route(
   context: RouteContext,
-  { target, http }: MeshVersion,
+  { target, http, routesTimeOut }: MeshVersion,
   { name, weights, headers, priority, isPrimaryOnly }: RouteParts,
 ): object {
   const { service } = context.canary.spec;
@@ -165,7 +170,10 @@ function route(
   return present({
     name,
     priority,
-    [http]: present({ match, timeout: timeoutOf(context), retryPolicy, action: { weightedTargets } }),
+    [http]: present({
+      ...{ match, timeout: routesTimeOut ? timeoutOf(context) : undefined, retryPolicy },
+      action: { weightedTargets },
+    }),
   });
 }
 
@@ -192,4 +200,42 @@ function listener({ canary }: RouteContext): object {
   const { port, portName = '', targetPort } = canary.spec.service ?? {};
   const number = typeof targetPort === 'number' && targetPort > 0 ? targetPort : port;
   return { portMapping: { port: number, protocol: portName.includes('grpc') ? 'grpc' : 'http' } };
+}
+
+/** Reads traffic back from App Mesh's objects. */
+
+interface Targets {
+  readonly action?: {
+    readonly weightedTargets?: ReadonlyArray<{
+      readonly virtualNodeName?: string;
+      readonly virtualNodeRef?: { readonly name?: string };
+      readonly weight?: number;
+    }>;
+  };
+}
+
+/** Weights of the first route with both sides. */
+function readMesh(
+  context: RouteContext,
+  version: MeshVersion,
+  live: readonly KubernetesObject[],
+): RouteReading | undefined {
+  const { primary, canary } = context.names;
+  const namespace = context.canary.metadata.namespace ?? 'default';
+  const holder = version.holder(context.names, namespace);
+  const found = findObject(context, holder, live);
+  if (!found) return undefined;
+  const { routes = [] } = (found.spec ?? {}) as { routes?: ReadonlyArray<Readonly<Record<string, Targets>>> };
+  const lists = routes.map((route) => route[version.http]?.action?.weightedTargets ?? []);
+  const weights = lists.flatMap((targets) => {
+    const weightOf = (name: string) =>
+      targets.find((one) => (one.virtualNodeRef?.name ?? one.virtualNodeName) === name)?.weight;
+    return percentOf(weightOf(primary), weightOf(canary)) ?? [];
+  });
+  const [split] = weights;
+  if (!split)
+    return unreadable(`${holder.kind} ${holder.name}: no route has weights for ${primary} and ${canary}`);
+  const gone = version.references(context.names, namespace).find((one) => !findObject(context, one, live));
+  const missing = gone && `${gone.kind} ${gone.name} does not exist yet`;
+  return taken({ ...split, matched: routes.length > 1 }, missing ?? version.refusal(found));
 }

@@ -16,6 +16,7 @@ import { keepingRoutes } from './kept-route.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';
 import {
   assertWeights,
+  conditionsBut,
   findRoute,
   ignoredBut,
   isAbTest,
@@ -38,6 +39,7 @@ const ignored: readonly string[] = [
   'spec.service.corsPolicy',
   'spec.service.gatewayRefs',
   'spec.service.backendTimeout',
+  ...conditionsBut('uri'),
 ];
 
 /** The router of provider `contour`. */

@@ -1,10 +1,10 @@
 /** What holds for every line of the table. A new provider adds one row in `fixtures.test-support.ts`, and nothing here. */
 import { describe, expect, it } from 'vitest';
 import type { CanarySpec } from '../../api/canary/canary.ts';
+import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
 import { keepsSessions } from '../../api/defaults.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
-import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import {
   abAnalysis,
@@ -255,6 +255,18 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
       expect(objects).toContain('insider');
       const ended = apply(initialTraffic, apply({ ...at(100), matched: true }, found, 2, about), 3, about);
       expect(read(ended, about)).toEqual({ ...initialTraffic, accepted: true });
+    });
+
+    it('by match and weight, with steps instead of iterations, or refuses such a Canary', () => {
+      const { iterations: _, ...others } = abAnalysis;
+      const analysis = { ...others, stepWeight: 20 };
+      const refused = errorsOf({ analysis }).map(({ path }) => path.replace(/\[.*/, ''));
+      if (refused.length > 0 || router.apexFollowsTraffic) return;
+      const about = contextOf({ analysis });
+      const target = { ...at(some), matched: true };
+
+      expect(read(apply(target, found, 2, about), about)).toEqual({ ...target, accepted: true });
+      expect(JSON.stringify(router.objects(about, target, found))).toContain('insider');
     });
 
     it('mirrored, or says that the field does nothing', () => {

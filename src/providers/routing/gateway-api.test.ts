@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { aCanary, aContext, acceptedBy, anAbCanary, initialTraffic } from './fixtures.test-support.ts';
-import { gatewayApi } from './gateway-api.ts';
+import { gatewayApi, gatewayApiBeta } from './gateway-api.ts';
 
 const parentRefs = [
   { group: 'gateway.networking.k8s.io', kind: 'Gateway', name: 'public', namespace: 'infra' },
@@ -156,6 +156,22 @@ describe('the HTTPRoute', () => {
     ]);
   });
 
+  it('takes no requests for a match of which it can compare nothing', () => {
+    const match = [{ uri: { prefix: '/a' } }, { gateways: ['mesh'] }];
+    const gatewayRefs = [{ name: 'g' }];
+    const matchesOf = (service: object) => {
+      const canary = aCanary({ service: { port: 9898, gatewayRefs, ...service } });
+      const weights = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false };
+      const [route] = gatewayApi.objects(aContext(canary), weights, []);
+      return (route?.spec as { rules: Array<{ matches: unknown }> } | undefined)?.rules[0]?.matches;
+    };
+
+    expect(matchesOf({ match })).toEqual([{ path: { type: 'PathPrefix', value: '/a' } }]);
+    expect(matchesOf({ match: [{ gateways: ['mesh'] }] })).toEqual([
+      { path: { type: 'PathPrefix', value: '/' } },
+    ]);
+  });
+
   it('mirrors to the canary and reads it back', () => {
     const live = gatewayApi
       .objects(aContext(), { ...initialTraffic, mirrored: true }, [])
@@ -212,6 +228,30 @@ describe('acceptance', () => {
     expect(reading).toMatchObject({ accepted: false, primaryWeight: 100, canaryWeight: 0 });
     expect(reading?.problem).toContain(problem);
   });
+
+  it.each([
+    ['taken', { status: 'True', reason: 'Accepted' }, undefined],
+    ['refused', { status: 'False', reason: 'NoMatchingParent' }, 'Accepted is False, NoMatchingParent'],
+  ])(
+    'is %s as a controller says that names no generation, as Linkerd for a Service as parent',
+    (_, answer, problem) => {
+      const parent = { group: '', kind: 'Service', name: 'podinfo', port: 9898 };
+      const canary = aCanary({ service: { port: 9898, gatewayRefs: [parent] } });
+      const [route] = gatewayApiBeta.objects(aContext(canary), initialTraffic, []);
+      const parentRef = { ...parent, group: 'core', namespace: 'shop' };
+      const conditions = [
+        { type: 'Accepted', ...answer },
+        { type: 'ResolvedRefs', status: 'True', reason: 'ResolvedRefs' },
+      ];
+      const metadata = { ...route!.metadata, generation: 4 };
+      const live = { ...route!, metadata, status: { parents: [{ parentRef, conditions }] } };
+
+      const reading = gatewayApiBeta.read(aContext(canary), [live]);
+
+      expect(reading?.accepted).toBe(problem === undefined);
+      expect(reading?.problem ?? '').toContain(problem ?? '');
+    },
+  );
 
   it('needs every parent, also when the first one agrees', () => {
     const canary = aCanary({
@@ -285,6 +325,17 @@ describe('what the provider cannot do', () => {
     [
       { analysis: { iterations: 1, match: new Array(65).fill({ headers: { a: { exact: 'x' } } }) } },
       'spec.analysis.match',
+    ],
+    [
+      {
+        service: {
+          port: 80,
+          gatewayRefs: [{ name: 'g' }],
+          match: [{ headers: { cookie: { exact: 'a=b' } } }],
+        },
+        analysis: { stepWeight: 10, sessionAffinity: { cookieName: 'side' } },
+      },
+      'spec.service.match[0].headers[cookie]',
     ],
     [
       { service: { port: 80, gatewayRefs: [{ name: 'g' }], corsPolicy: { maxAge: 'long' } } },

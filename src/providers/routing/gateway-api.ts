@@ -1,23 +1,26 @@
-/** Providers `gatewayapi:v1` and `gatewayapi:v1beta1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
+import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
-import type { RouteTarget } from '../../api/observed.ts';
+import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
 import { durationOr, parseDurationMs } from '../../api/time.ts';
 import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.ts';
 import { routeFilters } from './gateway-filters.ts';
-import { analysisMatches, matchProblems, serviceMatches } from './gateway-matches.ts';
+import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute, refusal } from './gateway-read.ts';
-import { type Split, sessionSplits } from './gateway-sessions.ts';
 import { keepingRoutes } from './kept-route.ts';
 import { applicationMetrics } from './request-metrics.ts';
 import {
   assertWeights,
+  conditionsBut,
   findRoute,
   ignoredBut,
   isAbTest,
   type RoutingProvider,
   routeMetadata,
 } from './router.ts';
+import { cookiePattern, sessionRules } from './sessions.ts';
+
+/** Providers `gatewayapi:v1` and `gatewayapi:v1beta1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
 
 /** The router of provider `gatewayapi:v1`. */
 export const gatewayApi = keptBeside(gatewayRouter('v1', []));
@@ -59,6 +62,8 @@ function gatewayRouter(version: string, ignored: readonly string[]): RoutingProv
     // Requests are mirrored while there are iterations at weight 0.
     ignores: ({ spec }) => [
       ...ignoredBut(...(spec.analysis?.iterations ? ['spec.analysis.mirror'] : [])),
+      'spec.service.retries',
+      ...conditionsBut('uri', 'method', 'headers', 'queryParams'),
       ...ignored,
     ],
     apexFollowsTraffic: false,
@@ -107,8 +112,17 @@ function check({ spec }: Canary): RouteProblem[] {
   const report = (severity: RouteProblem['severity'], path: string, message: string): void => {
     problems.push({ severity, path, message });
   };
-  if (analysis?.sessionAffinity && analysis.match?.length && analysis.iterations)
+  if (analysis?.sessionAffinity && analysis.match?.length)
     report('warning', 'spec.analysis.sessionAffinity', 'has no effect together with analysis.match');
+  service?.match?.forEach(({ headers = {} }, index) => {
+    const cookie = Object.keys(headers).find((header) => header.toLowerCase() === 'cookie');
+    if (cookie && analysis?.sessionAffinity)
+      report(
+        'error',
+        `spec.service.match[${index}].headers[${cookie}]`,
+        'cannot be used together with sessionAffinity: a match of the Gateway API compares each header once',
+      );
+  });
   if (analysis?.mirror && !analysis.iterations)
     report(
       'warning',
@@ -186,4 +200,46 @@ function backend(context: RouteContext, side: 'primary' | 'canary', weight: numb
 
 function reference({ canary }: RouteContext, name: string): object {
   return { group: '', kind: 'Service', name, port: canary.spec.service?.port };
+}
+
+/** Session affinity in an HTTPRoute: rules and filters for the rules of `sessions.ts`. */
+
+/** One rule of the route: who it is for, the weights, and filters of the two backends. */
+interface Split {
+  matches: RouteMatch[];
+  primaryWeight: number;
+  canaryWeight: number;
+  primaryFilter?: object;
+  canaryFilter?: object;
+}
+
+/** What the splits are made from. `primaryMaxAge`: seconds that a user stays on the primary. */
+interface SessionSource {
+  matches: RouteMatch[];
+  target: RouteTarget;
+  settings: SessionAffinity;
+  primaryMaxAge: number;
+}
+
+/** The rules in order. */
+function sessionSplits({ matches, target, ...source }: SessionSource, sessions: SessionCookies): Split[] {
+  return sessionRules(target, source, sessions).map(
+    ({ cookie, primarySets, canarySets, primaryWeight, canaryWeight }) => ({
+      matches: cookie ? withCookie(matches, cookie) : matches,
+      primaryWeight,
+      canaryWeight,
+      ...(primarySets ? { primaryFilter: setCookie(primarySets) } : {}),
+      ...(canarySets ? { canaryFilter: setCookie(canarySets) } : {}),
+    }),
+  );
+}
+
+/** The matches, for requests that carry this cookie (`name=value`). */
+function withCookie(matches: readonly RouteMatch[], cookie: string): RouteMatch[] {
+  const header = { type: 'RegularExpression', name: 'Cookie', value: cookiePattern(cookie) };
+  return matches.map((match) => ({ ...match, headers: [...(match.headers ?? []), header] }));
+}
+
+function setCookie(value: string): object {
+  return { type: 'ResponseHeaderModifier', responseHeaderModifier: { add: [{ name: 'Set-Cookie', value }] } };
 }

@@ -24,9 +24,10 @@ const everything: RouteMatch = { path: { type: 'PathPrefix', value: '/' } };
 /** Matches a rule may have (Gateway API). */
 const mostMatches = 64;
 
-/** Matches of the rule for ordinary requests; without any, the path prefix `/`. */
-export function serviceMatches(matches: readonly ServiceMatch[] | undefined): RouteMatch[] {
-  return matches?.length ? matches.map(routeMatch) : [everything];
+/** Matches of the rule for ordinary requests; without any, the path prefix `/`. One without a condition would be every request. */
+export function serviceMatches(matches: readonly ServiceMatch[] = []): RouteMatch[] {
+  const found = matches.map(routeMatch).filter((match) => Object.keys(match).length > 0);
+  return found.length > 0 ? found : [everything];
 }
 
 /** Matches of the A/B rule: each analysis match with each service match, headers and parameters taken from the former. */

@@ -99,13 +99,16 @@ function parentRefusal({ metadata, status }: HttpRoute, parent: ParentRef): stri
   return undefined;
 }
 
-/** An answer about an older generation does not count. ResolvedRefs counts where it is reported: Flagger does not check it. */
+/**
+ * An answer about an older generation does not count; Linkerd's name none, and are all there is. ResolvedRefs counts where it is reported:
+ * Flagger does not check it.
+ */
 function answerRefusal(
   conditions: readonly RouteCondition[],
   route: string,
   generation: number,
 ): string | undefined {
-  const isOld = ({ observedGeneration = 0 }: RouteCondition) => observedGeneration < generation;
+  const isOld = ({ observedGeneration = generation }: RouteCondition) => observedGeneration < generation;
   const about = (type: string) => conditions.filter((condition) => condition.type === type);
   const relevant = [...about('Accepted'), ...about('ResolvedRefs')];
   if (relevant.some(isOld))
@@ -127,9 +130,14 @@ function titleOf(
   return `${kind} ${namespace ?? routeNamespace}/${name}`;
 }
 
+/** Linkerd calls the group of Services `core`, which the Gateway API leaves empty. */
+function groupOf({ group = 'gateway.networking.k8s.io' }: ParentRef): string {
+  return group === 'core' ? '' : group;
+}
+
 function sameParent(left: ParentRef, right: ParentRef, routeNamespace: string | undefined): boolean {
   return (
-    (left.group ?? 'gateway.networking.k8s.io') === (right.group ?? 'gateway.networking.k8s.io') &&
+    groupOf(left) === groupOf(right) &&
     (left.kind ?? 'Gateway') === (right.kind ?? 'Gateway') &&
     left.name === right.name &&
     (left.namespace ?? routeNamespace) === (right.namespace ?? routeNamespace) &&

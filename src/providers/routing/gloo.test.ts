@@ -24,6 +24,15 @@ describe('the Upstreams of both sides', () => {
     ]);
   });
 
+  it('have none of its labels, by which discovery, Argo CD or others would take them for their own', () => {
+    const [source, ...others] = foundBy(gloo);
+    const labels = { discovered_by: 'kubernetesplugin', 'app.kubernetes.io/instance': 'shop' };
+    const labelled = { ...source, metadata: { ...source?.metadata, labels } } as KubernetesObject;
+
+    for (const { metadata } of gloo.objects(context, at(20), [labelled, ...others]))
+      expect(Object.keys(metadata.labels ?? {}).filter((key) => key in labels)).toEqual([]);
+  });
+
   it('keep their settings after that one is gone, which is told', () => {
     expect(specsOf(gloo.objects(context, at(20), written))).toEqual(specsOf(written));
     expect(gloo.read(context, written)).toMatchObject({

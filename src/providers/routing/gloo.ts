@@ -97,8 +97,7 @@ function objects(
       servicePort: canary.spec.service?.port,
     };
     const spec = { ...Object.fromEntries(copied.map((field) => [field, given[field]])), kube };
-    const labels = { ...source?.metadata.labels, ...metadata.labels };
-    return { ...upstream, metadata: { ...metadata, labels }, spec };
+    return { ...upstream, metadata, spec };
   });
   const metadata = routeMetadata(context, findRoute(context, routeTable, live));
   const routes = routesTo(context, target);

@@ -1,12 +1,11 @@
-/** Provider `istio`: a VirtualService called as the apex, and a DestinationRule for each side (flagger-behaviour.md 3.1). */
 import type { AnalysisMatch } from '../../api/canary/analysis.ts';
+import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryService, ServiceMatch } from '../../api/canary/service.ts';
 import { type KubernetesObject, present } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
 import { durationOr } from '../../api/time.ts';
-import type { RouteContext } from '../../contracts/routing.ts';
-import { istioProblems } from './istio-check.ts';
+import type { RouteContext, RouteProblem } from '../../contracts/routing.ts';
 import {
   destinationRule,
   isTcp,
@@ -20,6 +19,8 @@ import { keepingRoutes } from './kept-route.ts';
 import { istioMetrics } from './request-metrics.ts';
 import { assertWeights, findObject, findRoute, ignoredBut, isAbTest, routeMetadata } from './router.ts';
 import { cookiePattern, type SessionRule, sessionRules } from './sessions.ts';
+
+/** Provider `istio`: a VirtualService called as the apex, and a DestinationRule for each side (flagger-behaviour.md 3.1). */
 
 const ignored: readonly string[] = [
   ...ignoredBut(
@@ -56,7 +57,8 @@ export const istio = keepingRoutes(
   },
   {
     ...{ kind: virtualService, rules: 'http', backends: 'route' },
-    serviceOf: ({ destination }, context) => serviceAt(context, hostOf(destination)),
+    serviceOf: ({ destination }, context) =>
+      serviceAt(context, (destination as { host?: string } | undefined)?.host),
     leadingTo: (backend, name) => {
       const destination = backend.destination as { host: string };
       const [, ...domain] = destination.host.split('.');
@@ -65,10 +67,6 @@ export const istio = keepingRoutes(
     refusal,
   },
 );
-
-function hostOf(destination: unknown): string | undefined {
-  return (destination as { host?: string } | undefined)?.host;
-}
 
 /** The rules before the VirtualService, so that a policy holds from the first request on. */
 function objects(
@@ -194,4 +192,49 @@ function destinations({ canary, names }: RouteContext, rule: SessionRule): objec
     one(names.primary, rule.primaryWeight, rule.primarySets),
     one(names.canary, rule.canaryWeight, rule.canarySets),
   ];
+}
+
+/** What Istio cannot do, by field. */
+
+/** Problems of a Canary with provider istio; empty when all is well. */
+function istioProblems(canary: Canary): RouteProblem[] {
+  const { service, analysis } = canary.spec;
+  const { match = [], sessionAffinity } = analysis ?? {};
+  const warning = (path: string, message: string): RouteProblem => ({ severity: 'warning', path, message });
+  const error = (path: string, message: string): RouteProblem => ({ severity: 'error', path, message });
+  const isDelegateWithMore =
+    service?.delegation && [service.hosts, service.gateways].some((one) => one?.length);
+  const open = match.flatMap(({ headers, queryParams, sourceLabels }, index) =>
+    Object.keys({ ...headers, ...queryParams, ...sourceLabels }).length > 0 ? [] : index,
+  );
+  const noConditions = 'needs headers, queryParams or sourceLabels: without them every request would match';
+  return [
+    ...(isDelegateWithMore
+      ? [
+          error(
+            'spec.service.delegation',
+            'cannot be used with hosts or gateways: a delegate VirtualService takes those of its root',
+          ),
+        ]
+      : []),
+    ...(isTcp(service) ? tcpProblems(canary) : []),
+    ...(sessionAffinity && match.length > 0
+      ? [warning('spec.analysis.sessionAffinity', 'has no effect together with analysis.match')]
+      : []),
+    ...open.map((index) => error(`spec.analysis.match[${index}]`, noConditions)),
+  ];
+}
+
+/** A connection has no headers, and is not copied. */
+function tcpProblems({ spec }: Canary): RouteProblem[] {
+  const { match, mirror, sessionAffinity } = spec.analysis ?? {};
+  const fields = Object.entries({ match: match?.length, mirror, sessionAffinity });
+  return fields
+    .filter(([, value]) => Boolean(value))
+    .map(([field]) => ({
+      severity: field === 'match' ? 'error' : 'warning',
+      path: `spec.analysis.${field}`,
+      message:
+        field === 'match' ? 'is not supported with appProtocol tcp' : 'has no effect with appProtocol tcp',
+    }));
 }

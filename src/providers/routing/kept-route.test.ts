@@ -126,6 +126,12 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     expect(router.read(context, apply(at(0), moved))).toEqual({ ...at(0), accepted: true });
   });
 
+  it('tells that the apex has requests while one rule of several leads to it alone', () => {
+    const split = front([backend('podinfo-primary', 80), backend('podinfo-canary', 20)]);
+    const mixed = [acceptedBy(routeOf(split, front([backend('podinfo')], { match: 'another path' })))];
+    expect(router.read(context, mixed)).toMatchObject({ others: 'alone' });
+  });
+
   it('takes rules from Git, and the weights that are decided', () => {
     const changed = routeOf(front([backend('podinfo')], { match: 'a new path' }), elsewhere);
     const live = apply(at(35), apply(at(20)), { ...context, inGit: changed });

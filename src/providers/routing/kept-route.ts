@@ -94,7 +94,7 @@ function beyondWeights({ spec }: Canary): RouteProblem[] {
     }));
 }
 
-/** The live object with Git's rules, in which each backend of ours is both sides by weight. */
+/** The live object with Git's rules, in which each backend of ours is both sides by weight; those of other Canaries are divided as they are. */
 function divided(
   context: RouteContext,
   kept: KeptKind,
@@ -103,9 +103,17 @@ function divided(
 ): KubernetesObject {
   const { metadata } = live;
   const spec = ((context.inGit ?? live).spec ?? {}) as Entry;
+  const others = (context.neighbours ?? []).flatMap((names) => {
+    const about = { ...context, names };
+    const seen = divisionIn(about, kept, live);
+    return seen.weights ? { about, target: { ...seen.weights, others: seen.others } } : [];
+  });
   const rules = rulesOf(context.inGit ?? live, kept).map((rule) => {
-    const [own] = ownIn(context, kept, rule);
-    return own ? { ...rule, [kept.backends]: sides(context, kept, own, target) } : rule;
+    for (const one of [{ about: context, target }, ...others]) {
+      const [backend] = ownIn(one.about, kept, rule);
+      if (backend) return { ...rule, [kept.backends]: sides(one.about, kept, backend, one.target) };
+    }
+    return rule;
   });
   return {
     ...kept.kind,
@@ -127,7 +135,7 @@ function sides(
   { names }: RouteContext,
   kept: KeptKind,
   backend: Entry,
-  { primaryWeight, canaryWeight, others }: RouteTarget,
+  { primaryWeight, canaryWeight, others }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight' | 'others'>,
 ): Entry[] {
   const at = (name: string, weight: number) => ({ ...kept.leadingTo(backend, name), weight });
   if (others === 'alone' || others === 'serving')
@@ -137,10 +145,26 @@ function sides(
 }
 
 function reading(context: RouteContext, kept: KeptKind, live: KubernetesObject): RouteReading {
+  const { weights, others, problem = kept.refusal(live) } = divisionIn(context, kept, live);
+  const also = others ? { others } : {};
+  if (!weights || others === 'serving') return { ...unreadable(problem ?? ''), ...also };
+  const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };
+  return { ...weights, mirrored: false, matched: false, ...taken, ...also };
+}
+
+/** How a route divides the requests of one Canary. */
+interface Division {
+  /** Undefined: it does not, or they cannot be read. */
+  readonly weights?: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight'>;
+  readonly others?: OtherBackends | undefined;
+  readonly problem?: string;
+}
+
+function divisionIn(context: RouteContext, kept: KeptKind, live: KubernetesObject): Division {
   const title = `${kept.kind.kind} ${live.metadata.name}`;
   const { apex, primary, canary } = context.names;
   const problem = problemIn(context, kept, live);
-  if (problem) return unreadable(problem);
+  if (problem) return { problem };
   const rules = rulesOf(live, kept)
     .map((rule) => ownIn(context, kept, rule))
     .filter((own) => own.length > 0)
@@ -154,22 +178,19 @@ function reading(context: RouteContext, kept: KeptKind, live: KubernetesObject):
       return { apex: weightOf(apex), hasBoth: !both.includes(undefined), split: percentOf(...both) };
     });
   const others = othersIn(rules);
-  if (others === 'alone' || others === 'serving')
-    return { ...unreadable(`${title}: requests go to ${apex}, and not yet to ${primary}`), others };
+  const notYet = `${title}: requests go to ${apex}, and not yet to ${primary}`;
+  if (others === 'alone') return { others, problem: notYet };
+  // Both sides are named with weight 0.
+  if (others === 'serving')
+    return { weights: { primaryWeight: 100, canaryWeight: 0 }, others, problem: notYet };
   const [first] = rules;
-  if (!first?.split) return unreadable(`${title}: no rule has weights for ${primary} and ${canary}`);
+  if (!first?.split) return { problem: `${title}: no rule has weights for ${primary} and ${canary}` };
   const { split } = first;
   if (rules.some((rule) => rule.split?.canaryWeight !== split.canaryWeight))
-    return unreadable(`${title}: its rules divide the requests between ${primary} and ${canary} differently`);
-  const refused = kept.refusal(live);
-  return {
-    ...split,
-    mirrored: false,
-    matched: false,
-    accepted: refused === undefined,
-    ...(refused ? { problem: refused } : {}),
-    ...(others ? { others } : {}),
-  };
+    return {
+      problem: `${title}: its rules divide the requests between ${primary} and ${canary} differently`,
+    };
+  return { weights: split, others };
 }
 
 /** Where the apex has the requests, as it has in Git, and how far both sides are in its place. */

@@ -10,6 +10,7 @@ import {
   ignoredBut,
   type RouteReading,
   type RoutingProvider,
+  requestFields,
   unreadable,
 } from './router.ts';
 
@@ -22,7 +23,7 @@ export const kubernetes: RoutingProvider = {
   resources: [],
   requests: applicationMetrics,
   apexFollowsTraffic: true,
-  ignores: () => ignoredBut(),
+  ignores: () => [...ignoredBut(), ...requestFields],
   check,
   objects,
   read,

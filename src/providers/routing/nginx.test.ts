@@ -47,6 +47,19 @@ describe('the canary Ingress', () => {
     });
   });
 
+  it('is not taken over as it is where somebody else added a condition, which is named', () => {
+    const key = `${prefix}/canary-by-header`;
+    const touched = {
+      ...canary,
+      metadata: { ...canary?.metadata, annotations: { ...canary?.metadata.annotations, [key]: 'x-beta' } },
+    } as KubernetesObject;
+
+    const reading = nginx.read(aContext(canaryFor(nginx)), [...found, touched]);
+
+    expect(reading).toMatchObject({ canaryWeight: 100, matched: true, accepted: false });
+    expect(reading?.problem).toContain(`${key}: remove it`);
+  });
+
   it('leads to the canary by default where theirs leads to the apex by default', () => {
     const [ingress] = found;
     const byDefault = {

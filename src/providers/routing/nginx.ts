@@ -96,12 +96,17 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   if (!own) return problem === undefined ? undefined : unreadable(problem);
   const { name, annotations = {} } = own.metadata;
   const prefix = prefixOf(context);
-  const isMatched = ['canary-by-cookie', 'canary-by-header'].some(
-    (key) => annotations[`${prefix}/${key}`] !== undefined,
-  );
+  const condition = ['canary-by-cookie', 'canary-by-header']
+    .map((key) => `${prefix}/${key}`)
+    .find((key) => annotations[key] !== undefined);
+  // One that somebody else wrote stays with every write of ours.
+  const foreign =
+    condition && !isAbTest(context)
+      ? `Ingress ${name} sends requests to the canary by a condition that the Canary does not have, its annotation ${condition}: remove it`
+      : undefined;
   if (annotations[`${prefix}/canary`] !== 'true')
     return unreadable(`Ingress ${name}: its annotation ${prefix}/canary is not "true"`);
-  if (isMatched) return taken({ primaryWeight: 0, canaryWeight: 100, matched: true }, problem);
+  if (condition) return taken({ primaryWeight: 0, canaryWeight: 100, matched: true }, problem ?? foreign);
   const weight = annotations[`${prefix}/canary-weight`] ?? '';
   const canaryWeight = Number(weight);
   if (!/^\d+$/.test(weight) || canaryWeight > 100)
@@ -114,7 +119,7 @@ function prefixOf({ settings }: RouteContext): string {
 }
 
 function check({ spec }: Canary): RouteProblem[] {
-  const { match = [], mirror, sessionAffinity } = spec.analysis ?? {};
+  const { match = [], iterations, mirror, sessionAffinity } = spec.analysis ?? {};
   const problems: RouteProblem[] = [];
   const report = (severity: RouteProblem['severity'], field: string, message: string): void => {
     problems.push({ severity, path: `spec.analysis.${field}`, message });
@@ -123,6 +128,8 @@ function check({ spec }: Canary): RouteProblem[] {
   match.forEach((one, index) => {
     for (const [field, message] of matchProblems(one)) report('error', `match[${index}]${field}`, message);
   });
+  if (match.length > 0 && !iterations)
+    report('error', 'match', 'needs iterations: ingress-nginx cannot divide requests that match by weight');
   if (headers.filter((name) => !isCookie(name)).length > 1)
     report('warning', 'match', 'names several headers: ingress-nginx takes one, and the last one counts');
   for (const [field, value] of Object.entries({ mirror, sessionAffinity }))

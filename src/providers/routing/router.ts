@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
+import { fieldsOfFewProviders } from '../../api/canary/unsupported-fields.ts';
 import type { KubernetesObject, ObjectMeta } from '../../api/kubernetes.ts';
 import {
   isGenerated,
@@ -9,7 +10,6 @@ import {
   takenOverAnnotation,
 } from '../../api/metadata.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
-import { fieldsOfFewProviders } from '../../api/unsupported-fields.ts';
 import type {
   RouteContext,
   RouteKind,
@@ -84,6 +84,16 @@ export function findObject(
 /** Fields that only some providers act on, but for those that this one does. */
 export function ignoredBut(...used: readonly string[]): readonly string[] {
   return fieldsOfFewProviders.filter((path) => !used.includes(path));
+}
+
+const conditions = [
+  ...['uri', 'method', 'headers', 'queryParams', 'scheme', 'authority', 'withoutHeaders'],
+  ...['sourceLabels', 'sourceNamespace', 'gateways', 'port', 'ignoreUriCase'],
+];
+
+/** Conditions of `service.match` that a provider cannot compare: all but these. */
+export function conditionsBut(...used: readonly string[]): readonly string[] {
+  return conditions.filter((field) => !used.includes(field)).map((field) => `spec.service.match.*.${field}`);
 }
 
 /** Fields about requests that a provider leaves to its users' own objects when it only writes weights. */
@@ -219,8 +229,7 @@ export function unreadable(problem: string): RouteReading {
   return { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: false, problem };
 }
 
-/** Whether the Canary asks for an A/B test: conditions and a number of iterations. */
+/** Whether the Canary has conditions for requests: those that meet them are divided, for an A/B test or by steps as in Flagger. */
 export function isAbTest({ canary }: RouteContext): boolean {
-  const { match, iterations } = canary.spec.analysis ?? {};
-  return Boolean(match?.length && iterations);
+  return Boolean(canary.spec.analysis?.match?.length);
 }

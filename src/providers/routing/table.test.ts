@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
 import { objectSchemaOf } from '../../api/kinds/crd.ts';
-import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import { aCanary } from './fixtures.test-support.ts';
 import { routerFor, supportedProviders } from './table.ts';
 
@@ -48,6 +48,23 @@ describe('every routing provider', () => {
       'spec.service.gatewayRefs',
       'spec.service.timeout',
     ]);
+  });
+
+  it('names conditions of a match that it cannot compare, and what it cannot do with requests', () => {
+    const prefix = { prefix: '/api' };
+    const service = {
+      port: 80,
+      match: [{ uri: prefix, headers: { a: { exact: 'b' } }, withoutHeaders: { c: { exact: 'd' } } }],
+      retries: { attempts: 3 },
+    };
+    const [headers, withoutHeaders] = ['headers', 'withoutHeaders'].map(
+      (field) => `spec.service.match[0].${field}`,
+    );
+    expect(ignoredBy('istio', { service })).toEqual([]);
+    expect(ignoredBy('gatewayapi:v1', { service })).toEqual(['spec.service.retries', withoutHeaders]);
+    expect(ignoredBy('contour', { service })).toEqual([headers, withoutHeaders]);
+    expect(ignoredBy('appmesh', { service })).toEqual([headers, withoutHeaders]);
+    expect(ignoredBy('kubernetes', { service })).toEqual(['spec.service.retries', 'spec.service.match']);
   });
 
   it('names a mirror unless the provider and the strategy mirror requests', () => {

@@ -9,8 +9,16 @@ import type { FolderFiles, ProcessResult } from './process.ts';
 export interface Builder {
   /** Text of its version; part of what its output depends on. Throws when the program cannot be run. */
   version(): Promise<string>;
-  /** Runs it in a private folder that holds these files and nothing else. Throws the signal's reason. */
-  run(args: readonly string[], files: FolderFiles, signal: AbortSignal): Promise<ProcessResult>;
+  /**
+   * Runs it in a private folder that holds these files and nothing else. Where many wait, each tenant has its turn, however many runs of others
+   * came before. Throws the signal's reason.
+   */
+  run(
+    args: readonly string[],
+    files: FolderFiles,
+    signal: AbortSignal,
+    tenant?: string,
+  ): Promise<ProcessResult>;
 }
 
 /** The programs that were found; a Source that needs another one waits and says so. */

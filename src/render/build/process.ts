@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { statSync } from 'node:fs';
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { constants, setPriority } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import type { Readable } from 'node:stream';
 
@@ -38,6 +39,7 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     env: environmentOf(run),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
+  stepBack(child.pid);
   let cause: 'time' | 'output' | undefined;
   const end = (why: typeof cause) => {
     cause ??= why;
@@ -63,6 +65,15 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
   } finally {
     clearTimeout(timer);
     run.signal.removeEventListener('abort', abort);
+  }
+}
+
+/** What is rendered can wait; who serves and who must not lose the Lease cannot. One that has ended already is no matter. */
+function stepBack(pid: number | undefined): void {
+  try {
+    if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It runs as it was started.
   }
 }
 

@@ -40,10 +40,14 @@ function createBuilder(
   { workFolder, turn }: Place,
 ): Builder {
   let version: Promise<string> | undefined;
-  const run: Builder['run'] = (args, files, signal) =>
-    turn(() =>
-      inPrivateFolder(workFolder, files, (folder) => runProcess({ program, args, folder, limits, signal })),
-    );
+  const run: Builder['run'] = (args, files, signal, tenant = '') =>
+    turn(tenant, async () => {
+      // Who waited in vain costs nothing.
+      signal.throwIfAborted();
+      return inPrivateFolder(workFolder, files, (folder) =>
+        runProcess({ program, args, folder, limits, signal }),
+      );
+    });
 
   async function ask(): Promise<string> {
     const result = await run(versionArgs, new Map(), new AbortController().signal).catch(() => undefined);
@@ -71,21 +75,36 @@ export function workFolderIn(dataDirectory: string): string {
   return join(dataDirectory, 'render');
 }
 
-type Turn = <T>(work: () => Promise<T>) => Promise<T>;
+type Turn = <T>(tenant: string, work: () => Promise<T>) => Promise<T>;
 
-/** Lets so many works run at once; the others wait in the order in which they came. */
+/** Lets so many works run at once; of those that wait, one of each tenant after the other. */
 function createTurns(most: number): Turn {
-  const waiting: Array<() => void> = [];
+  const waiting = new Map<string, Array<() => void>>();
   let running = 0;
-  return async (work) => {
-    if (running >= most) await new Promise<void>((resolve) => waiting.push(resolve));
-    else running += 1;
+
+  function next(): void {
+    const [tenant, queue] = waiting.entries().next().value ?? [];
+    if (tenant === undefined) {
+      running -= 1;
+      return;
+    }
+    waiting.delete(tenant);
+    const begin = queue?.shift();
+    // Behind all others that wait now.
+    if (queue && queue.length > 0) waiting.set(tenant, queue);
+    begin?.();
+  }
+
+  return async (tenant, work) => {
+    if (running < most) running += 1;
+    else
+      await new Promise<void>((resolve) => {
+        waiting.set(tenant, [...(waiting.get(tenant) ?? []), resolve]);
+      });
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
-      if (next) next();
-      else running -= 1;
+      next();
     }
   };
 }

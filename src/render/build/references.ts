@@ -143,7 +143,11 @@ function kustomizationReferences(
     })),
   );
   const found = [
-    ...listedPaths(root),
+    ...Object.entries(listFields).flatMap(([name, use]) =>
+      listOf(root[name])
+        .map((value, index): Found => ({ value, field: `${name}[${index}]`, use }))
+        .filter(({ value }) => !inlineFields.includes(name) || !isInline(value)),
+    ),
     ...objectPaths(root),
     { value: openapi.path, field: 'openapi.path', use: 'data' as const },
   ];
@@ -247,14 +251,6 @@ function inlineConfigs(
   return { references, problems };
 }
 
-function listedPaths(root: Readonly<Record<string, unknown>>): Found[] {
-  return Object.entries(listFields).flatMap(([name, use]) =>
-    listOf(root[name])
-      .map((value, index): Found => ({ value, field: `${name}[${index}]`, use }))
-      .filter(({ value }) => !inlineFields.includes(name) || !isInline(value)),
-  );
-}
-
 /** Lists that may hold whole objects as text in place of a path. */
 const inlineFields = ['generators', 'transformers', 'validators', 'patchesStrategicMerge'];
 
@@ -274,7 +270,12 @@ function objectPaths(root: Readonly<Record<string, unknown>>): Found[] {
 function generatorPaths(entry: Readonly<Record<string, unknown>>, at: string): Found[] {
   return [
     ...listOf(entry.files).map((value, index): Found => {
-      return { value: pathOfFile(value), field: `${at}files[${index}]`, use: 'data' };
+      return {
+        // `key=path`, or the path alone.
+        value: typeof value === 'string' ? value.slice(value.indexOf('=') + 1) : value,
+        field: `${at}files[${index}]`,
+        use: 'data',
+      };
     }),
     ...listOf(entry.envs).map((value, index): Found => {
       return { value, field: `${at}envs[${index}]`, use: 'data' };
@@ -293,11 +294,6 @@ function configPaths(root: Readonly<Record<string, unknown>>): Found[] {
     { value: root.targetFilePath, field: 'targetFilePath', use: 'data' },
     ...listed.filter(({ value }) => !isInline(value)),
   ];
-}
-
-/** `key=path`, or the path alone. */
-function pathOfFile(value: unknown): unknown {
-  return typeof value === 'string' ? value.slice(value.indexOf('=') + 1) : value;
 }
 
 /** Whether an entry is a text of YAML in place of a path. */

@@ -46,7 +46,9 @@ export async function ageKeysIn(texts: readonly string[]): Promise<AgeKeys> {
       checkCount(armored.length, limits.ageCharacters, 'characters');
       const file = await orNothing(() => armor.decode(armored));
       if (!file) return undefined;
-      const stanzas = stanzasIn(file);
+      // Each costs a multiplication on the curve with each key.
+      const [header = ''] = Buffer.from(file).toString('latin1').split('\n---', 1);
+      const stanzas = header.split('\n-> ').length - 1;
       checkCount(stanzas, limits.ageStanzas, 'stanzas');
       work.stanzas -= stanzas;
       if (work.stanzas < 0)
@@ -72,12 +74,6 @@ async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> 
   } catch {
     return undefined;
   }
-}
-
-/** Each costs a multiplication on the curve with each key. */
-function stanzasIn(file: Uint8Array): number {
-  const [header = ''] = Buffer.from(file).toString('latin1').split('\n---', 1);
-  return header.split('\n-> ').length - 1;
 }
 
 /** Why an encrypted file is not opened. The message never holds a value; `offset`, in characters, is 0 when the file as a whole is meant. */

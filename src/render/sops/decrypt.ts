@@ -112,18 +112,14 @@ async function guarded(
   } catch (error) {
     // What is no YAML is told by whoever reads the file next.
     if (error instanceof YamlFault) return undefined;
-    if (isUnexpected(error))
+    // What a reader that is surprised by a value throws: that concerns its file alone, and its words may quote the value.
+    if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError)
       return { problem: { file: file.path, line: 0, message: 'is encrypted with SOPS, and cannot be read' } };
     if (!(error instanceof SopsFault)) throw error;
     const text = textOf(file.bytes) ?? '';
     const line = error.offset > 0 ? lineFinder(text)(error.offset) : 0;
     return { problem: { file: file.path, line, message: error.message } };
   }
-}
-
-/** What a reader that is surprised by a value throws: that concerns its file alone, and its words may quote the value. */
-function isUnexpected(error: unknown): boolean {
-  return error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError;
 }
 
 function isYaml(path: string): boolean {

@@ -85,7 +85,10 @@ function expression(reader: Reader, depth: number): string {
   reader.at += 2;
   const isLength = reader.text[reader.at] === '#';
   if (isLength) reader.at += 1;
-  const name = nameAt(reader);
+  const name = /^[\p{L}\p{N}_]+/u.exec(reader.text.slice(reader.at, reader.at + 256))?.[0];
+  if (!name)
+    throw new ExpansionFault('holds "${" without a name after it; write "$${" for the characters themselves');
+  reader.at += name.length;
   const operator = isLength
     ? undefined
     : operators.find((candidate) => reader.text.startsWith(candidate, reader.at));
@@ -128,14 +131,6 @@ function piece(reader: Reader, isReplacement: boolean, depth: number): string {
   const isEscape = isReplacement && ['\\/', '\\\\', '$$'].includes(two);
   reader.at += isEscape ? 2 : 1;
   return (isEscape ? two[1] : two[0]) ?? '';
-}
-
-function nameAt(reader: Reader): string {
-  const name = /^[\p{L}\p{N}_]+/u.exec(reader.text.slice(reader.at, reader.at + 256))?.[0];
-  if (!name)
-    throw new ExpansionFault('holds "${" without a name after it; write "$${" for the characters themselves');
-  reader.at += name.length;
-  return name;
 }
 
 function unclosed(): ExpansionFault {

@@ -83,7 +83,7 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
   const fields: Record<string, unknown> = {};
   const written = new Set<string>();
   for (const { key, value } of node.items) {
-    if (isMergeKey(key)) {
+    if (isScalar(key) && key.type === 'PLAIN' && key.value === '<<' && !key.tag) {
       for (const source of mergeSources(value, walk, depth)) {
         for (const [name, field] of Object.entries(source)) setField(fields, name, field);
       }
@@ -120,10 +120,6 @@ function keyOf(key: ParsedNode, walk: Walk): string {
   }
   checkText(name, offset, walk);
   return name;
-}
-
-function isMergeKey(key: unknown): boolean {
-  return isScalar(key) && key.type === 'PLAIN' && key.value === '<<' && !key.tag;
 }
 
 /** In the order in which they are set: of a list, the first wins. */

@@ -15,9 +15,8 @@ import {
   type FailureDecision,
   sharedCause,
 } from '../../rollout/post-promotion.ts';
-import { lastKnownGood, revertTarget } from '../../rollout/records.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
-import type { World } from '../../rollout/world.ts';
+import { lastKnownGood, revertTarget, type World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
 import { type Forecast, forecast } from './forecast.ts';
 

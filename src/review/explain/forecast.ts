@@ -1,9 +1,8 @@
 import { sharesWorkload } from '../../api/defaults.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
-import type { Action, Decision } from '../../rollout/action.ts';
-import { nextSequence } from '../../rollout/records.ts';
+import type { Action, Decision } from '../../rollout/outcome.ts';
 import { step } from '../../rollout/step.ts';
-import type { World } from '../../rollout/world.ts';
+import { nextSequence, type World } from '../../rollout/world.ts';
 
 /** A moment at which something would be decided, if the cluster stays as it is. */
 export interface Moment {

@@ -1,6 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
 import { type FlightOptions, flightPlanOf } from './flight-plan.ts';
+import type { CanaryPlanned } from './report.ts';
+import { canaryWords } from './report-sentences.ts';
 
 const options: FlightOptions = {
   minIntervalMs: 1_000,
@@ -57,6 +59,8 @@ describe('a flight plan', () => {
       holds: [],
       metrics: [],
     });
+    const told = canaryWords({ flight: first } as CanaryPlanned);
+    expect(told).toContain('takes at least 0s, plus the time until pods are ready');
     const skipped = flight({ stepWeight: 50 }, { skipAnalysis: true });
     expect(skipped).toMatchObject({ strategy: 'none', analysisMs: 0, verificationMs: 10_000 });
   });

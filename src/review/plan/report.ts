@@ -116,6 +116,13 @@ export interface DryRunFinding {
   readonly message?: string;
 }
 
+/** What the API server answered to a dry run. */
+export interface DryRunAnswer {
+  readonly findings: readonly DryRunFinding[];
+  /** Why some objects could not be asked about. */
+  readonly notes: readonly string[];
+}
+
 /** One Source. */
 export interface SourcePlanned {
   /** `namespace/name`; the path where no Source was found. */

@@ -6,8 +6,7 @@ import type { LocalRepository } from '../../git/store/local-repository.ts';
 import type { FlightPlan } from './flight-plan.ts';
 import type { PromotedStates } from './promoted-releases.ts';
 import type { RenderedSource } from './rendered-source.ts';
-import type { Measured } from './report.ts';
-import type { DryRunAnswer } from './server-dry-run.ts';
+import type { DryRunAnswer, Measured } from './report.ts';
 import type { SourcePair } from './sources.ts';
 
 /** What is compared. */

@@ -11,14 +11,7 @@ import { createDryCluster, createDryRun } from '../../server/cluster.ts';
 import { counted } from '../../terminal/output.ts';
 import { compareApplied, isObjectRefusal } from '../diff/source-difference.ts';
 import type { RenderedSource } from './rendered-source.ts';
-import type { DryRunFinding } from './report.ts';
-
-/** What came of it. */
-export interface DryRunAnswer {
-  readonly findings: readonly DryRunFinding[];
-  /** Why some objects could not be asked about. */
-  readonly notes: readonly string[];
-}
+import type { DryRunAnswer, DryRunFinding } from './report.ts';
 
 type Client = Pick<ClusterClient, 'get' | 'apply' | 'create'>;
 

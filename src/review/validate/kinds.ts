@@ -1,5 +1,6 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
 import type { Canary } from '../../api/canary/canary.ts';
+import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
 import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
 import { parseKind } from '../../api/kinds/parse.ts';
@@ -8,7 +9,6 @@ import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import { unsupportedFields } from '../../api/unsupported-fields.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';

@@ -37,7 +37,14 @@ function problemsIn(object: KubernetesObject, all: readonly RenderedObject[]): Q
   const problem = (metric: CanaryMetric, path: string): QueryProblem[] => {
     const { query, templateVariables: variables = {} } = metric;
     const reference = templateOf(canary, metric);
-    const template = reference && all.find(({ object: other }) => isTemplate(other, reference))?.object;
+    const template =
+      reference &&
+      all.find(
+        ({ object: other }) =>
+          kindOf(other) === 'MetricTemplate' &&
+          other.metadata.name === reference.name &&
+          (other.metadata.namespace ?? reference.namespace) === reference.namespace,
+      )?.object;
     const text = query ?? (template?.spec as { query?: unknown } | undefined)?.query;
     if (typeof text !== 'string') return [];
     // What is wrong whatever a Canary says is reported where the template stands.
@@ -53,12 +60,4 @@ function problemsIn(object: KubernetesObject, all: readonly RenderedObject[]): Q
       problem(metric, `spec.postPromotion.metrics[${at}]`),
     ),
   ];
-}
-
-function isTemplate(object: KubernetesObject, { namespace, name }: { namespace: string; name: string }) {
-  return (
-    kindOf(object) === 'MetricTemplate' &&
-    object.metadata.name === name &&
-    (object.metadata.namespace ?? namespace) === namespace
-  );
 }

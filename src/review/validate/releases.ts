@@ -5,8 +5,8 @@ import { type Release, settingsKey, settingsOf } from '../../release/release.ts'
 import { type CanaryPlan, selectPlans } from '../../release/select.ts';
 import type { RenderResult } from '../../render/render.ts';
 import type { FileProblem } from '../../render/rendered-object.ts';
+import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
-import { canaryObjects, primaryObjects } from '../../workload/sides.ts';
 import type { Severity } from './kinds.ts';
 
 /** Something to say about a place in a file. */

@@ -76,7 +76,11 @@ export async function renderLocal(
   const grouped = new Set<string>();
   for (const folder of folders) {
     const at = localFolder(folder);
-    const own = filesBelow(at, files);
+    // Files below a given folder, by their path from the repository's root.
+    const root = at.shown('.');
+    const own = files
+      .map((file) => ({ ...file, path: relative(root, file.path).split(sep).join('/') }))
+      .filter(({ path }) => (at.folder === '' ? !path.startsWith('../') : isBelow(at.folder, path)));
     for (const { path } of own) grouped.add(at.shown(path));
     const here = await sourcesOf(folder, sources);
     missing.push(...(await withoutFolder(at, here)));
@@ -108,14 +112,6 @@ async function withoutFolder(at: LocalFolder, sources: readonly Source[]): Promi
   if (at.folder !== '') return [];
   const entries = await at.tree.read(sources.map(folderOf));
   return sources.filter((source) => entries.get(folderOf(source))?.kind !== 'folder');
-}
-
-/** Files below a given folder, by their path from the repository's root. */
-function filesBelow(at: LocalFolder, files: readonly SourceFile[]): SourceFile[] {
-  const root = at.shown('.');
-  return files
-    .map((file) => ({ ...file, path: relative(root, file.path).split(sep).join('/') }))
-    .filter(({ path }) => (at.folder === '' ? !path.startsWith('../') : isBelow(at.folder, path)));
 }
 
 async function groupsOf(
@@ -155,7 +151,11 @@ async function groupsOf(
 
 /** The folders of kustomizations and charts that no Source names, and what is left. */
 async function looseGroups(at: LocalFolder, files: readonly SourceFile[]): Promise<Groups> {
-  const heads = files.filter((file) => isKustomization(file.path) && !isComponent(file));
+  // Components are parts of other kustomizations only.
+  const heads = files.filter(
+    (file) =>
+      isKustomization(file.path) && !/^kind:\s*['"]?Component\b/m.test(new TextDecoder().decode(file.bytes)),
+  );
   const kustomized = heads.map(({ path }) => folderOfPath(path));
   const bases = new Set<string>();
   for (const folder of kustomized) {
@@ -192,11 +192,6 @@ async function basesOf({ at, files }: Group): Promise<Iterable<string>> {
   for (const { path } of files.filter((file) => isKustomization(file.path)))
     paths.push(...(await collectKustomization(folderOfPath(path), at.tree)).files.keys());
   return paths;
-}
-
-/** Components are parts of other kustomizations only. */
-function isComponent({ bytes }: SourceFile): boolean {
-  return /^kind:\s*['"]?Component\b/m.test(new TextDecoder().decode(bytes));
 }
 
 /** Whether anything in a file claims to be an object of Kubernetes; pipelines, compose files and values do not. */

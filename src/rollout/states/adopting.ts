@@ -1,11 +1,9 @@
 import type { CanaryPhase } from '../../api/canary/status.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-import { type Context, remainingMs } from '../context.ts';
+import { type Context, remainingMs, withProgressReset } from '../context.ts';
 import { act, combine, type Effects, emit, NONE, note, type Outcome, STAY, stay, wake } from '../outcome.ts';
-import { withProgressReset } from '../progress.ts';
-import { rejectionOf } from '../records.ts';
 import { promotionState, type State } from '../state.ts';
-import { type AdoptableView, describeRelease, type ReleaseView } from '../world.ts';
+import { type AdoptableView, describeRelease, type ReleaseView, rejectionOf } from '../world.ts';
 import { admit, begin } from './head.ts';
 
 /** Phases in which the primary runs what Flagger promoted (flagger-behaviour 2.15, 2.16). */

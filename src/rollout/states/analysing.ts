@@ -1,9 +1,9 @@
 import type { Plan } from '../../api/canary/plan.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { isReady, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, isReady, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import type { Context } from '../context.ts';
-import { askGates, type GateType, isOpenedByHand, noteClosed } from '../gates.ts';
+import { askGates, type GateType, isOpenedByHand, noteClosed } from '../checks.ts';
+import { type Context, settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   ALL,
   act,
@@ -19,7 +19,6 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
 import type { Run, Side } from '../run.ts';
 import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import {
@@ -28,9 +27,9 @@ import {
   podsNeeded,
   raiseMinReplicas,
   readyPods,
+  routeNote,
   scalerOf,
-} from '../traffic/capacity.ts';
-import { routeNote } from '../traffic/traffic.ts';
+} from '../traffic/traffic.ts';
 import { largestWeight, nextStep, type Step } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease } from '../world.ts';
@@ -121,7 +120,9 @@ function notReady(
     );
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
   // More traffic than any step allows, as after a failure of the primary or a change by hand (S3).
-  const isBeyondSteps = share > largestWeight(plan) && isReady(world.primary, plan.primaryReadyPercent);
+  const mayReturn =
+    side === 'primary' ? canaryServes(world.target) : isReady(world.primary, plan.primaryReadyPercent);
+  const isBeyondSteps = share > largestWeight(plan) && mayReturn;
   if (!isBeyondSteps) return undefined;
   return returnTraffic(
     state,
@@ -188,7 +189,7 @@ function restart(context: Context, state: Analysing): Outcome {
   if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored)
     return returnTraffic(state, statusNote);
   const begun = {
-    ...without(run, 'asksGates', 'closedGate'),
+    ...without(run, 'asksGates', 'closedGate', 'unknownSince'),
     restartKey: context.plan.restartKey,
     startTime: context.now,
     checkNumber: 0,
@@ -253,8 +254,8 @@ function planFor(plan: Plan, { side }: Run): Plan {
 function limitStep(context: Context, move: Step, share: number, { side = 'canary' }: Run): Step {
   const { world, plan } = context;
   const scaler = scalerOf(world, side);
-  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || plan.strategy.kind === 'ab')
-    return move;
+  const isMatched = plan.strategy.kind === 'ab' && side === 'canary';
+  if (!scaler || (move.kind !== 'weight' && move.kind !== 'iterate') || isMatched) return move;
   const carried = fullSize(world);
   const reach = scaler.maxReplicas >= carried ? 100 : Math.floor((scaler.maxReplicas * 100) / carried);
   if (move.canaryWeight <= reach || reach < 1) return move;
@@ -268,10 +269,10 @@ function lackOfCapacity(context: Context, { run }: Analysing, move: Step): Effec
   const { world, plan } = context;
   const side = run.side ?? 'canary';
   const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
-  const share = plan.strategy.kind === 'ab' ? Math.min(1, asked) : asked;
+  const share = plan.strategy.kind === 'ab' && side === 'canary' ? Math.min(1, asked) : asked;
   const needed = podsNeeded(context, side, share);
   if (share === 0 || world.sharesWorkload || readyPods(context, side) >= needed) return undefined;
-  const grown = side === 'canary' ? growCanary(world, needed) : [];
+  const grown = side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed);
   const ready = readyPods(context, side);
   const statusNote = note(
     'WaitingForCapacity',

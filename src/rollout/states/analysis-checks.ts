@@ -1,9 +1,8 @@
 /** The checks of an analysis: pre-rollout webhooks before any traffic, then metrics and webhooks at each step. */
 import { stamp } from '../../api/time.ts';
 import { findings, judgeHooks, verdictOf } from '../../health/check-results.ts';
-import { check, hasHooks, request, requestKeyPrefix } from '../checks.ts';
+import { check, hasHooks, noteClosed, request, requestKeyPrefix } from '../checks.ts';
 import { type Context, elapsedMs, later, remainingMs } from '../context.ts';
-import { noteClosed } from '../gates.ts';
 import { combine, type Effects, emit, note, wake } from '../outcome.ts';
 import { type StateOf, without, withRun } from '../state.ts';
 import { describeRelease } from '../world.ts';

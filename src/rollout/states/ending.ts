@@ -3,7 +3,7 @@ import { limits } from '../../api/limits.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { hasHooks, request } from '../checks.ts';
-import { type Context, elapsedMs } from '../context.ts';
+import { type Context, elapsedMs, withProgress } from '../context.ts';
 import {
   act,
   combine,
@@ -16,11 +16,17 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { withProgress } from '../progress.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without } from '../state.ts';
-import { areScalersReset, restoreScalers, scalerWaitMs, stopCanary } from '../traffic/capacity.ts';
-import { hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
+import {
+  areScalersReset,
+  hasArrived,
+  isAllOn,
+  restoreScalers,
+  routeNote,
+  scalerWaitMs,
+  stopCanary,
+} from '../traffic/traffic.ts';
 import { recreatedPrimary } from './restore.ts';
 import { rejectionFor } from './transitions.ts';
 

@@ -1,16 +1,17 @@
 /** What a commit in Git leads to: a release begins, or takes the place of another one, or ends it (design section 5). */
+
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { gitPart } from '../../api/digest.ts';
+import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
-import type { Context } from '../context.ts';
-import { combine, type Effects, emit, enter, type Outcome } from '../outcome.ts';
-import { SETTLE_MS, withLastChanges } from '../progress.ts';
-import { rejectionOf, soundRecord } from '../records.ts';
+import { type Context, SETTLE_MS, withLastChanges } from '../context.ts';
+import { combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
 import { type RunState, trialState } from '../state.ts';
 import { headForRun, windowWaitMs } from '../windows.ts';
-import { describeRelease, type ReleaseView } from '../world.ts';
-import { end, startRevert } from './transitions.ts';
+import { describeRelease, type ReleaseView, rejectionOf, soundRecord } from '../world.ts';
+import { end, failOnPrimary, startRevert } from './transitions.ts';
 
 /** How a state follows head. */
 export type HeadRule =
@@ -27,18 +28,17 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   const { run } = state;
   const head = headForRun(context, run);
   if (!head || head.digest === run.digest || rule === 'ownRule') return undefined;
-  if (rule === 'replaces') {
-    const side = run.side ? { side: run.side } : {};
-    return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
+  // Traffic that comes back to the primary would be traffic to what was tried, or held, there.
+  const isOnPrimary = run.side === 'primary' && context.world.primary?.digest !== good?.digest;
+  if ((isOnPrimary || rule === 'takesBack') && good && head.digest === good.digest) {
+    const finding = `Git went back to ${describeRelease(head)}`;
+    const headCommit = head.commit.commit;
+    const cause = { reason: 'RevertedInGit', finding, reject: false, control: false, headCommit } as const;
+    return startRevert(context, state, good, cause);
   }
-  if (!good || head.digest !== good.digest) return undefined;
-  return startRevert(context, state, good, {
-    reason: 'RevertedInGit',
-    finding: `Git went back to ${describeRelease(head)}`,
-    reject: false,
-    control: false,
-    headCommit: head.commit.commit,
-  });
+  if (rule === 'takesBack') return undefined;
+  const side = run.side ? { side: run.side } : {};
+  return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
 }
 
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */
@@ -54,7 +54,9 @@ export function endedByGit(context: Context, before: RunState, head: ReleaseView
   }
   if (!rejectionOf(context, head.digest)) return undefined;
   const message = `Git moved on to ${describeRelease(head)}, which was rejected before`;
-  return end(context, state, { phase: 'Failed', reason: 'Rejected', message });
+  return run.side === 'primary' && context.world.primary?.digest === run.digest
+    ? failOnPrimary(context, before, { reason: 'Rejected', finding: message, control: false }, false)
+    : end(context, state, { phase: 'Failed', reason: 'Rejected', message });
 }
 
 /** A newer revision in Git that may be rolled out. */
@@ -148,4 +150,23 @@ function settledRoute(context: Context): NonNullable<Run['standing']> {
   const { standing = {} } = withLastChanges(context, { standing: {} } as Run);
   const since = stamp(context.world.nowMs - SETTLE_MS);
   return standing.route ? { route: { key: standing.route.key, since } } : {};
+}
+
+/** Reasons that only another commit ends. */
+const REFUSED: ReadonlySet<string> = new Set(['RecordTooLarge', 'InvalidManifests']);
+
+/** Git holds no such workload, or cannot be read. Until it was read once after a start, the status keeps its message. */
+export function withoutHead({ world: { head, status } }: Context): Effects {
+  if (head.kind === 'release') return {};
+  if (head.kind === 'missing') return stall('TargetMissing', head.message);
+  const kept = keptNote(status, status.next && { action: status.next.action });
+  if (head.reason === 'SourceNotRead' && kept.note) return kept;
+  const reason = knownReason(head.reason, 'Unknown');
+  return REFUSED.has(reason) ? stall(reason, head.message) : note(reason, head.message);
+}
+
+/** The status line from before, if there was one. */
+export function keptNote({ conditions, message }: CanaryStatus, next?: Next): Effects {
+  const ready = conditions?.find(({ type }) => type === 'Ready');
+  return ready && message !== undefined ? note(knownReason(ready.reason, 'Unknown'), message, next) : {};
 }

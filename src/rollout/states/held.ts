@@ -3,7 +3,7 @@ import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { canaryServes, hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
-import type { Context } from '../context.ts';
+import { type Context, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   ALL,
   act,
@@ -18,12 +18,18 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { isWaitingPointless, sharedCause } from '../post-promotion.ts';
-import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLost, revertTarget, soundRecord } from '../records.ts';
+import { isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
+import type { Run } from '../run.ts';
 import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
-import { hasArrived, isAllOn } from '../traffic/traffic.ts';
-import { describeRelease, type ReleaseView } from '../world.ts';
+import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
+import {
+  describeRelease,
+  isLost,
+  type ReleaseView,
+  rejectionOf,
+  revertTarget,
+  soundRecord,
+} from '../world.ts';
 import { admit, newerRevision } from './head.ts';
 import { applyPrimary, recreatedCanary } from './restore.ts';
 import { failDead, revert, startRevert } from './transitions.ts';
@@ -35,9 +41,10 @@ function staysOnPrimary({ reason }: Held): boolean {
   return reason === 'ChecksUnavailable' || reason === 'SharedCause';
 }
 
-/** Held because checks failed: a ready primary does not end it. */
-function isForChecks({ reason }: Held): boolean {
-  return reason === 'ChecksFailed' || reason === 'AnalysisFailed' || reason === 'NoData';
+/** A ready primary ends it: not if checks failed, nor if the release was rejected or taken back. */
+function awaitsPrimary(context: Context, { reason, run }: Held): boolean {
+  const isForPods = reason === 'PrimaryNotReady' || reason === 'PrimaryUnhealthy';
+  return isForPods && rejectionOf(context, run.digest) === undefined;
 }
 
 /** Traffic while a release is held: to the canary if it can serve, or nobody else can. */
@@ -54,7 +61,7 @@ export function held(context: Context, state: Held): Outcome {
   const superseded = newer && giveWayTo(context, state, newer);
   if (superseded) return superseded;
   if (staysOnPrimary(state)) return recheck(context, state);
-  if (!isForChecks(state) && hasConverged(world.primary, plan.primaryReadyPercent))
+  if (awaitsPrimary(context, state) && hasConverged(world.primary, plan.primaryReadyPercent))
     return enter(
       promotingAgain(context, state),
       emit('Normal', 'Resumed', `the primary runs ${describeRelease(state.run)} now; promotion continues`),
@@ -75,13 +82,19 @@ function isHalt({ plan }: Context): boolean {
   return plan.postPromotion.onFailure === 'halt';
 }
 
-/** The primary is reverted to the last-known-good first; if that must not or cannot be written, the newer revision is tried on the primary. */
+/**
+ * The primary is reverted to the last-known-good first. If that must not or cannot be written, the newer revision is tried on the primary
+ * once the canary has all traffic, and on a canary that cannot serve while the primary does.
+ */
 function giveWayTo(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
-  const { good } = context;
-  if (!good || isLost(good) || isHalt(context))
-    return hasArrived(context, state.run, 'canary')
-      ? admit(context, head, { side: 'primary', before: state.run })
-      : undefined;
+  const { good, world } = context;
+  const before = state.run;
+  if (!good || isLost(good) || isHalt(context)) {
+    const standsIn = canaryServes(world.target) && canaryMayServe(context, before);
+    if (standsIn && !hasArrived(context, before, 'canary')) return undefined;
+    const onCanary = !standsIn && servingPods(world.primary) > 0;
+    return admit(context, head, { before, ...(onCanary ? {} : { side: 'primary' }) });
+  }
   const finding = `a newer revision waits: ${describeRelease(head)}`;
   return startRevert(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
 }
@@ -105,11 +118,17 @@ function byPolicy(context: Context, before: Held): Outcome {
   );
   const waits =
     onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !revertTarget(context.good, run);
-  const action = isForChecks(state) ? 'nothing automatic' : 'promotion continues if the primary recovers';
+  const isWaiting = awaitsPrimary(context, state);
+  const action = isWaiting ? 'promotion continues if the primary recovers' : 'nothing automatic';
   if (waits) return stay(before, note(state.reason, message, { action }), restored);
   const diagnosis = diagnose(world.primary, world.target);
-  if (onFailure === 'revert' || isForChecks(state))
-    return revert(context, state, { reason: state.reason, finding: cause, control: isForChecks(state) });
+  if (onFailure === 'revert' || !isWaiting)
+    return revert(context, state, {
+      reason: state.reason,
+      finding: cause,
+      control:
+        state.reason === 'ChecksFailed' || state.reason === 'AnalysisFailed' || state.reason === 'NoData',
+    });
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   const mayRecover = canaryServes(world.target) && !isWaitingPointless(diagnosis);
   if (!mayRecover || leftMs <= 0)
@@ -134,33 +153,49 @@ function promotingAgain(context: Context, { run, failedChecks, iterations, post 
 
 /**
  * Held because checks have no answer, or because other Canaries fail their checks too: the checks are repeated each interval. Any answer, or
- * with a shared cause a passed check, continues verification. If this Canary still fails when the others do not, its own release is the
- * cause and is reverted (design section 5, auto).
+ * with a shared cause a passed check, continues verification. If this Canary still fails when the others do not, or when the
+ * wait for them is over, it is reverted (design section 5, auto; ADR 14).
  */
 function recheck(context: Context, state: Held): Outcome {
   const { run, post, reason } = state;
   const { intervalMs, onFailure } = context.plan.postPromotion;
   const isShared = reason === 'SharedCause';
   const { why, action, resumed } = RECHECK[isShared ? 'SharedCause' : 'ChecksUnavailable'];
-  const statusNote = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, { action });
+  const timeMs = isShared ? sharedDeadlineMs(context, run) : undefined;
+  const statusNote = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, {
+    action,
+    timeMs,
+  });
   const notServing = withoutReadyPrimary(context, state);
   if (notServing) return notServing;
   if (isShared && onFailure === 'revert' && !run.keepWaiting && revertTarget(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
   const asked = (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
-  const next = { ...state, run: asked.run };
-  if (asked.waits) return stay(isShared ? next : state, statusNote, asked.waits);
+  const checking = { ...state, run: asked.run };
+  if (asked.waits) return stay(isShared ? checking : state, statusNote, asked.waits);
   const checked = { status: { checks: [...asked.results] } };
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
     const event = emit('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
-    return verifyAgain(context, next, combine(checked, event));
+    return verifyAgain(context, checking, combine(checked, event));
   }
-  if (verdict !== 'fail' || run.keepWaiting || sharedCause(context.world))
-    return stay(next, statusNote, checked, wake(intervalMs));
+  if (verdict !== 'fail' || waitsForOthers(context, run))
+    return stay(checking, statusNote, checked, wake(intervalMs));
   const finding = findings(asked.results);
-  const reverted = revert(context, next, { reason: 'ChecksFailed', finding, control: true });
+  const reverted = revert(context, checking, { reason: 'ChecksFailed', finding, control: true });
   return { ...reverted, ...combine(checked, reverted) };
+}
+
+/** When a release no longer waits for others to recover that fail with it (ADR 14); undefined: a person asked it to wait. */
+function sharedDeadlineMs(context: Context, run: Run): number | undefined {
+  const waitMs = SHARED_WINDOW_MS + context.plan.postPromotion.progressDeadlineMs;
+  return run.keepWaiting ? undefined : context.world.nowMs + waitMs - sinceProgressMs(context, run);
+}
+
+function waitsForOthers(context: Context, run: Run): boolean {
+  const deadlineMs = sharedDeadlineMs(context, run);
+  if (deadlineMs === undefined) return true;
+  return context.world.nowMs < deadlineMs && sharedCause(context.world) !== undefined;
 }
 
 /** A primary that was deleted or scaled to zero has to become ready again; one that fails is not a question of checks. */
@@ -180,7 +215,7 @@ const RECHECK = {
   },
   SharedCause: {
     why: 'other Canaries fail their checks, too',
-    action: 'checked again every interval',
+    action: 'checked again every interval; revert unless the checks pass first',
     resumed: 'the checks pass again',
   },
 } as const;

@@ -1,8 +1,8 @@
 import { trafficAt } from '../../api/canary/plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import type { Action } from '../action.ts';
-import type { Context } from '../context.ts';
+import { type Context, sinceProgressMs, withProgress } from '../context.ts';
 import {
+  type Action,
   act,
   combine,
   type Effects,
@@ -14,23 +14,20 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { sinceProgressMs, withProgress } from '../progress.ts';
-import { earlierRecords, soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { StateOf } from '../state.ts';
 import {
   areScalersReset,
   fullSize,
+  isAllOn,
   pauseCanary,
   podsNeeded,
   raiseMinReplicas,
   restoreScalers,
   scalerOf,
-} from '../traffic/capacity.ts';
-import { isAllOn } from '../traffic/traffic.ts';
-import { describeRelease, type ReleaseView } from '../world.ts';
-import { begin } from './head.ts';
-import { withoutHead } from './resting.ts';
+} from '../traffic/traffic.ts';
+import { describeRelease, earlierRecords, type ReleaseView, soundRecord } from '../world.ts';
+import { begin, withoutHead } from './head.ts';
 import { applyPrimary } from './restore.ts';
 
 type Initializing = StateOf<'Initializing'>;

@@ -2,7 +2,7 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryPods, canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { type Context, remainingMs } from '../context.ts';
+import { type Context, remainingMs, SETTLE_MS } from '../context.ts';
 import {
   ALL,
   act,
@@ -16,11 +16,17 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { SETTLE_MS } from '../progress.ts';
 import type { State } from '../state.ts';
-import { fullSize, podsNeeded, raisePrimary, scalerOf } from '../traffic/capacity.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
-import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
+import {
+  allocate,
+  fullSize,
+  isAllOn,
+  podsNeeded,
+  raisePrimary,
+  rescueTraffic,
+  scalerOf,
+} from '../traffic/traffic.ts';
 import { handBackTraffic, handScalerBack } from './terminating.ts';
 
 type ProviderSwitch = NonNullable<CanaryStatus['move']>;

@@ -1,17 +1,44 @@
 import { diagnose } from '../../health/diagnosis.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
-
-import { type Context, later, remainingMs } from '../context.ts';
-import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay, wake } from '../outcome.ts';
+import {
+  type Context,
+  later,
+  remainingMs,
+  settlingMs,
+  sinceProgressMs,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
+import {
+  ALL,
+  act,
+  combine,
+  type Effects,
+  emit,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  stall,
+  stay,
+  wake,
+} from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
-import { settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isDigestLost, soundRecord } from '../records.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
-import { podsNeeded, raisePrimary, readyPods } from '../traffic/capacity.ts';
-import { canaryMayServe, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
+import {
+  canaryMayServe,
+  hasArrived,
+  isAllOn,
+  mustMoveTraffic,
+  podsNeeded,
+  raisePrimary,
+  readyPods,
+  routeNote,
+} from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
-import { describeRelease } from '../world.ts';
+import { describeRelease, isDigestLost, soundRecord } from '../world.ts';
 import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
 
@@ -139,7 +166,7 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const { updatedReadyReplicas = 0, desiredReplicas = needed } = world.primary ?? {};
   const isUpdated = updatedReadyReplicas >= Math.min(needed, desiredReplicas);
   if (!world.sharesWorkload && !(isUpdated && readyPods(context, 'primary') >= needed)) {
-    const short = note('WaitingForCapacity', `the primary needs more ready pods for ${100 - to} %`);
+    const short = lackOfPods(context, run, needed, 100 - to);
     return stay({ ...state, run: { ...run, weight, stepTime: context.now } }, grown, short);
   }
   const event = emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
@@ -147,6 +174,16 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const again = to > 0 ? wake(plan.intervalMs) : {};
   const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
   return { ...stay(next, statusNote, event, grown, again), prefers };
+}
+
+/** Both sides run the release: nothing is taken back, but a person is asked for once no pod came in the whole deadline. */
+function lackOfPods(context: Context, run: Run, needed: number, sharePercent: number): Effects {
+  const ready = readyPods(context, 'primary');
+  const message = `the primary has ${ready} of ${needed} ready pods that it needs for ${sharePercent} %`;
+  const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
+  return leftMs > 0
+    ? combine(note('WaitingForCapacity', message), wake(leftMs))
+    : stall('WaitingForCapacity', message);
 }
 
 function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {

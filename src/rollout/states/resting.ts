@@ -7,7 +7,6 @@ import {
   combine,
   type Effects,
   emit,
-  type Next,
   note,
   type Outcome,
   type Preference,
@@ -16,13 +15,26 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { isLost, rejectionOf, soundRecord } from '../records.ts';
 import type { StateOf } from '../state.ts';
-import { isScaledToZero, pauseCanary, resetScalers, stopCanary, syncScalers } from '../traffic/capacity.ts';
-import { hasArrived } from '../traffic/traffic.ts';
-import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
+import {
+  hasArrived,
+  isScaledToZero,
+  pauseCanary,
+  resetScalers,
+  stopCanary,
+  syncScalers,
+} from '../traffic/traffic.ts';
+import {
+  describeRelease,
+  isLost,
+  type RecordView,
+  type ReleaseView,
+  rejectionOf,
+  soundRecord,
+  type World,
+} from '../world.ts';
 import { postRollout } from './ending.ts';
-import { admit, begin } from './head.ts';
+import { admit, begin, keptNote, withoutHead } from './head.ts';
 import { finishSwitchToCopies } from './moving.ts';
 import { applySettings, recreatedPrimary, reportLost } from './restore.ts';
 import { startRevert } from './transitions.ts';
@@ -36,7 +48,7 @@ export function restingPrefers({ world }: Context): Preference {
 
 /** No release is under way: the last-known-good stays as it is, and a new release in Git is started. */
 export function resting(context: Context, state: Resting): Outcome {
-  const { world, good, head } = context;
+  const { world, good } = context;
   const { primary, target, status } = world;
   if (!good) return stay(state);
   if (!primary && !target && world.head.kind === 'missing') return stay(state, withoutHead(context));
@@ -49,11 +61,28 @@ export function resting(context: Context, state: Resting): Outcome {
   if (scaled.actions?.some((action) => action.type === 'ScaleCanary'))
     return stay(state, scaled, keptNote(status));
   const maintained = combine(scaled, applySettings(context));
-  if (primary.digest !== good.digest && head?.digest !== primary.digest)
+  const standing = standsStill(context, good);
+  if (!standing)
     return isLost(good)
       ? stay(state, maintained, reportLost(world, good))
       : repairPrimary(context, state, good);
-  return decide(context, state, { good, maintained });
+  const decided = decide(context, state, { good, maintained });
+  return decided.next.kind === 'Resting' ? { ...decided, ...standing } : decided;
+}
+
+/**
+ * The primary runs the last-known-good, or what Git asks for and was not rejected; or it is left to Git and to people by onFailure halt, which
+ * is reported. Undefined: it is to be reverted.
+ */
+function standsStill(context: Context, good: RecordView): Effects | undefined {
+  const { head, plan, world } = context;
+  const digest = world.primary?.digest;
+  if (digest === good.digest || (head?.digest === digest && !rejectionOf(context, digest ?? ''))) return {};
+  if (plan.postPromotion.onFailure !== 'halt' || isLost(good) || head?.digest === good.digest)
+    return undefined;
+  const { reason, finding } = unproven(world);
+  const way = `commit a newer release, or revert to ${describeRelease(good)} in Git`;
+  return stall(reason, `${finding}; onFailure keeps it: ${way}`);
 }
 
 /** The primary runs the last-known-good or what Git asks for: whether head is rolled out. */
@@ -189,48 +218,29 @@ function scaleForeignDown(context: Context, name: string): Effects {
   return combine(act(...stopCanary(context.world)), { status }, event);
 }
 
-/** The primary runs a release that is not proven and that Git does not ask for: it is reverted to the last-known-good. */
-function repairPrimary(context: Context, state: Resting, good: RecordView): Outcome {
-  const { primary, records, status } = context.world;
+/** What is wrong with a release on the primary that is neither proven nor asked for. */
+function unproven({ primary, records, status }: World) {
   const digest = primary?.digest ?? 'unknown';
   const unknown = { commit: '', subject: '', author: '', time: '' };
   const commit = records.find((record) => record.digest === digest)?.commit ?? unknown;
+  const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
+  const why = wasOurs ? 'which was superseded before it was verified' : 'which was never verified';
+  const reason = wasOurs ? ('Superseded' as const) : ('NotLastKnownGood' as const);
+  return {
+    digest,
+    commit,
+    reason,
+    finding: `the primary runs ${describeRelease({ digest, commit })}, ${why}`,
+  };
+}
+
+/** It is reverted to the last-known-good. */
+function repairPrimary(context: Context, state: Resting, good: RecordView): Outcome {
+  const { digest, commit, reason, finding } = unproven(context.world);
   // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
-  const wasOurs = status.history?.some((entry) => entry.digest === digest && entry.result === 'Superseded');
-  const finding = `the primary runs ${describeRelease({ digest, commit })}, ${wasOurs ? 'which was superseded before it was verified' : 'which was never verified'}`;
-  const reason = wasOurs ? 'Superseded' : 'NotLastKnownGood';
-  const promoting = {
-    kind: 'Promoting',
-    run,
-    failedChecks: state.failedChecks,
-    iterations: 0,
-    post: {},
-  } as const;
-  return startRevert(context, promoting, good, {
-    reason,
-    finding,
-    reject: false,
-    control: false,
-    isWell: true,
-  });
-}
-
-/** Reasons that only another commit ends. */
-const REFUSED: ReadonlySet<string> = new Set(['RecordTooLarge', 'InvalidManifests']);
-
-/** Git holds no such workload, or cannot be read. Until it was read once after a start, the status keeps its message. */
-export function withoutHead({ world: { head, status } }: Context): Effects {
-  if (head.kind === 'release') return {};
-  if (head.kind === 'missing') return stall('TargetMissing', head.message);
-  const kept = keptNote(status, status.next && { action: status.next.action });
-  if (head.reason === 'SourceNotRead' && kept.note) return kept;
-  const reason = knownReason(head.reason, 'Unknown');
-  return REFUSED.has(reason) ? stall(reason, head.message) : note(reason, head.message);
-}
-
-/** The status line from before, if there was one. */
-function keptNote({ conditions, message }: CanaryStatus, next?: Next): Effects {
-  const ready = conditions?.find(({ type }) => type === 'Ready');
-  return ready && message !== undefined ? note(knownReason(ready.reason, 'Unknown'), message, next) : {};
+  const { failedChecks } = state;
+  const promoting = { kind: 'Promoting', run, failedChecks, iterations: 0, post: {} } as const;
+  const cause = { reason, finding, reject: false, control: false, isWell: true };
+  return startRevert(context, promoting, good, cause);
 }

@@ -3,13 +3,19 @@ import { trafficAt } from '../../api/canary/plan.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { canaryServes, servingPods } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import type { Action } from '../action.ts';
 import type { Context } from '../context.ts';
-import { act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
-import { describeDamage, isDigestLost, isLost, soundRecord } from '../records.ts';
+import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { fullSize, resumeReplicas } from '../traffic/capacity.ts';
-import { describeRelease, type RecordView, type World } from '../world.ts';
+import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
+import {
+  describeDamage,
+  describeRelease,
+  isDigestLost,
+  isLost,
+  type RecordView,
+  soundRecord,
+  type World,
+} from '../world.ts';
 
 /** Writes a release to the primary, over exactly the version that was observed (S17). */
 export function applyPrimary({ world }: Context, digest: string): Action {

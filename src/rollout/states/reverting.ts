@@ -2,7 +2,14 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check } from '../checks.ts';
-import { type Context, elapsedMs, later } from '../context.ts';
+import {
+  type Context,
+  elapsedMs,
+  later,
+  sinceProgressMs,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
 import {
   ALL,
   act,
@@ -17,15 +24,12 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { isLost } from '../records.ts';
 import { type StateOf, withRun } from '../state.ts';
-import { fullSize } from '../traffic/capacity.ts';
-import { hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
-import { describeRelease, type RecordView, type ReleaseView } from '../world.ts';
+import { fullSize, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
+import { describeDamage, describeRelease, isLost, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';
-import { applyPrimary, recreatedCanary, recreatedPrimary, reportLost } from './restore.ts';
-import { end, rejectionFor } from './transitions.ts';
+import { applyPrimary, recreatedCanary, recreatedPrimary } from './restore.ts';
+import { end, hold, rejectionFor } from './transitions.ts';
 
 type Reverting = StateOf<'Reverting'>;
 type RevertFailed = StateOf<'RevertFailed'>;
@@ -55,9 +59,7 @@ export function reverting(context: Context, before: Reverting): Outcome {
     note(cause.reason, `reverting to ${describeRelease(good)}: ${cause.finding}`),
   );
   if (world.primary?.digest !== good.digest)
-    return isLost(good)
-      ? stay(before, known, reportLost(world, good))
-      : applyGood(context, before, { good, known });
+    return isLost(good) ? giveUp(context, before, good) : applyGood(context, before, { good, known });
   const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(context, state, { good, rejection });
@@ -65,6 +67,15 @@ export function reverting(context: Context, before: Reverting): Outcome {
     return stay(state, known, isAllOn(context, 'primary') ? routeNote(context, state.run) : {});
   const next = withRun(state, { stepTime: state.run.stepTime ?? context.now });
   return cause.control ? control(context, next, good) : conclude(context, next, good);
+}
+
+/** The record was lost meanwhile: the release is held, so that a newer commit and an older release still get through. */
+function giveUp(context: Context, state: Reverting, good: RecordView): Outcome {
+  const { cause, failedChecks } = state;
+  // A primary without a fault is looked at again at rest.
+  if (cause.isWell) return enter({ kind: 'Resting', phase: 'Failed', failedChecks });
+  const finding = `${cause.finding}; ${describeDamage(context.world, good)}`;
+  return hold(context, state, { reason: cause.reason, finding, control: false });
 }
 
 /** Moves traffic off the primary first if the write would take its last ready pod and the canary can serve (S2). */

@@ -1,14 +1,12 @@
 import { isGateOpen } from '../../api/annotations.ts';
+import type { CheckOutcome, CheckRequest } from '../../api/canary/webhooks.ts';
 import { stamp } from '../../api/time.ts';
-import type { CheckOutcome } from '../../health/check-results.ts';
-import type { CheckRequest } from '../action.ts';
 import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
 import { type Context, elapsedMs } from '../context.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
-import { isLost } from '../records.ts';
 import type { Run } from '../run.ts';
 import type { RunState, State } from '../state.ts';
-import { describeRelease } from '../world.ts';
+import { describeRelease, isLost, rejectionOf } from '../world.ts';
 import { failOnPrimary, startRevert, withdraw } from './transitions.ts';
 
 /**
@@ -53,9 +51,11 @@ export function askRollback(
   return { check: request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: ['rollback'] }) };
 }
 
-/** There is a release to go back to, and the revert has not begun. */
-function mayRollBack({ good }: Context, { kind, run }: RunState): boolean {
+/** There is a release to go back to, and the revert has not begun; a release that was taken back under halt stays held. */
+function mayRollBack(context: Context, { kind, run }: RunState): boolean {
+  const { good } = context;
   if (kind === 'Ending' || kind === 'Reverting' || kind === 'RevertFailed' || run.revert) return false;
+  if (kind === 'Held' && run.side === 'primary' && rejectionOf(context, run.digest)) return false;
   return !run.rollback && good !== undefined && good.digest !== run.digest;
 }
 

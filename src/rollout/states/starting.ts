@@ -1,7 +1,6 @@
 import { servingPods, whyNotReady } from '../../health/readiness.ts';
-
-import { type Context, elapsedMs } from '../context.ts';
-import { askGates, noteClosed } from '../gates.ts';
+import { askGates, noteClosed } from '../checks.ts';
+import { type Context, elapsedMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   ALL,
   act,
@@ -15,21 +14,21 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { sinceProgressMs, withProgress, withProgressReset } from '../progress.ts';
-import { soundRecord } from '../records.ts';
 import { type StateOf, trialState, without, withRun } from '../state.ts';
 import {
   fullSize,
+  hasArrived,
+  isAllOn,
   mustWake,
   pauseCanary,
   raiseMinReplicas,
   resumeReplicas,
+  routeNote,
   scalerOf,
   stopCanary,
-} from '../traffic/capacity.ts';
-import { hasArrived, isAllOn, routeNote } from '../traffic/traffic.ts';
+} from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
-import { describeRelease } from '../world.ts';
+import { describeRelease, soundRecord } from '../world.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
 import { end, failAtGate } from './transitions.ts';
 
@@ -121,7 +120,7 @@ function waitForPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const { world, plan } = context;
   const { run } = state;
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
-  const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary') && !world.foreignTarget;
+  const isDead = servingPods(world.primary) === 0 && isAllOn(context, 'canary');
   if (leftMs <= 0 && isDead) {
     const message = `${describeRelease(run)} is tried on the primary while the canary serves: the last-known-good does not become ready`;
     const next = trialState(context, {

@@ -1,22 +1,21 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import { canaryPods, canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import type { Action } from '../action.ts';
-import { type Context, remainingMs } from '../context.ts';
-import { ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
-import { SETTLE_MS } from '../progress.ts';
-import { isLost } from '../records.ts';
+import { type Context, remainingMs, SETTLE_MS } from '../context.ts';
+import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
 import {
+  allocate,
   fullSize,
   growCanary,
+  isAllOn,
   isMinReplicasReset,
   pauseCanary,
+  rescueTraffic,
   resetMinReplicas,
   resumeReplicas,
   scalerOf,
-} from '../traffic/capacity.ts';
-import { allocate, isAllOn, rescueTraffic } from '../traffic/traffic.ts';
-import type { RecordView, World } from '../world.ts';
+} from '../traffic/traffic.ts';
+import { isLost, type RecordView, type World } from '../world.ts';
 
 /** Added to the time that pods may take, for routes, reads and the queue (L10). */
 const GRACE_MS = 30_000;

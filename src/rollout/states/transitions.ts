@@ -2,14 +2,12 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
-import type { Context } from '../context.ts';
+import { type Context, withProgressReset } from '../context.ts';
 import { type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
-import { withProgressReset } from '../progress.ts';
-import { revertTarget } from '../records.ts';
 import type { Ending, RevertCause, Run } from '../run.ts';
 import { type RunState, type StateOf, without } from '../state.ts';
-import { describeRelease, type RecordView } from '../world.ts';
+import { describeRelease, type RecordView, revertTarget } from '../world.ts';
 
 /** Decides how a release ends. A rejection counts from then on, before it is written to its Secret (S14). */
 export function end(
@@ -136,11 +134,11 @@ export function failDead(context: Context, state: RunState): Outcome | undefined
 }
 
 /** Reverts to the last-known-good, or holds if there is none. */
-export function revert(context: Context, state: RunState, failure: Failure): Outcome {
+export function revert(context: Context, state: RunState, failure: Failure, reject = true): Outcome {
   const good = revertTarget(context.good, state.run);
   if (!good) return hold(context, state, failure);
   const { reason, finding, control, cause } = failure;
-  return startRevert(context, state, good, { reason, finding, control, reject: true }, cause);
+  return startRevert(context, state, good, { reason, finding, control, reject }, cause);
 }
 
 /** State Held: a healthy side serves, the primary keeps trying, and it is reported (option A of the founding issue). */
@@ -155,10 +153,18 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
   );
 }
 
-/** A release that failed its analysis on the primary is rejected and reverted, or held under onFailure halt (issue 11, 7 and 9). */
-export function failOnPrimary(context: Context, state: RunState, failure: Failure): Outcome {
-  const rejects = rejectionFor(state.run, failure.reason, failure.cause);
+/**
+ * A release leaves the primary, on which it was tried: it is reverted, or held under onFailure halt; and rejected, unless Git left it (issue
+ * 11, 7 and 9).
+ */
+export function failOnPrimary(
+  context: Context,
+  state: RunState,
+  failure: Failure,
+  isRejected = true,
+): Outcome {
   const isHalt = context.plan.postPromotion.onFailure === 'halt';
-  const outcome = isHalt ? hold(context, state, failure) : revert(context, state, failure);
+  const outcome = isHalt ? hold(context, state, failure) : revert(context, state, failure, isRejected);
+  const rejects = isRejected ? rejectionFor(state.run, failure.reason, failure.cause) : [];
   return { ...outcome, rejects };
 }

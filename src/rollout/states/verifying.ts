@@ -6,11 +6,10 @@ import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../hea
 import { check, expectedState, primaryCheck } from '../checks.ts';
 import { type Context, elapsedMs, later } from '../context.ts';
 import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
-import { rejectionOf } from '../records.ts';
 import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
-import { describeRelease } from '../world.ts';
+import { describeRelease, rejectionOf } from '../world.ts';
 import { admit } from './head.ts';
 import { canRestoreCopies, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failVerification, hold } from './transitions.ts';

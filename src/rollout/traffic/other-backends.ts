@@ -4,17 +4,9 @@
  */
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import type { Action } from '../action.ts';
-import { type Context, remainingMs } from '../context.ts';
-import { act, type Effects, wake } from '../outcome.ts';
-import { SETTLE_MS } from '../progress.ts';
+import { type Context, remainingMs, SETTLE_MS } from '../context.ts';
+import { type Action, act, type Effects, wake } from '../outcome.ts';
 import type { World } from '../world.ts';
-
-/** Requests go to backends that were there before, and not to the two sides yet. */
-export function otherBackendsServe({ route, routeInGit }: World): boolean {
-  const { others } = route ?? {};
-  return others === 'alone' || (others === 'serving' && routeInGit !== true);
-}
 
 /** Moves these backends with every move of traffic, one state after the other, each after the data plane had time to follow. Returns the actions with them, and the status field. */
 export function keepOtherBackends(

@@ -1,7 +1,7 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { keepsSessions } from '../../api/defaults.ts';
 import type { SessionCookies } from '../../api/observed.ts';
-import type { Action } from '../action.ts';
+import type { Action } from '../outcome.ts';
 import type { Run } from '../run.ts';
 import type { World } from '../world.ts';
 

@@ -1,26 +1,16 @@
+import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
+import type { RouteTarget } from '../../api/observed.ts';
+import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
+import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
+import { type Action, act, combine, type Effects, type Preference, wake } from '../outcome.ts';
+import type { Run, Side } from '../run.ts';
+import type { ScalerSide, World } from '../world.ts';
+
 /**
  * The one allocator of traffic: from the ready pods of both sides, the preferred side, and the route as read back, to the next route (issue
  * 11). A failed side loses at once what the other one can carry; no side gets more than it can carry while the other one can carry it; and
  * no traffic goes to a side without ready pods while the other one has some. With both sides in one workload, the share creates the pods.
  */
-import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
-import type { RouteTarget } from '../../api/observed.ts';
-import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
-import type { Action } from '../action.ts';
-import { type Context, elapsedMs } from '../context.ts';
-import { act, combine, type Effects, type Preference, wake } from '../outcome.ts';
-import { settlingMs } from '../progress.ts';
-import type { Run, Side } from '../run.ts';
-import {
-  fullSize,
-  growCanary,
-  podsNeeded,
-  raiseMinReplicas,
-  readyPods,
-  readySharePercent,
-  scalerOf,
-} from './capacity.ts';
-import { otherBackendsServe } from './other-backends.ts';
 
 /** All traffic is on this side, read back, unless only the other side can serve; an A/B match leaves some with the primary. */
 export function isAllOn(context: Context, side: Side): boolean {
@@ -29,6 +19,12 @@ export function isAllOn(context: Context, side: Side): boolean {
   if (!world.sharesWorkload && rescued(context)) return false;
   if (side === 'canary') return route?.canaryWeight === 100 && !route.matched;
   return route !== undefined && route.canaryWeight === 0 && !route.mirrored && !otherBackendsServe(world);
+}
+
+/** Requests go to backends that were there before, and not to the two sides yet. */
+function otherBackendsServe({ route, routeInGit }: World): boolean {
+  const { others } = route ?? {};
+  return others === 'alone' || (others === 'serving' && routeInGit !== true);
 }
 
 /**
@@ -160,7 +156,7 @@ function toCanary(context: Context, run: Run | undefined, { overdue }: All): Eff
   const waitMs = weight === 0 && servingPods(world.primary) > 0 ? settlingMs(context, run, 'standIn') : 0;
   if (waitMs > 0) return combine(grown, wake(waitMs));
   if (share >= 100 || overdue) return combine(act({ type: 'SetTraffic', route: ALL_TO_CANARY }), grown);
-  if (!plan.splitsTraffic || share <= weight) return grown;
+  if (!plan.splitsTraffic || (share <= weight && !world.route?.matched)) return grown;
   const route = { primaryWeight: 100 - share, canaryWeight: share, mirrored: false, matched: false };
   return combine(act({ type: 'SetTraffic', route }), grown);
 }
@@ -172,7 +168,8 @@ function toShare(
 ): Effects {
   const { world, plan } = context;
   // An A/B match takes an unknown share: one pod is asked for, as Flagger does.
-  const needed = podsNeeded(context, side, plan.strategy.kind === 'ab' ? 1 : percent);
+  const isMatched = plan.strategy.kind === 'ab' && side === 'canary';
+  const needed = podsNeeded(context, side, isMatched ? 1 : percent);
   const canaryWeight = side === 'canary' ? percent : 100 - percent;
   // No match leads to the primary: the rest is the canary's.
   const route =
@@ -201,4 +198,168 @@ function inOneWorkload(context: Context, preference: Preference): Effects {
   const { stuckPods = [] } = world;
   const replaced: Action[] = stuckPods.length > 0 ? [{ type: 'ReplacePods', pods: stuckPods }] : [];
   return act({ type: 'SetTraffic', route: trafficAt(plan, 0) }, ...replaced);
+}
+
+/**
+ * How many pods each side needs and has. An autoscaler owns the number of pods of a copy; a rollout raises its minReplicas and restores it
+ * (S18, flagger issue 1600).
+ */
+
+/**
+ * Pods that carry all the traffic of this Canary. If pods follow nodes, a release that wants fewer nodes than the primary has can carry it
+ * with those. Under a scaler the copy that has all the traffic counts, too: it was scaled by that traffic.
+ */
+export function fullSize({ primary, target, route, scaler }: World): number {
+  const isAllOnTarget = !route || (route.canaryWeight === 100 && !route.matched);
+  const scaled = scaler && isAllOnTarget ? (target?.desiredReplicas ?? 0) : 0;
+  const wanted = primary?.wantedReplicas ?? 0;
+  const carried = Math.max(1, primary?.desiredReplicas ?? 0, wanted, scaled);
+  const nodes = target?.followsNodes ? target.desiredReplicas : 0;
+  return nodes > 0 ? Math.min(carried, nodes) : carried;
+}
+
+/** The scaler that owns the number of pods of this copy; undefined: there is none, and we set the number. */
+export function scalerOf(world: World, side: Side): ScalerSide | undefined {
+  return world.scaler?.[side];
+}
+
+/**
+ * Ready pods that a side needs for this share, by its ready threshold: ceil(share x pods); of the primary at most maxReplicas of its
+ * scaler (S4).
+ */
+export function podsNeeded({ world, plan }: Context, side: Side, sharePercent: number): number {
+  const threshold = side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent;
+  const whole = Math.max(1, Math.floor((fullSize(world) * threshold) / 100));
+  const needed = Math.max(1, Math.ceil((sharePercent * whole) / 100));
+  const scaler = side === 'primary' ? scalerOf(world, side) : undefined;
+  return scaler ? Math.min(needed, Math.max(1, scaler.maxReplicas)) : needed;
+}
+
+/** Pods of a side that may get traffic: the canary's must be of the template under test. */
+export function readyPods({ world }: Context, side: Side): number {
+  return side === 'primary' ? servingPods(world.primary) : canaryPods(world.target);
+}
+
+/** The largest share, in percent, that a side's ready pods carry. */
+function readySharePercent(context: Context, side: Side): number {
+  const ready = readyPods(context, side);
+  const whole = podsNeeded(context, side, 100);
+  return ready >= whole ? 100 : Math.floor((ready * 100) / whole);
+}
+
+/** Pods a canary starts with under its scaler, which scales it from there. */
+export function resumeReplicas(scaler: ScalerSide): number {
+  return Math.max(1, Math.min(ownMinReplicas(scaler), scaler.maxReplicas));
+}
+
+/** Raises minReplicas to this many pods, up to maxReplicas; the former value is kept in an annotation and restored at the end (S18). */
+export function raiseMinReplicas(world: World, side: Side, pods: number): Action[] {
+  const scaler = scalerOf(world, side);
+  if (!scaler) return [];
+  const minReplicas = Math.min(pods, scaler.maxReplicas);
+  return scaler.minReplicas < minReplicas ? [{ type: 'SetScalerFloor', side, minReplicas }] : [];
+}
+
+/** Asks for this many canary pods; under a scaler by its minReplicas, and only a canary at zero is scaled by us (S18). */
+export function growCanary(world: World, pods: number): Action[] {
+  const { target, sharesWorkload } = world;
+  if (sharesWorkload || !target) return [];
+  const scaler = scalerOf(world, 'canary');
+  const resumed = pauseCanary(world, false);
+  if (scaler && target.desiredReplicas > 0) return [...resumed, ...raiseMinReplicas(world, 'canary', pods)];
+  if (target.desiredReplicas >= pods) return resumed;
+  return [...resumed, { type: 'ScaleCanary', replicas: scaler ? resumeReplicas(scaler) : pods }];
+}
+
+/** Scales the canary to zero; its scaler is paused first, so that it does not scale it up again. */
+export function stopCanary(world: World): Action[] {
+  return [...pauseCanary(world, true), { type: 'ScaleCanary', replicas: 0 }];
+}
+
+/** A scaler, as of KEDA, may scale the primary to zero, and did: without load that is as it should be. */
+export function isScaledToZero(world: World): boolean {
+  return world.primary?.desiredReplicas === 0 && mayScaleToZero(world);
+}
+
+/** The primary has no ready pod because of its scaler: it must be scaled up before a canary can be compared with it. */
+export function mustWake(world: World): boolean {
+  return mayScaleToZero(world) && servingPods(world.primary) === 0;
+}
+
+function mayScaleToZero({ scaler }: World): boolean {
+  return scaler?.primary !== undefined && ownMinReplicas(scaler.primary) === 0;
+}
+
+/** minReplicas without a rollout. */
+function ownMinReplicas({ restoreMinReplicas, minReplicas }: ScalerSide): number {
+  return restoreMinReplicas ?? minReplicas;
+}
+
+/** Pauses KEDA while the canary is at zero; a HorizontalPodAutoscaler does nothing when there are no replicas. */
+export function pauseCanary({ scaler }: World, paused: boolean): Action[] {
+  if (scaler?.kind !== 'ScaledObject' || !scaler.canary || scaler.canary.paused === paused) return [];
+  return [{ type: 'PauseScaler', side: 'canary', paused }];
+}
+
+/** A copy has the minReplicas again that it had before the rollout. */
+export function isMinReplicasReset(world: World, side: Side): boolean {
+  return scalerOf(world, side)?.restoreMinReplicas === undefined;
+}
+
+/** Restores minReplicas of a copy. */
+export function resetMinReplicas(world: World, side: Side): Action[] {
+  return isMinReplicasReset(world, side) ? [] : [{ type: 'SetScalerFloor', side, minReplicas: undefined }];
+}
+
+/** Both scalers are as before the rollout. */
+export function areScalersReset(world: World): boolean {
+  return isMinReplicasReset(world, 'canary') && isMinReplicasReset(world, 'primary');
+}
+
+/**
+ * At the end of a release: the canary's minReplicas is restored at once, the primary's when its scaler had time to see the load that came
+ * back (flagger issue 1600).
+ */
+export function restoreScalers(context: Context, run: Run): Effects {
+  const { world } = context;
+  const waitMs = scalerWaitMs(context, run);
+  const canary = act(...resetMinReplicas(world, 'canary'));
+  return waitMs > 0
+    ? combine(canary, wake(waitMs))
+    : combine(canary, act(...resetMinReplicas(world, 'primary')));
+}
+
+/** Milliseconds until the primary's scaler can have seen the load; 0 if there is nothing to restore. */
+export function scalerWaitMs(context: Context, run: Run): number {
+  const { scaler } = context.world;
+  if (!scaler || isMinReplicasReset(context.world, 'primary')) return 0;
+  return remainingMs(context, run.standing?.route?.since, scaler.settleMs);
+}
+
+/** At rest: both scalers as in Git, and nothing is left of an earlier rollout, nor of a scaler that the Canary named before. */
+export function syncScalers(context: Context): Effects {
+  const { world } = context;
+  const { scaler, status } = world;
+  const former = status.scaler;
+  const isReplaced = former && (former.kind !== scaler?.kind || former.name !== scaler.name);
+  const removed: Action[] =
+    isReplaced && (former.kind === 'HorizontalPodAutoscaler' || former.kind === 'ScaledObject')
+      ? [{ type: 'RemoveScaler', kind: former.kind, name: former.name }]
+      : [];
+  const now = scaler?.primary ? { kind: scaler.kind, name: scaler.name } : undefined;
+  const named = now || isReplaced ? { status: { scaler: now } as Effects['status'] } : {};
+  const isSteady = scaler !== undefined && world.route?.canaryWeight === 0 && areScalersReset(world);
+  const applied: Action[] = isSteady ? [{ type: 'ApplyScalers' }] : [];
+  return combine(act(...removed), resetScalers(world), act(...applied), named as Effects);
+}
+
+/** At rest, whatever Git says: nothing is left of an earlier rollout. */
+export function resetScalers(world: World): Effects {
+  if (!world.scaler || world.route?.canaryWeight !== 0) return {};
+  return act(...resetMinReplicas(world, 'canary'), ...resetMinReplicas(world, 'primary'));
+}
+
+/** Raises the primary's pods to what both sides carry, as far as its scaler allows. */
+export function raisePrimary(world: World): Action[] {
+  return raiseMinReplicas(world, 'primary', fullSize(world));
 }

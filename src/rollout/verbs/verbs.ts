@@ -4,7 +4,6 @@ import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import type { Context } from '../context.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
-import { isLost, rejectionOf, soundRecord } from '../records.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { RunState, State, StateKind } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
@@ -12,7 +11,7 @@ import { admit } from '../states/head.ts';
 import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
-import { describeRelease, headRelease, type RecordView } from '../world.ts';
+import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
 
 /** The answer to a request. */
 export type Answer =
@@ -285,6 +284,8 @@ function rollbackToOlder(
   if (where.stage === 'trying' || where.stage === 'written') {
     if (where.state.run.digest === wanted.digest)
       return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
+    // Nothing can end it first: the older release is written over it.
+    if (current.kind === 'Held' && isLost(good)) return startOlder(context, where, current, { wanted, good });
     const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
     const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
     return outcome ? { result: 'Later', outcome } : recordDamaged(good);
@@ -316,8 +317,9 @@ function startOlder(
     mountsConfig: true,
   };
   const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
+  const onPrimary = isRevertFailed || current.kind === 'Held';
   if (
-    isRevertFailed &&
+    onPrimary &&
     !world.foreignTarget &&
     servingPods(world.target) > 0 &&
     !hasArrived(context, current.run, 'canary')
@@ -330,13 +332,12 @@ function startOlder(
   const admitted = admit(context, release, {
     rollback,
     ...before,
-    ...(isRevertFailed ? { side: 'primary' as const } : {}),
+    ...(onPrimary ? { side: 'primary' as const } : {}),
   });
   const outcome = { ...admitted, rejects };
   const message = `rolling back to ${describeRelease(wanted)}`;
   // Another tool writes the canary: the older release cannot be tried there first.
-  if (!world.foreignTarget || isRevertFailed || !soundRecord(world, wanted.digest))
-    return done(message, outcome);
+  if (!world.foreignTarget || onPrimary || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;
   if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
   const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });

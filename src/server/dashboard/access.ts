@@ -4,7 +4,6 @@ import { limits } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { type Person, reviewAccess, reviewToken, type Wish } from '../http/reviews.ts';
-import { createMemory } from './memory.ts';
 
 /** The answer to a question about rights. */
 export type Verdict = 'yes' | 'no' | 'unknown';
@@ -121,5 +120,93 @@ export function createKeyAccess(key: string, user: string): DashboardAccess {
       return token !== undefined && isSame(token, key) ? person : undefined;
     },
     may: async () => 'yes',
+  };
+}
+
+/** Answers that are kept for a while. */
+interface Memory<T> {
+  /**
+   * The answer, asked anew when it is older than `freshMs`. Where asking fails, one that is at most `oldestMs` old; without one, throws what asking
+   * did. One question for all who ask meanwhile.
+   */
+  of(key: string, age: { freshMs: number; oldestMs: number }, ask: () => Promise<T>): Promise<T>;
+}
+
+interface Entry<T> {
+  readonly answer: T;
+  readonly atMs: number;
+}
+
+/** Keeps at most so many; the one that was asked longest ago goes first. */
+function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
+  const known = new Map<string, Entry<T>>();
+  const underWay = new Map<string, Promise<T>>();
+
+  function keep(key: string, answer: T): void {
+    // Made-up tokens must not push out those of people.
+    if (answer === undefined) return;
+    known.delete(key);
+    known.set(key, { answer, atMs: nowMs() });
+    if (known.size > maximum) known.delete(known.keys().next().value ?? '');
+  }
+
+  function askOnce(key: string, ask: () => Promise<T>): Promise<T> {
+    const running = underWay.get(key);
+    if (running) return running;
+    const asking = ask()
+      .then((answer) => {
+        keep(key, answer);
+        return answer;
+      })
+      .finally(() => underWay.delete(key));
+    underWay.set(key, asking);
+    return asking;
+  }
+
+  return {
+    async of(key, { freshMs, oldestMs }, ask) {
+      const before = known.get(key);
+      if (before && nowMs() - before.atMs < freshMs) return before.answer;
+      try {
+        return await askOnce(key, ask);
+      } catch (error) {
+        if (before && nowMs() - before.atMs < oldestMs) return before.answer;
+        throw error;
+      }
+    },
+  };
+}
+
+/** What one person may read. */
+export interface Rights {
+  /** In one namespace, or of one object. */
+  mayRead(wish: Omit<Wish, 'verb'> & { readonly verb?: string }): Promise<Verdict>;
+  /** The namespaces among these in which that one may list a resource. `isUnknown`: some could not be asked about. */
+  readable(
+    resource: Pick<Wish, 'group' | 'resource'>,
+    namespaces: ReadonlySet<string>,
+  ): Promise<{ readonly namespaces: ReadonlySet<string>; readonly isUnknown: boolean }>;
+}
+
+/** By what the API server says, a few questions at a time. */
+export function rightsOf(access: DashboardAccess, person: Person): Rights {
+  const mayRead: Rights['mayRead'] = ({ verb = 'list', ...wish }) =>
+    access.may(person, { verb, ...wish }, 'read');
+  return {
+    mayRead,
+    async readable(resource, namespaces) {
+      if ((await mayRead({ ...resource, namespace: '' })) === 'yes') return { namespaces, isUnknown: false };
+      const verdicts = await Promise.all(
+        [...namespaces].map(
+          async (namespace) => [namespace, await mayRead({ ...resource, namespace })] as const,
+        ),
+      );
+      return {
+        namespaces: new Set(
+          verdicts.flatMap(([namespace, verdict]) => (verdict === 'yes' ? [namespace] : [])),
+        ),
+        isUnknown: verdicts.some(([, verdict]) => verdict === 'unknown'),
+      };
+    },
   };
 }

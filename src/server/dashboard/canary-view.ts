@@ -6,15 +6,7 @@ import { isRecord } from '../../api/json.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { nothing, rolloutReasons } from '../../api/reasons.ts';
-import type {
-  CanaryView,
-  FieldChange,
-  IncidentView,
-  PodRow,
-  Section,
-  Timeline,
-} from '../../dashboard/views.ts';
-import { fieldChanges } from './field-changes.ts';
+import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
 import { canaryRow, stepsOf } from './rows.ts';
 
 /** What is shown of a Canary beside its own object. */
@@ -46,7 +38,10 @@ export function canaryView(canary: KubernetesObject, parts: CanaryParts): Canary
     postPromotion: state && { state: state.state, reason: state.reason, cause: state.cause },
     runStartTime: full.run?.startTime,
     conditions: full.conditions ?? [],
-    incidents: incidentsOf(canary, documentation),
+    incidents: (canaryStatus(canary).incidents ?? []).map((incident) => {
+      const { time, outcome, severity, reason, message } = incident;
+      return { time, outcome, severity, reason, message, facts: factsOf(incident, documentation) };
+    }),
     advice: adviceOn(conditionOf(full, 'Ready')?.reason ?? ''),
     requests,
     timeline,
@@ -61,13 +56,6 @@ function subjectsIn(canary: KubernetesObject): Record<string, string> {
   return Object.fromEntries(
     named.flatMap(({ commit, subject }) => (commit && subject ? [[commit, subject]] : [])),
   );
-}
-
-function incidentsOf(canary: KubernetesObject, documentation: string | undefined): IncidentView[] {
-  return (canaryStatus(canary).incidents ?? []).map((incident) => {
-    const { time, outcome, severity, reason, message } = incident;
-    return { time, outcome, severity, reason, message, facts: factsOf(incident, documentation) };
-  });
 }
 
 function adviceOn(reason: string): string {
@@ -173,4 +161,40 @@ export function releaseName(canary: KubernetesObject, digest: string, commit: st
   const subject = commit && subjectsIn(canary)[commit];
   if (!commit) return digest.slice(0, 15);
   return subject ? `${shortCommit(commit)} “${subject}”` : shortCommit(commit);
+}
+
+/**
+ * The fields in which two pod templates differ, by path; entries of lists are told apart by their names where they have some. `ownName`: what
+ * the left side calls things that the right side calls otherwise without meaning a change. At most `limits.dashboardFieldChanges`.
+ */
+export function fieldChanges(
+  before: unknown,
+  after: unknown,
+  ownName: (text: string) => string = (text) => text,
+): FieldChange[] {
+  const left = flat(before, ownName);
+  const right = flat(after, (text) => text);
+  return [...new Set([...left.keys(), ...right.keys()])]
+    .filter((path) => left.get(path) !== right.get(path))
+    .sort()
+    .slice(0, limits.dashboardFieldChanges)
+    .map((path) => ({ path, before: left.get(path), after: right.get(path) }));
+}
+
+/** Values by path, as texts. */
+function flat(value: unknown, ownName: (text: string) => string, path = ''): Map<string, string> {
+  if (value === undefined || value === null) return new Map();
+  const parts = partsOf(value, path);
+  if (!parts) return new Map([[path, typeof value === 'string' ? ownName(value) : JSON.stringify(value)]]);
+  return new Map(parts.flatMap(([key, part]) => [...flat(part, ownName, key)]));
+}
+
+function partsOf(value: unknown, path: string): Array<[path: string, part: unknown]> | undefined {
+  if (Array.isArray(value)) return value.map((entry, index) => [`${path}[${keyOf(entry, index)}]`, entry]);
+  if (!isRecord(value)) return undefined;
+  return Object.entries(value).map(([key, entry]) => [path ? `${path}.${key}` : key, entry]);
+}
+
+function keyOf(entry: unknown, index: number): string {
+  return isRecord(entry) && typeof entry.name === 'string' ? entry.name : String(index);
 }

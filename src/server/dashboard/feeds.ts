@@ -10,11 +10,10 @@ import type {
   SourceView,
 } from '../../dashboard/views.ts';
 import type { Person } from '../http/reviews.ts';
-import { AccessUnknown, type DashboardAccess, type Verdict } from './access.ts';
+import { AccessUnknown, type DashboardAccess, type Rights, rightsOf, type Verdict } from './access.ts';
 import { canaryView, changesOf, podsOf } from './canary-view.ts';
 import { groupKindsOf, type Model, objectRows, ourResources } from './model.ts';
 import { offers } from './requests.ts';
-import { type Rights, rightsOf } from './rights.ts';
 import { type Feed, StreamEnd } from './streams.ts';
 
 /** Who looks, and what decides about it. */
@@ -81,7 +80,7 @@ export function fleetFeed(viewer: Viewer): Feed {
     const now = new Map<string, KubernetesObject>();
     for (const kind of ['Canary', 'Source'] as const)
       for (const object of await readable(model.objects(kind), rights, ourResources[kind]))
-        now.set(keyOf(object), object);
+        now.set(`${object.kind} ${object.metadata.namespace}/${object.metadata.name}`, object);
     const before = sent;
     sent = now;
     changes += 1;
@@ -98,10 +97,6 @@ export function fleetFeed(viewer: Viewer): Feed {
     const data: FleetChange = { ...rows(changed), gone };
     return changed.length + gone.length > 0 ? [{ event: 'change', data, key }] : [];
   });
-}
-
-function keyOf({ kind, metadata }: KubernetesObject): string {
-  return `${kind} ${metadata.namespace}/${metadata.name}`;
 }
 
 async function readable(

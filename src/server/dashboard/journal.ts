@@ -54,7 +54,10 @@ export function createJournal(nowMs: () => number): Journal {
       const text = JSON.stringify([canaryWeight, failedChecks, checks.map(({ name, time }) => [name, time])]);
       const track = tracks.get(uid) ?? { last: '', points: [] };
       if (track.last === text) return;
-      const asked = newlyAsked(track, checks);
+      // An answer that stands in the status from before is no new value.
+      const before = track.last === '' ? [] : (JSON.parse(track.last)[2] as Array<[string, string]>);
+      const known = new Set(before.map((one) => one.join(' ')));
+      const asked = checks.filter(({ name, time }) => !known.has(`${name} ${time}`));
       track.last = text;
       tracks.delete(uid);
       tracks.set(uid, track);
@@ -76,15 +79,6 @@ export function createJournal(nowMs: () => number): Journal {
       return timeline(canary, tracks.get(uid)?.points ?? [], { sinceMs, nowMs: nowMs() });
     },
   };
-}
-
-type Checks = NonNullable<ReturnType<typeof canaryStatus>['checks']>;
-
-/** An answer that stands in the status from before is no new value. */
-function newlyAsked({ last }: Track, checks: Checks): Checks {
-  const before = last === '' ? [] : (JSON.parse(last)[2] as Array<[string, string]>);
-  const known = new Set(before.map((one) => one.join(' ')));
-  return checks.filter(({ name, time }) => !known.has(`${name} ${time}`));
 }
 
 function timeline(

@@ -158,3 +158,20 @@ test('without the right to review, the answer names the other way', async () => 
     why: expect.stringContaining('holdfast gate'),
   });
 });
+
+test('a gate that was switched has an event that names who did it', async () => {
+  const told: unknown[] = [];
+  const gates = createGateAnnotations({
+    reader: { get: async () => undefined },
+    client: {
+      create: async (question: KubernetesObject) => question,
+      patch: async () => canary('open'),
+    },
+    canaries: () => ({ synced: () => true, get: () => canary() }),
+    events: { emit: (object, event) => void told.push([object.metadata.name, event]) },
+    log: pino({ level: 'silent' }),
+  });
+  expect(await gates.set(shop, 'gate', { open: true, user: user.username })).toBe(true);
+  const message = 'system:serviceaccount:ops:bot set holdfast.dev/gate to open';
+  expect(told).toEqual([['web', { type: 'Normal', reason: 'GateSwitched', message }]]);
+});

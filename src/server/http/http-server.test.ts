@@ -81,6 +81,27 @@ test('a connection whose request is being answered is not closed for another', a
   await eventually(() => busy.text.includes('late'), 'the answer came');
 });
 
+test('who does not read an answer does not keep it', async () => {
+  const body = Buffer.alloc(16 * 1_048_576);
+  let isClosed = false;
+  const large: Route = {
+    ...{ method: 'GET', path: '/large' },
+    handle({ socket }) {
+      socket.once('close', () => {
+        isClosed = true;
+      });
+      return { status: 200, body };
+    },
+  };
+  const address = { host: '127.0.0.1', port: 0 };
+  const server = await startHttpServer(address, [large], () => undefined, { stuckMs: 200 });
+  cleanups.push(() => server.close());
+  const reader = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
+  cleanups.push(() => reader.destroy());
+  reader.pause().write('GET /large HTTP/1.1\r\nhost: a\r\n\r\n');
+  await eventually(() => isClosed, 'it was closed');
+});
+
 test('headers must come within seconds', async () => {
   const server = await serve();
   const [silent, slow] = [await open(server), await open(server, 'GET /healthz HTTP/1.1\r\nx: ')];

@@ -10,7 +10,8 @@ import type { AddressInfo, Socket } from 'node:net';
 /** What a handler answers. */
 export interface Answer {
   readonly status: number;
-  readonly body: string;
+  /** Bytes that several answers share are held once, however slowly they are read. */
+  readonly body: string | Buffer;
   /** Default text/plain. */
   readonly contentType?: string;
   readonly retryAfterSeconds?: number;
@@ -58,12 +59,13 @@ const serverOptions = {
 const requestsPerConnection = 1_000;
 /** Of one connection, sent before the first one is answered. */
 const pipelinedRequests = 4;
-const ordinaryBounds: ConnectionBounds = { total: 512, perAddress: 64 };
+const ordinaryBounds: ConnectionBounds = { total: 512, perAddress: 64, stuckMs: 60_000 };
 
-/** How many connections may be open. */
+/** How many connections may be open, and for how long one on which no byte moves, neither way. */
 interface ConnectionBounds {
   readonly total: number;
   readonly perAddress: number;
+  readonly stuckMs: number;
 }
 
 /** Starts to serve the routes. Rejects with the system's error when the address is taken. */
@@ -71,8 +73,9 @@ export async function startHttpServer(
   address: ListenAddress,
   routes: readonly Route[],
   onError: (error: unknown) => void,
-  bounds: ConnectionBounds = ordinaryBounds,
+  given: Partial<ConnectionBounds> = {},
 ): Promise<HttpServer> {
+  const bounds = { ...ordinaryBounds, ...given };
   const server = createServer(serverOptions, (request, response) => {
     void answer(routes, request).then(
       (result) => send(request, response, result),
@@ -83,6 +86,8 @@ export async function startHttpServer(
     );
   });
   server.maxRequestsPerSocket = requestsPerConnection;
+  // Who does not read an answer does not keep it for ever.
+  server.timeout = bounds.stuckMs;
   boundConnections(server, bounds);
   await listen(server, address);
   const { port } = server.address() as AddressInfo;
@@ -146,7 +151,9 @@ export const busy: Answer = { status: 503, body: 'too many requests at a time\n'
 
 async function answer(routes: readonly Route[], request: IncomingMessage): Promise<Answer> {
   const path = (request.url ?? '/').split('?', 1)[0] ?? '/';
-  const fitting = routes.filter((route) => fits(route, path));
+  const fitting = routes.filter((route) =>
+    route.path.length > 1 && route.path.endsWith('/') ? path.startsWith(route.path) : path === route.path,
+  );
   const method = request.method === 'HEAD' ? 'GET' : request.method;
   const route = fitting.find((candidate) => candidate.method === method);
   if (!route) {
@@ -164,10 +171,6 @@ async function answer(routes: readonly Route[], request: IncomingMessage): Promi
   } finally {
     slots.taken -= 1;
   }
-}
-
-function fits({ path: own }: Route, path: string): boolean {
-  return own.length > 1 && own.endsWith('/') ? path.startsWith(own) : path === own;
 }
 
 function send(request: IncomingMessage, response: ServerResponse, answer: Answer): void {

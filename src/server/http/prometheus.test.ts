@@ -23,9 +23,11 @@ let canaries: KubernetesObject[];
 let sources: KubernetesObject[];
 let sink: MetricsSink;
 let scrape: () => Promise<string[]>;
+let depth: () => number;
 
 beforeEach(() => {
   canaries = [canaryOf('web'), canaryOf('cart')];
+  depth = () => 2;
   sources = [
     { apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata: { namespace: 'shop', name: 'shop' } },
   ];
@@ -40,13 +42,15 @@ beforeEach(() => {
     apiRequests: () => ({ get: 3 }),
     isLeading: () => true,
     gitStores: () => undefined,
-    queueDepth: () => 2,
+    queueDepth: () => depth(),
     watches: () => [{ kind: 'Pod', healthy: true }],
   });
   sink = prometheus.sink;
   scrape = async () => {
     const { body } = await prometheus.route.handle({} as IncomingMessage, '');
-    return body.split('\n').filter((line) => /^(flagger|holdfast)_/.test(line));
+    return String(body)
+      .split('\n')
+      .filter((line) => /^(flagger|holdfast)_/.test(line));
   };
 });
 
@@ -174,6 +178,22 @@ describe('what is counted', () => {
       'holdfast_canary_pass_failures_total{name="web-app",namespace="shop"} 1',
     );
   });
+});
+
+test('who scrapes at once shares one answer, and who scrapes without end leaves most of the time to others', async () => {
+  let collected = 0;
+  depth = () => {
+    collected += 1;
+    for (const endMs = performance.now() + 5; performance.now() < endMs; );
+    return collected;
+  };
+  await Promise.all(Array.from({ length: 500 }, scrape));
+  expect(collected).toBe(1);
+  const beganMs = performance.now();
+  const seen: string[] = [];
+  for (let scrapes = 0; scrapes < 4; scrapes += 1) seen.push(...(await scrape()));
+  expect(performance.now() - beganMs).toBeGreaterThan(4 * 9 * 5);
+  expect(seen).toContain('holdfast_queue_depth 5');
 });
 
 async function linesOf(sizes: StoreSizes | undefined): Promise<string[]> {

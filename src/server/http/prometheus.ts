@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { nameOfMetric } from '../../api/canary/metrics.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
@@ -33,16 +34,45 @@ export function createPrometheus(sources: MetricSources): {
   addConditionMetrics(registry, sources);
   addStoreMetrics(registry, sources.gitStores);
   const { sink, forgetGone } = createMetricsSink(registry, sources);
+  const text = createSparing(async () => {
+    forgetGone();
+    return Buffer.from(await registry.metrics());
+  });
   return {
     sink,
     route: {
       method: 'GET',
       path: '/metrics',
-      async handle() {
-        forgetGone();
-        return { status: 200, body: await registry.metrics(), contentType: registry.contentType };
-      },
+      handle: async () => ({ status: 200, body: await text(), contentType: registry.contentType }),
     },
+  };
+}
+
+/** Milliseconds of rest at most. */
+const longestRestMs = 5_000;
+
+/**
+ * The same work for all who asked before it began, and rest for nine times as long: with a thousand Canaries it keeps everything else waiting for
+ * a tenth of a second, and anybody who reaches the port may ask.
+ */
+function createSparing<T>(work: () => Promise<T>): () => Promise<T> {
+  let rested: Promise<unknown> = Promise.resolve();
+  let next: Promise<T> | undefined;
+
+  async function begin(): Promise<T> {
+    await rested;
+    next = undefined;
+    const beganMs = performance.now();
+    const rest = () =>
+      sleep(Math.min(longestRestMs, 9 * (performance.now() - beganMs)), undefined, { ref: false });
+    const result = work();
+    rested = result.then(rest, rest);
+    return result;
+  }
+
+  return () => {
+    next ??= begin();
+    return next;
   };
 }
 

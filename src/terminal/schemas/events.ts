@@ -68,6 +68,19 @@ export const watchEvent = z
   ])
   .and(z.object({ time: time.describe('When it was seen.'), canary: canaryName }));
 
+/** A line of `holdfast status -w`, among the objects that it shows. */
+export const deletedObject = z.object({
+  object: z
+    .object({
+      apiVersion: z.string().describe('Its apiVersion.'),
+      kind: z.string().describe('Its kind.'),
+      namespace: z.string().describe('Its namespace.').optional(),
+      name: z.string().describe('Its name.'),
+      uid: z.string().describe('Its UID: one made anew under this name has another.').optional(),
+    })
+    .describe('The object that was deleted.'),
+});
+
 /** A line of `holdfast demo`. */
 export const demoEvent = z
   .discriminatedUnion('type', [

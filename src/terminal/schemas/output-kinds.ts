@@ -16,6 +16,7 @@ const kinds = {
   AdoptionPlan: { version: 'v1', schema: cluster.adoptionPlan },
   CanaryDifference: { version: 'v1', schema: canaries.canaryDifference },
   Check: { version: 'v1', schema: cluster.check },
+  DeletedObject: { version: 'v1', schema: events.deletedObject },
   DemoEvent: { version: 'v1', schema: events.demoEvent },
   Drill: { version: 'v1', schema: canaries.drill },
   Error: { version: 'v1', schema: cluster.failure },

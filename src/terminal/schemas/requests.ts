@@ -80,6 +80,10 @@ export const freeze = z.object({
   holds: z.enum(['all', 'starts']).describe('starts: what began goes on to its end.'),
   until: time.describe('When it ends; absent: with `holdfast unfreeze`.').optional(),
   reason: z.string().describe('Why.'),
+  canaries: z
+    .int()
+    .describe('How many Canaries it is for now; absent: they could not be counted.')
+    .optional(),
 });
 
 /** What `holdfast unfreeze` prints. */

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { primaryObjects } from '../kinds.ts';
 import { aPrimarySource } from '../shared/fixtures.test-support.ts';
-import { primaryObjects } from '../sides.ts';
 import { coversApplied, differencesBy, driftOf } from './drift.ts';
 
 const applied = primaryObjects(aPrimarySource({ replicas: undefined })).workload;

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { workloadKind } from '../kinds.ts';
+import { canaryObjects, primaryObjects, workloadKind } from '../kinds.ts';
 import { aCanary, aPrimarySource, aRelease, aTarget } from '../shared/fixtures.test-support.ts';
 import type { PrimarySource, ViewSource } from '../shared/workload-kind.ts';
-import { canaryObjects, primaryObjects } from '../sides.ts';
 
 const zero = 'flagger.app/scale-to-zero';
 const canary = aCanary({ targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'podinfo' } });

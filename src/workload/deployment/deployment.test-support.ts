@@ -1,9 +1,9 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { DriftView, WorkloadView } from '../../health/workload-view.ts';
+import { primaryObjects } from '../kinds.ts';
 import type { ContainerStatus, Pod } from '../pods/pods.ts';
 import { aPrimarySource } from '../shared/fixtures.test-support.ts';
 import type { ViewSource } from '../shared/workload-kind.ts';
-import { primaryObjects } from '../sides.ts';
 import { viewDeployment } from './deployment.ts';
 
 interface Live {

@@ -1,15 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { buildRelease } from '../../release/build.ts';
+import { canaryObjects, readSides } from '../kinds.ts';
 import { aCanary, aPrimarySource, aRelease } from '../shared/fixtures.test-support.ts';
-import { canaryObjects, readSides } from '../sides.ts';
 import {
+  knative,
   primaryAnnotations,
   primarySide,
   recordedRevision,
   withoutPrimaryAnnotations,
-} from './annotations.ts';
-import { knative } from './knative.ts';
+} from './knative.ts';
 
 const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' as const, name: 'podinfo' };
 const canary = aCanary({ provider: 'knative', targetRef });

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { partOfLabel } from '../../api/metadata.ts';
+import { canaryObjects, primaryObjects } from '../kinds.ts';
 import { aSlice } from '../pods/endpoints.test-support.ts';
 import { aCanary, aPrimarySource, aRelease } from '../shared/fixtures.test-support.ts';
 import { RefusedError } from '../shared/refusal.ts';
-import { canaryObjects, primaryObjects } from '../sides.ts';
 import { service } from './service.ts';
 
 const canary = aCanary({ targetRef: { apiVersion: 'v1', kind: 'Service', name: 'podinfo' } });

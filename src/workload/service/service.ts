@@ -12,7 +12,7 @@ import { endpointsOf } from '../pods/endpoints.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { isReady, type Pod } from '../pods/pods.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
+import { atRestAnnotation, atRestPatch, copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
 import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
 import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
 import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
@@ -122,19 +122,6 @@ function refuseTaken(live: KubernetesObject | undefined, canary: Canary): void {
     field: 'metadata.name',
     message: `a Source applies it, and ${describe(canary)} needs this name for a copy of its target; rename one of the two`,
   });
-}
-
-/** `true` on a canary's side that no release uses: it counts as one without pods, since there is nothing to scale. */
-export const atRestAnnotation = 'holdfast.dev/at-rest';
-
-/** Merge patch that marks a side as at rest or in use; undefined when it is marked so already. */
-export function atRestPatch(
-  { metadata }: KubernetesObject,
-  replicas: number,
-): Record<string, unknown> | undefined {
-  const wanted = String(replicas === 0);
-  if ((metadata.annotations?.[atRestAnnotation] ?? 'false') === wanted) return undefined;
-  return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
 }
 
 /**

@@ -3,8 +3,7 @@ import type { Canary } from '../../api/canary/canary.ts';
 import { livePart } from '../../api/digest.ts';
 import { describe, type KubernetesObject, type PodTemplate, present } from '../../api/kubernetes.ts';
 import { keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
-import { isFollowed, isTracked } from '../../release/refs.ts';
-import type { Release } from '../../release/release.ts';
+import { isFollowed, isTracked, type Release } from '../../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
 import {
   commitAnnotation,

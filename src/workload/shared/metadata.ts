@@ -1,4 +1,5 @@
 /** Labels and annotations of copies: what is taken over from the original, and what never is. */
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 
 /** Keys of other tools' or Holdfast's own bookkeeping, which must not appear on a copy (design section 3). */
 const neverCopied: readonly RegExp[] = [
@@ -39,4 +40,17 @@ export function copiedByPrefix(
     prefixes.some((prefix) => prefix === '*' || key.startsWith(prefix)) &&
     !neverCopied.some((pattern) => pattern.test(key));
   return Object.fromEntries(Object.entries(entries ?? {}).filter(([key]) => isWanted(key)));
+}
+
+/** `true` on a canary's side that no release uses: it counts as one without pods, since there is nothing to scale. */
+export const atRestAnnotation = 'holdfast.dev/at-rest';
+
+/** Merge patch that marks a side as at rest or in use; undefined when it is marked so already. */
+export function atRestPatch(
+  { metadata }: KubernetesObject,
+  replicas: number,
+): Record<string, unknown> | undefined {
+  const wanted = String(replicas === 0);
+  if ((metadata.annotations?.[atRestAnnotation] ?? 'false') === wanted) return undefined;
+  return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
 }

@@ -33,6 +33,8 @@ const weight =
   ({ phase, canaryWeight = 0 }) =>
     phase === 'Progressing' && canaryWeight >= percent;
 
+const promoting: Moment = ({ phase }) => phase === 'Promoting';
+
 const isWrite = (method: string, path: string) => method !== 'GET' && !path.includes('/leases/');
 const isLease = (path: string) => path.includes('/leases');
 
@@ -53,10 +55,67 @@ function api(at: Moment, seconds: number, fault: ProxyFault, ofWritesAlone = fal
   };
 }
 
+/** Every connection to the API server ends once a second; whoever watches has to find out what it missed. */
+const cutConnections = (at: Moment, seconds: number): Disturbance => ({
+  at,
+  seconds,
+  begin({ machines }) {
+    const timer = setInterval(() => machines.map((machine) => machine.api.cut()), 1_000);
+    return () => clearInterval(timer);
+  },
+});
+
+/** The watches that exist are opened anew, and leave out each third event. */
+const hiddenEvents = (at: Moment, seconds: number): Disturbance => ({
+  at,
+  seconds,
+  begin({ machines }) {
+    for (const { api: own } of machines) {
+      own.fault(({ path }) => (/[?&]watch=(true|1)/.test(path) ? { kind: 'hide', every: 3 } : undefined));
+      own.cut();
+    }
+    return () => {
+      for (const { api: own } of machines) {
+        own.fault(undefined);
+        own.cut();
+      }
+    };
+  },
+});
+
+/** Killed at each fifth write, which is carried out or is not; the kubelet starts it again. */
+const killedAtWrites = (at: Moment, seconds: number, isCarriedOut: boolean): Disturbance => ({
+  at,
+  seconds,
+  begin({ machines: [{ api: own, program }] }) {
+    let writes = 0;
+    own.fault(({ method, path }) => {
+      if (isLease(path) || !isWrite(method, path)) return undefined;
+      writes += 1;
+      if (writes % 5 !== 0) return undefined;
+      process.kill(program.pid(), 'SIGKILL');
+      return { kind: isCarriedOut ? 'lose' : 'drop' };
+    });
+    return () => own.fault(undefined);
+  },
+});
+
+/** Killed; the wall clock of what is started in its place steps at once. */
+const successorWithAnotherClock = (at: Moment): Disturbance => ({
+  at,
+  seconds: 4,
+  begin({ machines: [{ program }] }) {
+    process.kill(program.pid(), 'SIGKILL');
+    return () => process.kill(program.pid(), 'SIGUSR2');
+  },
+});
+
 const git = (
   seconds: number,
   fault: Parameters<FaultyShop['repo']['configure']>[0]['fault'],
+  at?: Moment,
 ): Disturbance => ({
+  ...(at ? { at } : {}),
   seconds,
   async begin({ repo }) {
     if (fault) await repo.configure({ fault });
@@ -105,6 +164,7 @@ const clockStep = (at: Moment): Disturbance => ({
 
 const fullDisk: Disturbance = { seconds: 15, begin: (shop) => shop.fillDisk() };
 
+const lost: ProxyFault = { kind: 'lose' };
 const dropped: ProxyFault = { kind: 'drop' };
 const slow: ProxyFault = { kind: 'slow', byMs: 1_500 };
 const tooMany: ProxyFault = { kind: 'refuse', code: 429, reason: 'TooManyRequests' };
@@ -228,6 +288,52 @@ export const all: readonly FaultCase[] = [
     machine: { standby: true },
     interval: '10s',
     disturbances: [partition(weight(10), 40)],
+  },
+  {
+    name: 'writes that are carried out without an answer for 15 s',
+    short: 'lost',
+    disturbances: [api(weight(10), 15, lost, true)],
+    keepsRunning: true,
+  },
+  {
+    name: 'connections that are cut each second',
+    short: 'cut',
+    disturbances: [cutConnections(weight(10), 15)],
+    keepsRunning: true,
+  },
+  {
+    name: 'watches that leave out each third event for 15 s',
+    short: 'hidden',
+    disturbances: [hiddenEvents(weight(10), 15)],
+    keepsRunning: true,
+  },
+  {
+    name: 'a process that is killed before each fifth write',
+    short: 'killbefore',
+    disturbances: [killedAtWrites(weight(10), 30, false)],
+  },
+  {
+    name: 'a process that is killed after each fifth write',
+    short: 'killafter',
+    disturbances: [killedAtWrites(weight(10), 30, true)],
+  },
+  {
+    name: 'a process that is killed in the promotion, and a successor whose clock is a day ahead',
+    short: 'successor',
+    machine: { clockStepMs: dayMs },
+    disturbances: [successorWithAnotherClock(promoting)],
+  },
+  {
+    name: 'an API server that is away in the promotion',
+    short: 'promoting',
+    disturbances: [api(promoting, 15, dropped)],
+    keepsRunning: true,
+  },
+  {
+    name: 'a Git server that is away in the promotion',
+    short: 'gitlater',
+    disturbances: [git(20, { kind: 'status', status: 503 }, promoting)],
+    keepsRunning: true,
   },
 ];
 

@@ -1,12 +1,17 @@
 import { createServer, request as httpRequest, type IncomingMessage, type ServerResponse } from 'node:http';
 import { Agent, request as httpsRequest } from 'node:https';
 import type { AddressInfo, Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** How a request is treated; undefined: it is passed on. */
 export type ProxyFault =
   /** Neither it nor its connection gets an answer. */
   | { readonly kind: 'drop' }
+  /** Passed on, and carried out; its answer is thrown away. */
+  | { readonly kind: 'lose' }
+  /** Of the lines of its answer, which are the events of a watch, one of so many is left out. */
+  | { readonly kind: 'hide'; readonly every: number }
   /** Passed on after so long. */
   | { readonly kind: 'slow'; readonly byMs: number }
   /** Answered in the server's place, as a Status. */
@@ -38,17 +43,18 @@ export async function startFaultProxy(target: string, ca?: string): Promise<Faul
   const passed: Array<ProxiedRequest & { atMs: number }> = [];
   let rule: ((request: ProxiedRequest) => ProxyFault | undefined) | undefined;
 
-  function pass(incoming: IncomingMessage, response: ServerResponse): void {
+  function pass(incoming: IncomingMessage, response: ServerResponse, found?: ProxyFault): void {
     const { method = 'GET', url = '/', headers } = incoming;
     passed.push({ method, path: url, atMs: Date.now() });
     const options = { method, headers, ...(protocol === 'https:' ? { agent } : {}) };
     const send = protocol === 'https:' ? httpsRequest : httpRequest;
     const outgoing = send(new URL(url, target), options, (answer) => {
+      if (found?.kind === 'lose') return void answer.resume().on('end', () => response.destroy());
       response.writeHead(answer.statusCode ?? 502, answer.headers);
       // A watch that says nothing yet is open all the same.
       response.flushHeaders();
       answer.on('error', () => response.destroy());
-      answer.pipe(response);
+      (found?.kind === 'hide' ? answer.pipe(withoutSome(found.every)) : answer).pipe(response);
     });
     outgoing.on('error', () => response.destroy());
     response.on('close', () => outgoing.destroy());
@@ -59,8 +65,8 @@ export async function startFaultProxy(target: string, ca?: string): Promise<Faul
     const found = rule?.({ method: incoming.method ?? 'GET', path: incoming.url ?? '/' });
     if (found?.kind === 'drop') return void incoming.socket.destroy();
     if (found?.kind === 'refuse') return refuse(response, found);
-    if (found) await sleep(found.byMs);
-    pass(incoming, response);
+    if (found?.kind === 'slow') await sleep(found.byMs);
+    pass(incoming, response, found);
   }
 
   const server = createServer((incoming, response) => void handle(incoming, response));
@@ -86,6 +92,23 @@ export async function startFaultProxy(target: string, ca?: string): Promise<Faul
       agent.destroy();
     },
   };
+}
+
+/** Passes lines on and leaves out each `every`-th. */
+function withoutSome(every: number): Transform {
+  let rest = '';
+  let count = 0;
+  return new Transform({
+    transform(chunk: Buffer, _, done) {
+      const lines = (rest + chunk.toString('latin1')).split('\n');
+      rest = lines.pop() ?? '';
+      for (const line of lines) {
+        count += 1;
+        if (count % every !== 0) this.push(`${line}\n`, 'latin1');
+      }
+      done();
+    },
+  });
 }
 
 function refuse(response: ServerResponse, { code, reason }: { code: number; reason: string }): void {

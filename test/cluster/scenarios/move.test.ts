@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import { move } from '../../../src/cli/migrate/migrate.ts';
+import { move } from '../../../src/cli/migrate/queries.ts';
 import { makeJourney, type SaidMove } from '../../move/journey.ts';
 import { type Api, type PlayedTool, playArgo, playFlux, toolCrds } from '../../move/tools.ts';
 import { ApiError } from '../bed/api-client.ts';

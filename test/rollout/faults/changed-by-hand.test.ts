@@ -1,7 +1,18 @@
 /** What somebody changes of the primary by hand is told and put back, and proves nothing. */
 import { describe, expect, it } from 'vitest';
-import type { Model } from '../model.ts';
-import { analysis, conditionOf, expectLive, live, metrics, pass, seenBy, until } from './worlds.ts';
+import { GOOD, type Model } from '../model.ts';
+import {
+  analysis,
+  atWeight,
+  conditionOf,
+  expectBack,
+  expectLive,
+  live,
+  metrics,
+  pass,
+  seenBy,
+  until,
+} from './worlds.ts';
 
 const drifted = (model: Model) => seenBy(model, () => conditionOf(model, 'Drifted'));
 
@@ -77,5 +88,33 @@ describe('somebody scales the primary that no scaler owns', () => {
     pass(model, 60_000);
     expect(seen).not.toContain('True ReplicasChanged');
     expect(model.primary?.desired).toBe(4);
+  });
+});
+
+describe('somebody gives the canary more traffic than any step does', () => {
+  it('it goes back to the primary, and the steps start over (S3)', () => {
+    const model = live({ analysis: { ...analysis, stepWeight: undefined, stepWeights: [10, 20] } });
+    atWeight(model, 'b', 10);
+    if (model.route) Object.assign(model.route, { primaryWeight: 40, canaryWeight: 60 });
+    const weights = seenBy(model, () => model.route?.canaryWeight);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+    expect(weights.slice(0, 4)).toEqual([0, 10, 20, 0]);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+});
+
+describe('the status is lost, and the primary is put back from a backup', () => {
+  it('with a rejected release that is still at head: the last-known-good serves again', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+    until(model, 'the end of b', () => model.status.run === undefined);
+    model.status = {};
+    Object.assign(model.primary ?? {}, { digest: 'b', version: 9 });
+    pass(model, 120_000);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
   });
 });

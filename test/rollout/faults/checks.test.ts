@@ -131,3 +131,22 @@ describe('onNoData wait (issue 11, 14)', () => {
     expectLive(model, 'b');
   });
 });
+
+describe('metrics without an answer', () => {
+  it('have their whole deadline again when they are corrected and the analysis restarts', () => {
+    const waiting = metrics.map((metric) => ({ ...metric, onNoData: 'wait' as const }));
+    const model = live({ analysis: { ...analysis, metrics: waiting } });
+    model.commit('b', { ...GOOD, canaryMetric: undefined });
+    until(model, 'a check without an answer', () => model.status.run?.unknownSince !== undefined);
+    pass(model, 50_000);
+    Object.assign(model.canary.spec.analysis, {
+      metrics: waiting.map((metric) => ({ ...metric, interval: '20s' })),
+    });
+    until(model, 'the restart', () => model.events.some(({ reason }) => reason === 'AnalysisRestarted'));
+    pass(model, 50_000);
+    expect(standing(model)).toMatch(/^Progressing/);
+    model.behaviours.set('b', GOOD);
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+});

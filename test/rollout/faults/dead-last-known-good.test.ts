@@ -1,7 +1,19 @@
 /** Without a last-known-good that comes up, the way on leads through the primary, and a release is analysed there as anywhere else. */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
-import { atWeight, expectLive, fallen, LONG_MS, live, pass, seenBy, standing, until } from './worlds.ts';
+import {
+  analysis,
+  atWeight,
+  expectBack,
+  expectLive,
+  fallen,
+  LONG_MS,
+  live,
+  pass,
+  seenBy,
+  standing,
+  until,
+} from './worlds.ts';
 
 /** The shares that a release on the primary had, as requests follow them, in order. */
 function sharesOnPrimary(model: Model, digest: string): number[] {
@@ -83,6 +95,94 @@ describe('a newer revision goes through the primary (issue 11, 9)', () => {
   });
 });
 
+describe('Git leaves a release that is tried on the primary', () => {
+  const half = (spec: object = {}) => {
+    const model = fallen(spec);
+    model.commit('c');
+    until(model, 'half of the traffic on c', () => model.route?.canaryWeight === 50);
+    return model;
+  };
+
+  it.each([
+    ['comes up now', true],
+    ['still does not come up', false],
+  ])('for the last-known-good, which %s: the rest of the traffic never follows', (_name, primaryReady) => {
+    const model = half();
+    const shares = sharesOnPrimary(model, 'c');
+    model.commit('a', { ...GOOD, primaryReady });
+    pass(model, 200_000);
+    expect(Math.max(...shares)).toBeLessThanOrEqual(50);
+    expect(model.written).toEqual(['c', 'a']);
+    expect(standing(model)).toMatch(
+      primaryReady ? /^Succeeded, 0 % on the canary/ : /^Failed\/Held LKGNotReady, 100 % on the canary/,
+    );
+    expect(model.rejected.map(({ digest }) => digest)).toEqual(['b']);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('for a release that was rejected: the canary serves again', () => {
+    const model = half();
+    const shares = sharesOnPrimary(model, 'c');
+    model.commit('b', { ...GOOD, primaryReady: false });
+    pass(model, 200_000);
+    expect(Math.max(...shares)).toBeLessThanOrEqual(50);
+    expect(standing(model)).toMatch(/^Failed\/Held LKGNotReady, 100 % on the canary/);
+    expect(model.rejected.map(({ digest }) => digest)).toEqual(['b']);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+});
+
+const { stepWeight: _, maxWeight: __, ...base } = analysis;
+const matched = { ...base, iterations: 2, match: [{ headers: { beta: { exact: 'yes' } } }] };
+
+it.each([
+  ['HorizontalPodAutoscaler', 'by weight', analysis],
+  ['ScaledObject', 'by weight', analysis],
+  ['HorizontalPodAutoscaler', 'by match', matched],
+] as const)(
+  'a release that is tried on a primary without load gets the pods for its next share (%s, %s)',
+  (kind, _how, tried) => {
+    const model = live({ analysis: tried });
+    model.scale(kind, 4);
+    model.tick();
+    model.commit('b');
+    until(model, 'pods of b', () => model.target?.digest === 'b');
+    model.die('a');
+    until(model, 'b alone', () => model.route?.canaryWeight === 100);
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+    expect(model.scalers?.left('primary')).toEqual([]);
+  },
+);
+
+it('a release of another tool goes through the primary when nothing else serves there', () => {
+  const model = live({}, (empty) => {
+    empty.foreign = true;
+  });
+  atWeight(model, 'b');
+  model.die('a');
+  model.tick(1000);
+  model.commit('c');
+  pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+  expectLive(model, 'c');
+  expect(model.asks).toContain('primary analysis c');
+});
+
+describe('a newer revision, when neither side serves any more', () => {
+  it('goes to the primary, and is analysed there under all the traffic', () => {
+    const model = fallen();
+    model.die('b');
+    pass(model, 30_000);
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+    expect(model.asks).toContain('primary analysis c');
+  });
+});
+
 describe('the record of the last-known-good is lost while a release is held (issue 11, 16)', () => {
   it('and a newer commit gets through the primary, analysed there', () => {
     const model = live({ postPromotion: { onFailure: 'hold' } });
@@ -115,5 +215,50 @@ describe('the record of the last-known-good is lost while a release is held (iss
     model.healPods();
     pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
     expectLive(model, 'c');
+  });
+});
+
+describe('the record of the last-known-good is lost during the revert', () => {
+  /** `b` is the last-known-good, and `a` was before; `c` fails its checks after promotion. */
+  const losing = () => {
+    const model = live({}, (empty) => {
+      empty.recreate = true;
+    });
+    model.commit('b');
+    model.until('Succeeded');
+    model.commit('c', { ...GOOD, primaryMetric: 50 });
+    until(model, 'Reverting', () => model.status.postPromotion?.state === 'Reverting');
+    model.damaged.add('b');
+    pass(model, 60_000);
+    expect(standing(model)).toMatch(/^Promoting\/Held ChecksFailed/);
+    model.outages.length = 0;
+    model.written.length = 0;
+    return model;
+  };
+
+  it('and a newer commit gets through the primary, analysed there', () => {
+    const model = losing();
+    model.commit('d');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'd');
+    expect(model.written).toEqual(['d']);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and the older release that the message names can be rolled back to', () => {
+    const model = losing();
+    expect(model.status.conditions?.find(({ type }) => type === 'RollbackReady')?.message).toContain('sha-a');
+    model.ask('rollback-to', 'a@1');
+    pass(model, LONG_MS);
+    expectBack(model, { rejected: 'c', good: 'a' });
+    expect(model.written).toEqual(['a']);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and goes on once it is restored', () => {
+    const model = losing();
+    model.damaged.clear();
+    pass(model, LONG_MS, () => model.status.run === undefined);
+    expectBack(model, { rejected: 'c', good: 'b' });
   });
 });

@@ -2,13 +2,17 @@
 import { describe, expect, it } from 'vitest';
 import type { OnFailure } from '../../../src/api/canary/analysis.ts';
 import { GOOD, type Model } from '../model.ts';
-import { expectBack, expectLive, LONG_MS, live, metrics, pass, standing, until } from './worlds.ts';
+import { analysis, expectBack, expectLive, LONG_MS, live, metrics, pass, standing, until } from './worlds.ts';
 
 const LIVE = { first: '0000000000000000', second: '1111111111111111' };
 
 /** `b` is held, since it does not come up on the primary, or fails its checks there. */
-function held(onFailure: OnFailure, how: 'PrimaryNotReady' | 'ChecksFailed' = 'PrimaryNotReady'): Model {
-  const model = live({ postPromotion: { onFailure, metrics } });
+function held(
+  onFailure: OnFailure,
+  how: 'PrimaryNotReady' | 'ChecksFailed' = 'PrimaryNotReady',
+  spec: object = {},
+): Model {
+  const model = live({ postPromotion: { onFailure, metrics }, ...spec });
   const failing = how === 'ChecksFailed' ? { primaryMetric: 50 } : { primaryReady: false };
   model.commit('b', { ...GOOD, ...failing });
   until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
@@ -41,6 +45,74 @@ describe('onFailure halt', () => {
     expect(model.status.postPromotion?.state).toBe('Held');
     expect(model.route?.canaryWeight).toBe(100);
     expect(model.rejected.map(({ digest }) => digest)).toContain('c');
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
+  it.each([
+    ['a person', (model: Model) => model.ask('abort', 'c@1')],
+    ['a webhook', (model: Model) => Object.assign(model.hooks, { rollback: 'approved' })],
+  ])('keeps the newer commit off the primary for good when %s takes it back', (_name, takeBack) => {
+    const webhooks = [{ name: 'back', type: 'rollback' as const, url: 'http://back.test' }];
+    const model = held('halt', 'PrimaryNotReady', { analysis: { ...analysis, webhooks } });
+    model.commit('c');
+    until(model, 'half of the traffic on c', () => model.route?.canaryWeight === 50);
+    takeBack(model);
+    pass(model, 30_000);
+    model.hooks = {};
+    const { writes } = model;
+    pass(model, LONG_MS);
+    expect(standing(model)).toMatch(/^Promoting\/Held \w+, 100 % on the canary/);
+    expect(model.writes).toBe(writes);
+    expect(model.rejected.map(({ digest }) => digest)).toEqual(['c']);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('lets a fix through when neither side serves any more', () => {
+    const model = live({ postPromotion: { onFailure: 'halt', metrics } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.die('b');
+    pass(model, 60_000);
+    model.written.length = 0;
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.written).toEqual(['c']);
+    expectLive(model, 'c');
+  });
+
+  it('lets a fix through on the canary when only old pods of the primary serve', () => {
+    const model = live({ postPromotion: { onFailure: 'halt', metrics } });
+    model.commit('b', { ...GOOD, primaryReady: false });
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    model.die('b');
+    pass(model, 120_000);
+    expect(standing(model)).toMatch(/^Promoting\/Held PrimaryNotReady, 0 % on the canary/);
+    model.written.length = 0;
+    model.outages.length = 0;
+    model.commit('c');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.written).toEqual(['c']);
+    expect(model.asks).toContain('canary analysis c');
+    expectLive(model, 'c');
+    expect(model.outages).toEqual([]);
+  });
+
+  it('does not undo a release that was superseded, when the newer one fails its analysis', () => {
+    const model = live({ postPromotion: { onFailure: 'halt', metrics, successThreshold: 50 } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.commit('c', { ...GOOD, canaryMetric: 50 });
+    until(model, 'the rejection', () => model.rejected.length > 0);
+    pass(model, 120_000);
+    expect(model.primary?.digest).toBe('b');
+    expect(model.status.message).toMatch(/^the primary runs sha-b .* onFailure keeps it/);
+    model.commit('d');
+    pass(model, 100_000, () => model.primary?.digest === 'd');
+    model.commit('a');
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expect(model.written).toEqual(['b', 'd', 'a']);
     expect(model.outages).toEqual([]);
     expect(model.broken).toEqual([]);
   });

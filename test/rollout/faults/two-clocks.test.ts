@@ -1,6 +1,6 @@
 /** Leaders follow one another, and their clocks differ: no stamp hides a release or stops a timer (issue 11, 13). */
 import { describe, expect, it } from 'vitest';
-import { GOOD } from '../model.ts';
+import { GOOD, Model } from '../model.ts';
 import { atWeight, expectBack, expectLive, live, pass, standing, until } from './worlds.ts';
 
 const HOUR_MS = 3_600_000;
@@ -42,6 +42,35 @@ describe('the leader of before was an hour ahead', () => {
     pass(model, 300_000, () => model.status.run === undefined);
     expectBack(model, { rejected: 'b' });
     expect(model.outages).toEqual([]);
+  });
+
+  it('and a newer revision does not wait an hour for metrics without an answer', () => {
+    const model = live({}, (empty) => empty.leadAnew(HOUR_MS));
+    model.commit('b', { ...GOOD, primaryMetric: undefined });
+    until(
+      model,
+      'a check without an answer',
+      () => model.status.postPromotion?.reason === 'ChecksUnavailable',
+    );
+    model.leadAnew();
+    model.commit('c');
+    pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+  });
+
+  it('and a move to another provider goes on', () => {
+    const model = new Model({});
+    model.leadAnew(HOUR_MS);
+    model.leaveInPlace('a');
+    Object.assign(model.status.move ?? {}, { startTime: new Date(model.clockMs).toISOString() });
+    model.leadAnew();
+    pass(model, 60_000);
+    expect([model.status.move, model.primary?.digest, model.route?.canaryWeight]).toEqual([
+      undefined,
+      'a',
+      0,
+    ]);
+    expect(model.broken).toEqual([]);
   });
 });
 

@@ -1,4 +1,4 @@
-import type { HookType } from '../../../src/api/canary/webhooks.ts';
+import type { HookType } from '../../../src/api/canary/analysis.ts';
 import { runOf } from '../../../src/rollout/run.ts';
 import { type Behaviour, GOOD, Model } from '../model.ts';
 

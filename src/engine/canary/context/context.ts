@@ -3,10 +3,17 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster, EventSink, Log, MetricQuestion, References } from '../../../contracts/cluster.ts';
-import type { RouteKind, Router, RouteSettings, Routing } from '../../../contracts/routing.ts';
+import type {
+  RouteKind,
+  RouteReference,
+  Router,
+  RouteSettings,
+  Routing,
+} from '../../../contracts/routing.ts';
 import type { ServicePort } from '../../../release/release.ts';
-import type { Action, Decision } from '../../../rollout/action.ts';
+import type { Action, Decision } from '../../../rollout/outcome.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
+import { serviceNames } from '../../../workload/shared/names.ts';
 import type { AlertOutbox } from '../../alerts/alert-outbox.ts';
 import type { Applied } from '../../applied.ts';
 import type { Checks } from '../../checks/checks.ts';
@@ -176,3 +183,9 @@ export type Performer<Type extends Action['type']> = (
 
 /** How actions are done, by their type. */
 export type Performers = { readonly [Type in Action['type']]: Performer<Type> };
+
+/** The objects that a router reads and writes for a Canary. */
+export function routeReferences(router: Router, canary: Canary): readonly RouteReference[] {
+  const names = serviceNames(canary);
+  return router.references?.(canary, names) ?? router.kinds.map((kind) => ({ ...kind, name: names.apex }));
+}

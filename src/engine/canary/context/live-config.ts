@@ -4,8 +4,14 @@ import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
-import { configReferences, isFollowed, isTracked } from '../../../release/refs.ts';
-import { type Release, templateOf, withLivePart } from '../../../release/release.ts';
+import {
+  configReferences,
+  isFollowed,
+  isTracked,
+  type Release,
+  templateOf,
+  withLivePart,
+} from '../../../release/release.ts';
 import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/names.ts';

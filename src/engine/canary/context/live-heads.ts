@@ -5,8 +5,12 @@ import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { recordTooLarge } from '../../../release/record.ts';
-import { type ConfigReference, configReferences } from '../../../release/refs.ts';
-import { type Release, templateOf } from '../../../release/release.ts';
+import {
+  type ConfigReference,
+  configReferences,
+  type Release,
+  templateOf,
+} from '../../../release/release.ts';
 import { isKnative } from '../../../release/service-content.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
@@ -166,7 +170,8 @@ function trackersOf({ metadata }: KubernetesObject): Tracker[] {
           name: labels['kustomize.toolkit.fluxcd.io/name'] ?? '',
         },
         // Written before anything of the revision is applied, so that it names what is being applied now.
-        revisions: ({ status }) => fieldsOf(status, ['lastAttemptedOriginRevision', 'lastAttemptedRevision']),
+        revisions: ({ status }) =>
+          ['lastAttemptedOriginRevision', 'lastAttemptedRevision'].map((name) => field(status, name)),
       },
     ],
     [
@@ -197,10 +202,6 @@ function argoApplication(trackingId: string | undefined, instance: string | unde
 
 function commitIn(revision: unknown): string {
   return typeof revision === 'string' ? (fullCommit.exec(revision)?.[1] ?? '') : '';
-}
-
-function fieldsOf(value: unknown, names: readonly string[]): unknown[] {
-  return names.map((name) => field(value, name));
 }
 
 function field(value: unknown, name: string): unknown {

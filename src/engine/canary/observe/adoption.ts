@@ -4,8 +4,7 @@ import { isGenerated } from '../../../api/metadata.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { digestOf } from '../../../release/digest.ts';
-import { isFollowed, isTracked } from '../../../release/refs.ts';
-import { digestedPart, type Release } from '../../../release/release.ts';
+import { digestedPart, isFollowed, isTracked, type Release } from '../../../release/release.ts';
 import { isKnative, isService } from '../../../release/service-content.ts';
 import type { AdoptableView } from '../../../rollout/world.ts';
 import {
@@ -16,8 +15,12 @@ import {
   wantedConfig,
   wantedTarget,
 } from '../../../workload/adopted-target.ts';
-import { primaryRevisionOf } from '../../../workload/knative/annotations.ts';
-import { adoptedRevision, latestRevisionOf, revisionKind } from '../../../workload/knative/knative.ts';
+import {
+  adoptedRevision,
+  latestRevisionOf,
+  primaryRevisionOf,
+  revisionKind,
+} from '../../../workload/knative/knative.ts';
 import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';

@@ -1,7 +1,7 @@
 /** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
-import { isFollowed } from '../../../release/refs.ts';
+import { isFollowed } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
@@ -12,7 +12,7 @@ import {
 } from '../../../workload/compare/drift.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { type ExpectedCopy, expectedCopies, sharedIn } from '../../../workload/expected-copies.ts';
-import { workloadKind } from '../../../workload/kinds.ts';
+import { primaryReplicas, workloadKind } from '../../../workload/kinds.ts';
 import { nativeWorkload } from '../../../workload/native-workload.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import {
@@ -22,7 +22,6 @@ import {
   settingsAnnotation,
   stepShareOf,
 } from '../../../workload/shared/names.ts';
-import { primaryReplicas } from '../../../workload/sides.ts';
 import type { ReadContext } from '../context/context.ts';
 import { entryOf, type KnownCopies, type KnownPrimary } from '../context/drift-memory.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';

@@ -15,9 +15,9 @@ import type { NamespaceView } from '../context/namespace-view.ts';
 import { kindsOf } from '../status/spec-in-force.ts';
 import { primaryDrift } from './drift.ts';
 import { canaryName, observeRecords } from './releases.ts';
+import { refuseOtherRoutes } from './routes.ts';
 import { revisionOf, sideObjects, sideViews } from './sides.ts';
 import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
-import { refuseOtherRoutes } from './wanted-routes.ts';
 
 /** The result of observing a Canary: its world, or that the watches are still being started. */
 type Observed =
@@ -58,7 +58,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const movesInPlace = movesTo !== undefined && sharesWorkload(movesTo);
   if (movesInPlace) refuseForeignOwner(canary, ownership.owner);
   const { records, isUnread } = await observeRecords(parts, canary, view);
-  const head = ownership.problem ? unknownHead(ownership.problem) : parts.heads.of(key).view;
+  const head = ownership.problem ? unknownHead(ownership.problem) : headOf(parts, canary);
   const sides = sideViews(context, objects);
   // A copy is the rollout's own, whoever applies what it is made from.
   const isForeign = ownership.owner === 'another' && workloadKind(canary).sides !== 'copies';
@@ -162,6 +162,15 @@ async function withAdoptable(parts: ReadParts, observation: Observation): Promis
       againMs: unreadAgainMs,
     };
   }
+}
+
+/** Head of this very target: under a spec in force that Git has changed, its release may be one of another workload. */
+function headOf({ heads }: ReadParts, canary: Canary): HeadView {
+  const { view, release } = heads.of(namespacedName(canary));
+  const { kind, name } = canary.spec.targetRef;
+  if (!release || (release.target.kind === kind && release.target.metadata.name === name)) return view;
+  const message = `Git has ${describe(release.target)} as the target, not ${kind} ${name}`;
+  return { kind: 'unknown', reason: 'InvalidSpec', message };
 }
 
 /** An unknown head: no release begins. */

@@ -1,4 +1,4 @@
-import type { Action } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/outcome.ts';
 import type { Failure } from '../../failure.ts';
 
 /** What an action does, in a few words for people who look before it is done. `inPlace`: both sides are pods of one workload. */

@@ -8,17 +8,16 @@ import { isGenerated, ownerReference, ownLabels } from '../../../api/metadata.ts
 import { isKnative } from '../../../release/service-content.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
 import { takenOverFields } from '../../../workload/compare/managed-fields.ts';
-import { primaryAnnotations, primaryRevisionOf } from '../../../workload/knative/annotations.ts';
+import { primaryAnnotations, primaryRevisionOf } from '../../../workload/knative/knative.ts';
 import { scalerKindOf, scalerNames } from '../../../workload/scaler.ts';
 import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
 import { configAnnotation, serviceNames } from '../../../workload/shared/names.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
+import { type ActionContext, type Performers, routeReferences, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { bytesOf } from '../observe/releases.ts';
-import { routeReferences } from '../observe/routes.ts';
-import { wantedRoutes } from '../observe/wanted-routes.ts';
+import { wantedRoutes } from '../observe/routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';

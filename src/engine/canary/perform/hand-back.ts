@@ -5,7 +5,7 @@ import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
 import { isKnative } from '../../../release/service-content.ts';
 import { targetKinds, workloadKind } from '../../../workload/kinds.ts';
-import { withoutPrimaryAnnotations } from '../../../workload/knative/annotations.ts';
+import { withoutPrimaryAnnotations } from '../../../workload/knative/knative.ts';
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';

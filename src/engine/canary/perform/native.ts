@@ -1,14 +1,13 @@
 /** Actions on a workload that is rolled out in place (ADR 21). */
 
 import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
-import { nativeKind } from '../../../workload/kinds.ts';
+import { nativeKind, primaryReplicas } from '../../../workload/kinds.ts';
 import { revisionPods } from '../../../workload/native-pods.ts';
 import { isNativeService, nativeService } from '../../../workload/native-service.ts';
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/names.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/native-kind.ts';
-import { primaryReplicas } from '../../../workload/sides.ts';
 import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import type { Action } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/outcome.ts';
 import { aCanary, aTarget } from '../../../workload/shared/fixtures.test-support.ts';
 import { createApplied } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';

@@ -1,8 +1,7 @@
 import { gitPart } from '../../../api/digest.ts';
 import { limits } from '../../../api/limits.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import { lastKnownGood } from '../../../rollout/records.ts';
-import type { RecordView, World } from '../../../rollout/world.ts';
+import { lastKnownGood, type RecordView, type World } from '../../../rollout/world.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
 import { accountFor } from './write.ts';

@@ -6,8 +6,14 @@ import { withMark } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
 import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
-import { labelOf, liveRoutes } from '../observe/routes.ts';
-import { hasPorts, liveServices, wantedRoutes, wantedServices } from '../observe/wanted-routes.ts';
+import {
+  hasPorts,
+  labelOf,
+  liveRoutes,
+  liveServices,
+  wantedRoutes,
+  wantedServices,
+} from '../observe/routes.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 
 /** Services and routing objects between two workloads. */

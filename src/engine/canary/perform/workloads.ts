@@ -6,17 +6,26 @@ import {
   versionOf,
 } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import { isFollowed } from '../../../release/refs.ts';
-import type { Release } from '../../../release/release.ts';
-import { isDigestLost, soundRecord } from '../../../rollout/records.ts';
+import { isFollowed, type Release } from '../../../release/release.ts';
+import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
 import { sharedIn } from '../../../workload/expected-copies.ts';
-import { workloadKind } from '../../../workload/kinds.ts';
-import { primaryAnnotations, recordedRevision } from '../../../workload/knative/annotations.ts';
-import { isRevisionReady, latestRevisionOf, revisionKind } from '../../../workload/knative/knative.ts';
+import {
+  canaryObjects,
+  primaryObjects,
+  primaryReplicas,
+  sideNames,
+  workloadKind,
+} from '../../../workload/kinds.ts';
+import {
+  isRevisionReady,
+  latestRevisionOf,
+  primaryAnnotations,
+  recordedRevision,
+  revisionKind,
+} from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/names.ts';
-import { canaryObjects, primaryObjects, primaryReplicas, sideNames } from '../../../workload/sides.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs, untrackedConfigs } from '../context/live-config.ts';

@@ -10,12 +10,10 @@ import {
 } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
-import { workloadKind } from '../../../workload/kinds.ts';
-import { sideNames } from '../../../workload/sides.ts';
+import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type CanaryParts, routerOf } from '../context/context.ts';
-import { routeReferences } from '../observe/routes.ts';
+import { type ActionContext, type CanaryParts, routeReferences, routerOf } from '../context/context.ts';
 
 /**
  * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see

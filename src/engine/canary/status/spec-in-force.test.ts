@@ -41,6 +41,8 @@ function inForce(object: KubernetesObject, others: readonly KubernetesObject[] =
 }
 
 const kept = { specInForce: { generation: 1, spec: good } };
+/** With a release that proved itself. */
+const proven = { ...kept, lastKnownGood: { commit: 'abc', digest: 'v1:a', promotedTime: '', record: 'r' } };
 const bad: ReadonlyArray<readonly [string, Record<string, unknown>, RegExp]> = [
   ['does not parse', { ...good, targetRef: { kind: 'Deployment' } }, /spec\.targetRef/],
   ['fails a check', { ...good, analysis: { ...good.analysis, iterations: 0 } }, /spec\.analysis/],
@@ -121,4 +123,20 @@ test('names are looked for in both specs while they differ', () => {
   expect(specsOf(renamed).map(({ spec }) => (spec as typeof good).targetRef.name)).toEqual(['api', 'web']);
   expect(specsOf(canary({ status: { specInForce: { generation: 2, spec: good } } }))).toHaveLength(1);
   expect(specsOf(canary({}))).toHaveLength(1);
+});
+
+describe('another target', () => {
+  const spec = { ...good, targetRef: { ...good.targetRef, name: 'web2' } };
+
+  test('is refused once a release proved itself, and the former one stays in force', () => {
+    const found = inForce(canary({ spec, status: proven }));
+    if ('failure' in found) throw found.failure;
+    expect(found.canary.spec.targetRef.name).toBe('web');
+    expect(found.invalid?.message).toMatch(/^spec\.targetRef: .*Deployment web;.*Deployment web2/);
+  });
+
+  test('is taken before that', () => {
+    const found = inForce(canary({ spec, status: kept }));
+    expect('failure' in found ? found.failure : found.canary.spec.targetRef.name).toBe('web2');
+  });
 });

@@ -35,7 +35,7 @@ export function canaryInForce(
   parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
-  const newest = readCanary(parts, object);
+  const newest = otherTarget(object) ?? readCanary(parts, object);
   if (!('failure' in newest)) {
     const { canary } = newest;
     // As it was read, with what an annotation said of it: the annotation may be what is changed next.
@@ -49,6 +49,23 @@ export function canaryInForce(
   const { reason, message } = newest.failure;
   const explained = `${message}; the spec of generation ${lastValid.generation} stays in force`;
   return { canary: before.canary, specInForce: lastValid, invalid: new EngineError(reason, explained) };
+}
+
+/**
+ * Another target after a release proved itself: its primary, records and routes are the former target's, and every request would fail while
+ * they are made anew.
+ */
+function otherTarget(object: KubernetesObject): { readonly failure: EngineError } | undefined {
+  const nameOf = (spec: unknown) => {
+    const { kind = '', name = '' } =
+      (spec as { targetRef?: { kind?: string; name?: string } }).targetRef ?? {};
+    return `${kind} ${name}`;
+  };
+  const before = lastValidSpec(object);
+  if (!before || !canaryStatus(object).lastKnownGood || nameOf(before.spec) === nameOf(object.spec ?? {}))
+    return undefined;
+  const message = `a Canary keeps its target, ${nameOf(before.spec)}; give ${nameOf(object.spec ?? {})} a Canary of its own`;
+  return { failure: invalidCanary([{ path: 'spec.targetRef', message }]) };
 }
 
 /** The object, and once more with the spec in force where that is another one; for callers that only need names. */

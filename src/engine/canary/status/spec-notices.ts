@@ -1,10 +1,10 @@
 /** Fields of a Canary that are not acted on, and objects that it names and that do not exist: reported by condition and Event; nothing waits. */
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { unsupportedFields } from '../../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { type Condition, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
-import { unsupportedFields } from '../../../api/unsupported-fields.ts';
 import type { ReferenceKind } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
 import {

@@ -3,7 +3,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
-import type { Action } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError } from '../../failure.ts';
 import { mergePatchOf } from '../../status-patch.ts';
 import {

@@ -10,7 +10,7 @@ import {
 import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import { shorten } from '../../../api/text.ts';
-import type { Action } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   type ConditionNews,

@@ -1,13 +1,15 @@
-/** Applying one object of a Source. */
 import { sleep } from '../../../api/clock.ts';
-import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
+import { objectKey } from '../../../render/render.ts';
+import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
-import { applySetId, createClaims, inApplySet } from '../../apply-set.ts';
-import { EngineError } from '../../failure.ts';
-import type { FieldsLeft, SourceParts } from '../context/context.ts';
+import { manifestForOwner } from '../../../workload/service/existing-service.ts';
+import { applySetId, asMember, createClaims } from '../../apply-set.ts';
+import { EngineError, failureOf } from '../../failure.ts';
+import type { FieldsLeft, Snapshot, SourceParts } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
 import {
@@ -20,12 +22,16 @@ import {
   adoptAnnotation,
   type FormerOwner,
   formerOwnerOf,
+  handedOver,
+  inherited,
   isMarkedBy,
   otherOwner,
 } from '../scope/former-owner.ts';
-import { clusterOf, refuseNotAllowed } from '../scope/permissions.ts';
-import { handOver } from './hand-over.ts';
-import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
+import { clusterOf, refuseNotAllowed, whyNotAllowed } from '../scope/permissions.ts';
+import { needsPruneApproval } from '../scope/prune-plan.ts';
+import { inParallel } from './apply-order.ts';
+
+/** Applying one object of a Source. */
 
 /** Watched objects of one Source, by kind and namespace. */
 export interface AppliedObjects {
@@ -121,7 +127,7 @@ async function writeOne(
       timed: (fields) => timed(cluster, wanted, fields),
     });
   } catch (error) {
-    if (!live || !isImmutableChange(error, live)) throw error;
+    if (!live || !isImmutableChange(error)) throw error;
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
     return { written: await recreate({ cluster, clock: parts.clock }, wanted, live), taken: [], left: [] };
   }
@@ -142,7 +148,7 @@ function noteLeft(left: FieldsLeft, object: KubernetesObject, fields: readonly C
 
 /** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
 function refuseOthers(
-  { claims }: Pick<SourceParts, 'claims'>,
+  parts: Pick<SourceParts, 'claims'> & Partial<Pick<SourceParts, 'sources' | 'watchesEverywhere'>>,
   live: KubernetesObject,
   { wanted, id, former }: { wanted: KubernetesObject; id: string; former?: FormerOwner | undefined },
 ): void {
@@ -154,11 +160,21 @@ function refuseOthers(
     );
   const partOf = live.metadata.labels?.[partOfLabel];
   if (!partOf || partOf === id || live.metadata.annotations?.[adoptAnnotation]) return;
-  if (wanted.metadata.annotations?.[adoptAnnotation]) return;
+  if (wanted.metadata.annotations?.[adoptAnnotation] || isLeftBehind(parts, live, partOf)) return;
   throw new EngineError(
     'OwnedByAnotherSource',
-    `Source ${claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+    `Source ${parts.claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
   );
+}
+
+/** A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents. */
+function isLeftBehind(
+  { sources, watchesEverywhere }: Parameters<typeof refuseOthers>[0],
+  live: KubernetesObject,
+  partOf: string,
+): boolean {
+  const isOurs = (managedFieldsOf(live) ?? []).some(({ manager }) => manager === 'holdfast');
+  return isOurs && watchesEverywhere === true && !sources?.().some((source) => applySetId(source) === partOf);
 }
 
 /** The outcome. */
@@ -187,7 +203,7 @@ export async function dryApply(
     const { written } = await applyOverOthers(cluster, wanted, { over: undefined, timed });
     return { wanted, written };
   } catch (error) {
-    if (!live || !isImmutableChange(error, live)) throw error;
+    if (!live || !isImmutableChange(error)) throw error;
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
     return { wanted, written: wanted };
   }
@@ -224,4 +240,121 @@ export function createKindWait({ cluster, clock }: Pick<SourceParts, 'cluster' |
       }
     },
   };
+}
+
+/** Making an object anew whose immutable fields changed: only where that was asked for. */
+
+/** On an object: it may be deleted and made anew when the API server cannot change it in place. */
+export const forceAnnotation = 'holdfast.dev/force';
+
+const goneWaitMs = 10_000;
+const goneRetryMs = 250;
+
+/**
+ * Whether a write was refused for nothing but fields that cannot be changed in place. Adapters say so of their errors: one that is refused for more
+ * than that would be refused again once the live object is deleted, and be gone.
+ */
+function isImmutableChange(error: unknown): boolean {
+  return (error as { isImmutable?: unknown } | null)?.isImmutable === true;
+}
+
+/** `holdfast.dev/force: enabled` on the object, or `spec.force` of its Source unless others lose their data with it. */
+export function mayRecreate({ spec }: Pick<Source, 'spec'>, wanted: KubernetesObject): boolean {
+  const said = wanted.metadata.annotations?.[forceAnnotation];
+  if (said !== undefined) return said === 'enabled' || said === 'true';
+  return spec.force === true && !needsPruneApproval(wanted);
+}
+
+/** What is reported where it was not asked for. */
+function notRecreated(error: unknown): EngineError {
+  const { message } = failureOf(error);
+  return new EngineError(
+    'ImmutableField',
+    `${message}; the API server cannot change this in place: annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`,
+  );
+}
+
+/**
+ * Deletes the object over exactly this version and applies it once it is gone. A crash between the two leaves it absent, and the next sync
+ * applies it. `cluster` acts as the Source's account. Throws EngineError Recreating while finalizers hold it, and what the server refuses.
+ */
+async function recreate(
+  { cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>,
+  wanted: KubernetesObject,
+  live: KubernetesObject,
+): Promise<KubernetesObject> {
+  await cluster.delete(referenceOf(live), versionOf(live));
+  const endMs = clock.nowMs() + goneWaitMs;
+  for (;;) {
+    const left = await cluster.get(referenceOf(live));
+    if (!left || left.metadata.uid !== live.metadata.uid) break;
+    if (clock.nowMs() >= endMs) {
+      const finalizers = (left.metadata.finalizers ?? []).join(', ');
+      const holder = finalizers ? `; ${finalizers} holds it` : '';
+      throw new EngineError(
+        'Recreating',
+        `${describe(live)} is being deleted to be made anew${holder}`,
+        true,
+      );
+    }
+    await sleep(clock, goneRetryMs);
+  }
+  return cluster.apply(wanted, { manager: 'holdfast', force: true });
+}
+
+/** Taking what another tool applied out of its hands, once it is ours (`holdfast.dev/adopt-from`). */
+
+/** After an apply: the former owner gives up its marks and what we have applied, over exactly the version that was written. True when written. */
+async function handOver(
+  cluster: Pick<Cluster, 'patch'>,
+  source: Source,
+  { wanted, written }: { wanted: KubernetesObject; written: KubernetesObject },
+): Promise<boolean> {
+  const former = formerOwnerOf(source);
+  const patch = former && handedOver(written, wanted, { former, manager: 'holdfast' });
+  if (!patch) return false;
+  await cluster.patch(referenceOf(written), { metadata: { ...versionOf(written), ...patch } });
+  return true;
+}
+
+/**
+ * The same for what rollouts write of the Source: a target is applied by its next release, and the fields that the former owner had are the
+ * rollout's from now on. A failure leaves the marks, so that the next sync tries again.
+ */
+export async function handOverHeld(
+  parts: SourceParts,
+  source: Source,
+  { all, rest }: Pick<Snapshot, 'all' | 'rest'>,
+): Promise<void> {
+  const former = formerOwnerOf(source);
+  if (!former) return;
+  const applied = new Set(rest.map(({ object }) => objectKey(object)));
+  const held = all.filter(
+    (object) => !applied.has(objectKey(object)) && whyNotAllowed(source, object, parts.rights) === undefined,
+  );
+  const cluster = clusterOf(parts, source);
+  await inParallel(held, async (object) => {
+    try {
+      const live = await cluster.get(referenceOf(object));
+      if (!live || !isMarkedBy(live, object, former)) return;
+      const patch = inherited(live, object, { former, manager: 'holdfast-rollout' });
+      const labels = { ...patch.labels, [partOfLabel]: applySetId(source) };
+      const metadata = { ...versionOf(live), ...patch, labels };
+      await cluster.patch(referenceOf(live), { metadata });
+    } catch (error) {
+      parts.log.warn(
+        { object: referenceOf(object), reason: failureOf(error).reason },
+        'it could not be handed over',
+      );
+    }
+  });
+}
+
+/** The object as it is applied over the live one: with the label of its Source, and without what a rollout writes of it. */
+function inApplySet(
+  object: KubernetesObject,
+  id: string,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  return asMember(manifestForOwner(object, live), id);
 }

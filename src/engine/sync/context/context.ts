@@ -50,6 +50,8 @@ export interface SourceParts {
   readonly builds: BuildCache;
   /** Sources in the cluster, as watched. */
   readonly sources: () => readonly KubernetesObject[];
+  /** Whether objects of all namespaces may be watched, or those of some alone. */
+  readonly watchesEverywhere: boolean;
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
   /** One of them, without a walk through all. */
@@ -105,6 +107,8 @@ export interface Snapshot {
   readonly outside: ReadonlyMap<string, string>;
   /** Rendering the same commit again may lead to something else. */
   readonly isFleeting: boolean;
+  /** Kinds that the cluster did not serve when it was read: whether they live in namespaces is not known. */
+  readonly unknownKinds: ReadonlyArray<Pick<KubernetesObject, 'apiVersion' | 'kind'>>;
 }
 
 /** What one snapshot was applied as. */

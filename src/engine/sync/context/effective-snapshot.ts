@@ -7,8 +7,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import { canaryKey } from '../../../release/candidates.ts';
-import { configReferences } from '../../../release/refs.ts';
-import { type Release, templateOf } from '../../../release/release.ts';
+import { configReferences, type Release, templateOf } from '../../../release/release.ts';
 import { isService } from '../../../release/service-content.ts';
 import { objectKey } from '../../../render/render.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
@@ -74,7 +73,13 @@ export function effectiveRest(
 ): EffectiveRest {
   const applied = inForce.filter(({ isApplied }) => isApplied).flatMap(({ release }) => release.configs);
   const configs = new Map(applied.map((config) => [objectKey(config), plainConfig(config)]));
-  const services = new Map(heldServices(inForce).map((target) => [objectKey(target), target.spec]));
+  const services = new Map(
+    inForce
+      .flatMap(({ holdsTarget, release }) =>
+        holdsTarget && isService(release.target) ? [release.target] : [],
+      )
+      .map((target) => [objectKey(target), target.spec]),
+  );
   return {
     rest: rest.map((entry) => {
       const key = objectKey(entry.object);
@@ -83,12 +88,6 @@ export function effectiveRest(
     }),
     keep: new Set(inForce.flatMap(({ release }) => dependencyKeys(release))),
   };
-}
-
-function heldServices(inForce: readonly ReleaseInForce[]): KubernetesObject[] {
-  return inForce.flatMap(({ holdsTarget, release }) =>
-    holdsTarget && isService(release.target) ? [release.target] : [],
-  );
 }
 
 /** Everything the template names, also what is not tracked. */

@@ -103,7 +103,9 @@ export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceSt
 
 function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
   if (snapshot?.isFleeting) return 'nothing is deleted while the commit could not be rendered whole';
-  const { plans = [], problems = [] } = snapshot ?? {};
+  const { plans = [], problems = [], unknownKinds: [unknown] = [] } = snapshot ?? {};
+  if (unknown)
+    return `nothing is deleted while the cluster serves no ${unknown.kind} of ${unknown.apiVersion}`;
   // A Canary whose target is in no file was read all the same: it may be on its way out, and is guarded by itself.
   const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
   const broken = problems.filter((problem) => !missing.has(problem)).length;

@@ -1,4 +1,4 @@
-import { namespacedName } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
@@ -91,6 +91,7 @@ async function snapshotAt(
     lineOf: written.lineOf,
     outside: written.outside,
     isFleeting: written.isFleeting,
+    unknownKinds: await unknownKindsOf(parts.cluster, all),
   };
 }
 
@@ -166,6 +167,28 @@ async function inTheirScope(
     const { namespace: _, ...metadata } = entry.object.metadata;
     return { ...entry, object: { ...entry.object, metadata } };
   });
+}
+
+async function unknownKindsOf(
+  cluster: Pick<Cluster, 'kindOf'>,
+  objects: readonly KubernetesObject[],
+): Promise<Snapshot['unknownKinds']> {
+  const kinds = new Map(
+    objects.map(({ apiVersion, kind }) => [kindOf({ apiVersion, kind }), { apiVersion, kind }]),
+  );
+  const found = await Promise.all(
+    [...kinds.values()].map(async (one) => ((await cluster.kindOf(one.apiVersion, one.kind)) ? [] : [one])),
+  );
+  return found.flat();
+}
+
+/** Whether the cluster serves a kind now that it did not serve when the snapshot was read, so that its objects may have another namespace. */
+export async function servesNewKinds(
+  cluster: Pick<Cluster, 'kindOf'>,
+  { unknownKinds }: Pick<Snapshot, 'unknownKinds'>,
+): Promise<boolean> {
+  for (const { apiVersion, kind } of unknownKinds) if (await cluster.kindOf(apiVersion, kind)) return true;
+  return false;
 }
 
 function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {

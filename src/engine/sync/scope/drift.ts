@@ -22,7 +22,10 @@ export function driftFound(
   if (!live) return drift('was deleted');
   if (taken.length > 0) return drift(contestedInWords(taken));
   const fields = differencesOf(live, wanted).map(({ path }) => path);
-  const writer = lastOtherWriter(live);
+  const others = (managedFieldsOf(live) ?? []).filter(
+    ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
+  );
+  const writer = newest(others);
   const who = writer ? ` (${writer.manager}${writer.time ? ` at ${writer.time}` : ''})` : '';
   return drift(`${fields.slice(0, 3).join(', ')}${who}`);
 }
@@ -37,13 +40,6 @@ export function withTimes(contested: readonly Contested[], live: KubernetesObjec
     const time = newest(own)?.time;
     return time ? { ...one, time } : one;
   });
-}
-
-function lastOtherWriter(live: KubernetesObject): ManagedFieldsEntry | undefined {
-  const others = (managedFieldsOf(live) ?? []).filter(
-    ({ manager, subresource }) => manager !== 'holdfast' && subresource !== 'status',
-  );
-  return newest(others);
 }
 
 function newest(entries: readonly ManagedFieldsEntry[]): ManagedFieldsEntry | undefined {

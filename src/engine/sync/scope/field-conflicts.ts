@@ -49,7 +49,12 @@ export async function applyOverOthers(
   try {
     return { written: await cluster.apply(wanted, { ...options, force: false }), taken: [], left: [] };
   } catch (error) {
-    const found = contestedIn(error);
+    // Adapters give such an error the fields and their managers.
+    const { kind, fieldConflicts } = (error ?? {}) as {
+      kind?: unknown;
+      fieldConflicts?: readonly Contested[];
+    };
+    const found = kind === 'fieldConflict' ? (fieldConflicts ?? []) : [];
     if (found.length === 0) throw error;
     const contested = await timed(found);
     const left = contested.filter((field) => isLeft(wanted, field));
@@ -73,14 +78,14 @@ export function contestedInWords(contested: readonly Contested[]): string {
 }
 
 function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
-  if (isAutoscalers(contested) || policyOf(wanted) === 'leave') return true;
+  // HorizontalPodAutoscalers, those that KEDA makes included, write by the subresource.
+  if (
+    (contested.manager === 'kube-controller-manager' && contested.subresource === 'scale') ||
+    policyOf(wanted) === 'leave'
+  )
+    return true;
   const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
   return pointers.some((pointer) => isInPointer(wanted, pointer.trim(), contested.field));
-}
-
-/** HorizontalPodAutoscalers, those that KEDA makes included, write by the subresource. */
-function isAutoscalers({ manager, subresource }: Contested): boolean {
-  return manager === 'kube-controller-manager' && subresource === 'scale';
 }
 
 function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
@@ -93,12 +98,6 @@ function refused(taken: readonly Contested[]): EngineError {
     'FieldConflict',
     `others write what Git says: ${contestedInWords(taken)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
   );
-}
-
-/** Adapters give such an error the fields and their managers. */
-function contestedIn(error: unknown): readonly Contested[] {
-  const { kind, fieldConflicts } = (error ?? {}) as { kind?: unknown; fieldConflicts?: readonly Contested[] };
-  return kind === 'fieldConflict' ? (fieldConflicts ?? []) : [];
 }
 
 // Fields by the paths that the API server gives in conflicts: `.spec.replicas`, `.spec.template.spec.containers[name="app"].image`. Pure.

@@ -68,7 +68,7 @@ interface ParentPatch {
 
 /** `Deployment.apps`, or `ConfigMap` for the core group. */
 export function groupKindOf({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): string {
-  const group = groupOf(apiVersion);
+  const group = apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
   return group ? `${kind}.${group}` : kind;
 }
 
@@ -77,10 +77,6 @@ export function splitGroupKind(groupKind: string): { readonly kind: string; read
   const dot = groupKind.indexOf('.');
   if (dot < 0) return { kind: groupKind, group: '' };
   return { kind: groupKind.slice(0, dot), group: groupKind.slice(dot + 1) };
-}
-
-function groupOf(apiVersion: string): string {
-  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
 }
 
 function listIn(text: string | undefined): Set<string> {

@@ -2,8 +2,7 @@
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { configReferences } from '../../../release/refs.ts';
-import { templateOf } from '../../../release/release.ts';
+import { configReferences, templateOf } from '../../../release/release.ts';
 import { objectKey } from '../../../render/render.ts';
 import { hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
 import { type SourceRights, whyNotAllowed } from './permissions.ts';

@@ -24,6 +24,7 @@ const repository = createRepository({
   directory,
   packLimits: DEFAULT_PACK_LIMITS,
   growth: { maxPacks: 0, maxStoreBytes: 1 },
+  admit: () => undefined,
 });
 const access = { openTransport: () => Promise.reject(new Error('there is no network')) };
 const { isDone } = await repository.compactIfGrown(access, 1, async () => {

@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
-import { createKeyRing } from './key-ring.ts';
-import { openPrivateKey } from './private-key.ts';
+import { createKeyRing, openPrivateKey } from './private-key.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-ssh-keys-'));
 afterAll(() => rmSync(folder, { recursive: true }));

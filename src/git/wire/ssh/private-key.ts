@@ -1,9 +1,10 @@
-/** Private keys of SSH: OpenSSH's own format (PROTOCOL.key of OpenSSH), and PEM. */
 import { createDecipheriv, createHash, createPrivateKey, createPublicKey } from 'node:crypto';
 import type { ParsedKey } from 'ssh2';
 import { createPause } from '../../../api/clock.ts';
 import { limits } from '../../../api/limits.ts';
 import { createFieldReader, field } from '../../ssh-fields.ts';
+
+/** Private keys of SSH: OpenSSH's own format (PROTOCOL.key of OpenSSH), and PEM. */
 
 const MAGIC = Buffer.from('openssh-key-v1\0');
 const OPENSSH = /-----BEGIN OPENSSH PRIVATE KEY-----([A-Za-z0-9+/=\s]+)-----END OPENSSH PRIVATE KEY-----/;
@@ -164,4 +165,29 @@ function wrongPassphrase(): Error {
 
 function printable(text: string): string {
   return text.replace(/[^\w@.-]/g, '?').slice(0, 40);
+}
+
+/** Opens a private key, once for each content of a Secret. Throws Error that says what is wrong and quotes nothing. */
+export type OpenKey = (text: string, passphrase: string | undefined) => Promise<ParsedKey>;
+
+const MAX_KEYS = 256;
+
+/**
+ * Keys that were opened, by a digest of key and passphrase: a passphrase costs some tenths of a second, and each poll needs the key. One that
+ * cannot be opened is kept as well, for the same reason.
+ */
+export function createKeyRing(): OpenKey {
+  const keys = new Map<string, Promise<ParsedKey>>();
+  return (text, passphrase = '') => {
+    const digest = createHash('sha256')
+      .update(JSON.stringify([text, passphrase]))
+      .digest('hex');
+    const found = keys.get(digest) ?? openPrivateKey(text, passphrase || undefined);
+    keys.delete(digest);
+    keys.set(digest, found);
+    const [oldest] = keys.keys();
+    if (keys.size > MAX_KEYS && oldest !== undefined) keys.delete(oldest);
+    found.catch(() => undefined);
+    return found;
+  };
 }

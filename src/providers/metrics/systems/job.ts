@@ -160,16 +160,14 @@ async function outcomeOf(wanted: KubernetesObject, jobs: JobAccess): Promise<Met
     if (seen?.metadata.uid !== live.metadata.uid)
       return pending(`${describe(wanted)} was deleted before its end; the next check runs it again`);
     const { data } = jobSchema.safeParse(seen);
-    const end = data?.status?.conditions?.find(isEnd);
+    const end = data?.status?.conditions?.find(
+      ({ type, status }) => status === 'True' && (type === 'Complete' || type === 'Failed'),
+    );
     if (end) return readEnd(end, live, cluster);
     if (data?.spec?.suspend) return pending(`${describe(wanted)} is suspended`);
     await wait(lookAgainMs);
   }
   return pending(`${describe(wanted)} runs: ${await whatPodSays(reference, cluster)}`);
-}
-
-function isEnd({ type, status }: z.infer<typeof conditionSchema>): boolean {
-  return status === 'True' && (type === 'Complete' || type === 'Failed');
 }
 
 /** The outcome, after which the Job is deleted with its pods. */

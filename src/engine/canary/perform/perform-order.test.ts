@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
-import type { Action } from '../../../rollout/action.ts';
+import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError, failureOf } from '../../failure.ts';
-import { inLanes, isReversible, reliesOn } from './action-order.ts';
 import { joinActionFailures } from './action-text.ts';
+import { inLanes, isReversible, reliesOn } from './perform.ts';
 
 const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false };
 const traffic: Action = { type: 'SetTraffic', route };

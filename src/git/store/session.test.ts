@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestRepository } from '../testing/test-repository.ts';
 import type { GitTransport } from '../wire/transport.ts';
-import { receivePack } from './incoming-pack.ts';
 import { createPause, createReader, hasWholeCommit } from './objects.ts';
 import { DEFAULT_PACK_LIMITS } from './pack/index-pack.ts';
+import { receivePack } from './session.ts';
 import { emptyStore } from './store-directory.ts';
 
 let root: string;
@@ -50,11 +50,12 @@ function sending(bytes: Buffer): GitTransport {
   };
 }
 
-function receive(bytes: Buffer): Promise<void> {
+function receive(bytes: Buffer): Promise<unknown> {
   const incoming = {
     gitdir: store,
     transport: sending(bytes),
     limits: DEFAULT_PACK_LIMITS,
+    admit: async () => undefined,
     pause: createPause(),
   };
   return receivePack(incoming, { want: commit, haves: [] });

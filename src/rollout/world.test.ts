@@ -1,6 +1,13 @@
 import { describe, expect, it, test } from 'vitest';
-import { lastKnownGood, newestFirst, nextSequence, provenReleases } from './records.ts';
-import type { RecordView, RejectionView, World } from './world.ts';
+import {
+  lastKnownGood,
+  newestFirst,
+  nextSequence,
+  provenReleases,
+  type RecordView,
+  type RejectionView,
+  type World,
+} from './world.ts';
 
 const record = (digest: string, sequence: number): RecordView => {
   const commit = { commit: `sha-${digest}`, subject: '', author: '', time: '' };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { fieldChanges } from './field-changes.ts';
+import { fieldChanges } from './canary-view.ts';
 
 test('fields are told apart by the names of their entries, wherever these stand', () => {
   const before = {

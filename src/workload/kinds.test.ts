@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { untrackedIn } from './expected-copies.ts';
+import { canaryObjects, primaryObjects, primaryReplicas } from './kinds.ts';
 import { aCanary, aLiveSecret, aPrimarySource, aRelease, aTarget } from './shared/fixtures.test-support.ts';
-import { canaryObjects, primaryObjects, primaryReplicas } from './sides.ts';
 
 const keepAway = {
   'argocd.argoproj.io/compare-options': 'IgnoreExtraneous',

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { configMap, container, secret, template } from './fixtures.test-support.ts';
-import { configReferences, isTracked } from './refs.ts';
+import { configReferences, isTracked } from './release.ts';
 
 test('finds every place of a template that names a ConfigMap or a Secret', () => {
   const pods = template({

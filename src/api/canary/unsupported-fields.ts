@@ -1,6 +1,7 @@
 /** Valid fields of a Canary that are not acted on, so that nothing is ignored without a message (ADR 8). */
-import type { Canary } from './canary/canary.ts';
-import { fieldPath } from './problems.ts';
+
+import { fieldPath } from '../problems.ts';
+import type { Canary } from './canary.ts';
 
 /** Fields that are not acted on for the same reason. */
 interface Row {

@@ -1,0 +1,162 @@
+/** What `migrate` and `handback` share: their flags, which Canaries they ask about, and the steps of a tree of files. */
+import type { Command } from 'commander';
+import { createHttpClient } from '../../http/client.ts';
+import type { AdoptionQuery } from '../../migrate/flagger/read-canaries.ts';
+import { planMoves } from '../../migrate/moves.ts';
+import { moveLines } from '../../migrate/moves-text.ts';
+import { movesExitCode } from '../../migrate/steps.ts';
+import type { ProgramPaths } from '../../render/build/programs.ts';
+import type { Connection } from '../../server/connection.ts';
+import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { outboundPolicy, withConnection } from '../command.ts';
+import {
+  type ControllerFlagName,
+  type ControllerFlags,
+  controllerFlags,
+  withControllerFlags,
+} from '../controller-flags.ts';
+import {
+  type ClusterFlags,
+  contextOption,
+  holdfastNamespaceOption,
+  kubeconfigOption,
+  outputOption,
+  type ProgramFlags,
+  programsIn,
+  releaseLimitsIn,
+  withProgramFlags,
+} from '../flags.ts';
+
+/** What looking at Canaries as the controller does is told. */
+export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
+  readonly holdfastNamespace: string;
+  readonly output: 'text' | DataFormat;
+}
+
+const canaryFlagNames: readonly ControllerFlagName[] = [
+  ...(['watch-namespaces', 'mesh-provider', 'min-analysis-interval', 'selector-labels'] as const),
+  ...(['include-label-prefix', 'enable-config-tracking', 'cross-namespace-refs'] as const),
+  'no-cross-namespace-refs',
+];
+
+/** Adds them. */
+export function withCanaryFlags(command: Command): Command {
+  return withControllerFlags(
+    command
+      .addOption(kubeconfigOption())
+      .addOption(contextOption())
+      .addOption(holdfastNamespaceOption('--holdfast-namespace')),
+    canaryFlagNames,
+  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** What planning the steps of a tree is told. */
+export interface MoveFlags extends ProgramFlags, ClusterFlags {
+  readonly offline?: boolean;
+  readonly output: 'text' | DataFormat;
+}
+
+/** Adds them. */
+export function withMoveFlags(command: Command): Command {
+  return withProgramFlags(
+    command
+      .option('--offline', 'do not contact a cluster, so that no step is verified')
+      .addOption(kubeconfigOption())
+      .addOption(contextOption()),
+  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
+}
+
+/** Which Canaries are asked about, and as which controller; and what to say about that. Throws InputError, ApiError. */
+export async function adoptionQuery(
+  connection: Connection,
+  given: CanaryFlags,
+): Promise<{ readonly query: AdoptionQuery; readonly stderr: string }> {
+  const { flags, note } = await controllerFlags(connection, {
+    namespace: given.holdfastNamespace,
+    names: canaryFlagNames,
+    given,
+  });
+  const { tracksConfig, forbidsOtherNamespaces } = releaseLimitsIn(flags);
+  const query = {
+    watchNamespaces: flags.watchNamespaces,
+    ownNamespace: given.holdfastNamespace,
+    tracksConfig,
+    options: {
+      minIntervalMs: flags.minAnalysisInterval,
+      defaultProvider: flags.meshProvider,
+      selectorLabels: flags.selectorLabels,
+      includeLabelPrefixes: flags.includeLabelPrefix,
+      forbidsOtherNamespaces,
+    },
+  };
+  return { query, stderr: note };
+}
+
+/** What the steps of a tree are asked for. */
+interface MoveOptions {
+  readonly tool: 'flux' | 'argocd';
+  readonly path: string;
+  readonly isBack: boolean;
+  /** No cluster is asked. */
+  readonly isOffline: boolean;
+  readonly cluster: ClusterFlags;
+  readonly version: string;
+  readonly programs: ProgramPaths;
+  readonly format: 'text' | DataFormat;
+  readonly screen: Screen;
+}
+
+/** From the flags, the environment and the terminal. */
+export function moveOptions({
+  flags,
+  ...asked
+}: Pick<MoveOptions, 'tool' | 'path' | 'isBack' | 'version'> & { readonly flags: MoveFlags }): MoveOptions {
+  return {
+    ...asked,
+    isOffline: flags.offline === true,
+    cluster: flags,
+    programs: programsIn(flags, process.env),
+    format: flags.output,
+    screen: screenOf(process.stdout, process.env),
+  };
+}
+
+/** Says what to commit and to run next. Writes neither to the tree nor to the cluster. Throws InputError and ApiError. */
+export async function move(options: MoveOptions): Promise<CommandResult> {
+  const { tool, path, isBack, isOffline, cluster: where, format, screen } = options;
+  const query = { tool, path, isBack };
+  const moves = isOffline
+    ? await planMoves({ ...query, cluster: undefined })
+    : await withConnection(where, options, (connection) =>
+        withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
+      );
+  const note = isOffline
+    ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
+    : [];
+  const stdout =
+    format === 'text'
+      ? `${[...note, ...moveLines(moves, screen)].join('\n')}\n`
+      : formatOutput('MoveSteps', { moves, readBack: !isOffline }, format);
+  return { stdout, stderr: '', exitCode: movesExitCode(moves) };
+}
+
+async function withGit<T>(
+  connection: Connection,
+  { version, programs }: MoveOptions,
+  work: (cluster: {
+    connection: Connection;
+    http: ReturnType<typeof createHttpClient>;
+    programs: ProgramPaths;
+  }) => Promise<T>,
+): Promise<T> {
+  const http = createHttpClient({
+    ...outboundPolicy(connection.access.server),
+    userAgent: `holdfast/${version}`,
+  });
+  try {
+    return await work({ connection, http, programs });
+  } finally {
+    await http.close();
+  }
+}
