@@ -90,7 +90,7 @@ export const rolloutReasons = {
   WaitingForCapacity: row(
     'the canary, or in the promotion the primary, has too few ready pods for the next share',
     'both, by the last step',
-    'continues when the pods are ready; `Stalled` once the primary has waited its whole deadline',
+    'continues when the pods are ready; `Stalled` once they were missing for the whole progress deadline',
     'check quota, scheduling and the autoscaler if it lasts',
   ),
   PrimaryNotReady: row(

@@ -32,6 +32,8 @@ export interface Run {
   readonly standing?: Partial<Record<Watched, LastChange>>;
   /** Since when checks are inconclusive (design section 2.3). */
   readonly unknownSince?: string;
+  /** Since when the next share waits for pods. */
+  readonly shortSince?: string;
   /** A window must be open before anything of this release is written. */
   readonly awaitsWindow?: boolean;
   /** Webhooks of type confirm-rollout must approve before anything of this release is written. */

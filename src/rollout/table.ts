@@ -100,7 +100,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     head: 'replaces',
     followsHead: 'a newer commit replaces it; the last-known-good or a rejected release ends it',
     deadline:
-      'progressDeadlineSeconds without progress of its pods, or without a check result: it fails; the deadline of a gate',
+      'progressDeadlineSeconds without progress of its pods, or without a check result: it fails; without pods for the next share: reported; the deadline of a gate',
     checks: 'analysis',
     writes: 'route, pods of the tried side',
     next: () => ({ action: 'the next check, then the next step' }),

@@ -119,6 +119,25 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
     expect(model.broken).toEqual([]);
   });
 
+  it('tells at the deadline that a person must act when nobody gives the canary the pods for its next step', () => {
+    const model = scaled(kind, { progressDeadlineSeconds: 120, analysis: { ...steps, interval: '150s' } });
+    model.commit('b');
+    until(model, () => model.route?.canaryWeight === 10);
+    // Its controller is gone: nobody acts on a higher minReplicas.
+    Object.assign(model.scalers ?? {}, { work: () => undefined });
+    Object.assign(model.target ?? {}, { desired: 1, ready: 1, oldReady: 0 });
+    const stalled = () => model.status.conditions?.find(({ type }) => type === 'Stalled');
+    const message = 'the canary has 1 of 5 ready pods that it needs for 50 %';
+    until(model, () => model.status.message === message);
+    expect(stalled()?.status).toBe('False');
+    until(model, () => stalled()?.status === 'True');
+    expect(stalled()).toMatchObject({ reason: 'WaitingForCapacity', message });
+    Object.assign(model.target ?? {}, { desired: 5, ready: 5 });
+    until(model, () => model.route?.canaryWeight === 50);
+    expect(stalled()?.status).toBe('False');
+    expect(model.broken).toEqual([]);
+  });
+
   it('holds while the canary grows, and goes on when the primary heals', () => {
     const model = scaled(kind);
     model.commit('b', { ...GOOD, primaryReady: false });

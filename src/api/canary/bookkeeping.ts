@@ -8,7 +8,13 @@ import { type CanaryStatus, incidentSchema, specInForceSchema } from './status.t
  * The timers of a run that begin again by themselves where they are missing: the version before does not find them after a downgrade. The time
  * of the step and of the last check stay readable, since without them no check would ever be due.
  */
-const timers: readonly string[] = ['progressKey', 'lastProgressTime', 'standing', 'unknownSince'];
+const timers: readonly string[] = [
+  'progressKey',
+  'lastProgressTime',
+  'standing',
+  'unknownSince',
+  'shortSince',
+];
 
 /** `run.startTime` names the release that the timers belong to. */
 const bookkeepingSchema = z.object({

@@ -24,6 +24,7 @@ import { promotionState, type StateOf, without, withRun } from '../state.ts';
 import {
   fullSize,
   growCanary,
+  missingPods,
   podsNeeded,
   raiseMinReplicas,
   readyPods,
@@ -204,17 +205,18 @@ function restart(context: Context, state: Analysing): Outcome {
 /** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
 function advance(context: Context, trial: Trial): Outcome {
   const { plan, world } = context;
-  const { state, share, isUp } = trial;
-  const { run, iterations } = state;
+  const { share, isUp } = trial;
+  const { run, iterations } = trial.state;
   const skipsAnalysis = plan.skipAnalysis || run.fastLane || run.promoteNow;
-  if (skipsAnalysis && isUp && !isPaused(context, run)) return promote(context, state);
+  if (skipsAnalysis && isUp && !isPaused(context, run)) return promote(context, trial.state);
   const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
   const move = limitStep(context, next, share, run);
   // Before traffic leaves it: a primary that is scaled down could not take the traffic back (flagger issue 1600).
   const primaryPods = world.primary?.desiredReplicas ?? 0;
   const sized =
     world.route?.canaryWeight === 0 ? act(...raiseMinReplicas(world, 'primary', primaryPods)) : {};
-  const blocked = blockedBy(context, trial, move);
+  const state = withShortage(context, trial, move);
+  const blocked = blockedBy(context, { ...trial, state }, move);
   // The check at this step passed, or a person skipped it.
   const isChecked =
     run.asksGates || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state);
@@ -232,7 +234,8 @@ function blockedBy(context: Context, { state, share, isUp, view }: Trial, move: 
   if (isPaused(context, state.run)) return notePause(context, `at ${share} %`);
   if (move.kind === 'stuck')
     return stall('StepsDoNotAdvance', `spec.analysis has no step beyond ${share} %; change stepWeight`);
-  return isUp ? lackOfCapacity(context, state, move) : waitForPods(context, state, view);
+  if (!isUp) return waitForPods(context, state, view);
+  return state.run.shortSince === undefined ? undefined : lackOfCapacity(context, state, move);
 }
 
 /** No match and no mirror leads to a release on the primary: it is tried there as blue/green. */
@@ -264,21 +267,35 @@ function limitStep(context: Context, move: Step, share: number, { side = 'canary
     : { kind: 'promote' };
 }
 
-/** No share rises before its pods are ready (S4). */
-function lackOfCapacity(context: Context, { run }: Analysing, move: Step): Effects | undefined {
-  const { world, plan } = context;
+/** The next share of the tried side, and the pods that must be ready before it rises (S4). */
+function nextShare(context: Context, { run }: Analysing, move: Step): { share: number; needed: number } {
   const side = run.side ?? 'canary';
   const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
-  const share = plan.strategy.kind === 'ab' && side === 'canary' ? Math.min(1, asked) : asked;
-  const needed = podsNeeded(context, side, share);
-  if (share === 0 || world.sharesWorkload || readyPods(context, side) >= needed) return undefined;
+  const share = context.plan.strategy.kind === 'ab' && side === 'canary' ? Math.min(1, asked) : asked;
+  return { share, needed: share === 0 ? 0 : podsNeeded(context, side, share) };
+}
+
+/** The run with the time since when pods for the next share are missing. While it is paused, nobody asks for them. */
+function withShortage(context: Context, { state, side, isUp }: Trial, move: Step): Analysing {
+  const { needed } = nextShare(context, state, move);
+  const isShort = !context.world.sharesWorkload && readyPods(context, side) < needed;
+  return isShort && isUp && !isPaused(context, state.run)
+    ? withRun(state, { shortSince: state.run.shortSince ?? context.now })
+    : { ...state, run: without(state.run, 'shortSince') };
+}
+
+function lackOfCapacity(context: Context, state: Analysing, move: Step): Effects {
+  const { world, plan } = context;
+  const side = state.run.side ?? 'canary';
+  const { share, needed } = nextShare(context, state, move);
   const grown = side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed);
-  const ready = readyPods(context, side);
-  const statusNote = note(
-    'WaitingForCapacity',
-    `the ${side} has ${ready} ready pods, too few for ${share} %`,
-  );
-  return combine(act(...grown), statusNote);
+  const missing = missingPods(context, state.run, {
+    side,
+    needed,
+    share,
+    deadlineMs: plan.progressDeadlineMs,
+  });
+  return combine(act(...grown), missing);
 }
 
 /** The gates between a passed check and its move. A closed one leaves share, iterations and failed checks as they are (2.19, 8). */

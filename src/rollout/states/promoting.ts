@@ -9,21 +9,7 @@ import {
   withProgress,
   withProgressReset,
 } from '../context.ts';
-import {
-  ALL,
-  act,
-  combine,
-  type Effects,
-  emit,
-  enter,
-  note,
-  type Outcome,
-  type Preference,
-  STAY,
-  stall,
-  stay,
-  wake,
-} from '../outcome.ts';
+import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay, wake } from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
@@ -31,6 +17,7 @@ import {
   canaryMayServe,
   hasArrived,
   isAllOn,
+  missingPods,
   mustMoveTraffic,
   podsNeeded,
   raisePrimary,
@@ -166,24 +153,22 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const { updatedReadyReplicas = 0, desiredReplicas = needed } = world.primary ?? {};
   const isUpdated = updatedReadyReplicas >= Math.min(needed, desiredReplicas);
   if (!world.sharesWorkload && !(isUpdated && readyPods(context, 'primary') >= needed)) {
-    const short = lackOfPods(context, run, needed, 100 - to);
-    return stay({ ...state, run: { ...run, weight, stepTime: context.now } }, grown, short);
+    const short = { ...run, weight, stepTime: context.now, shortSince: run.shortSince ?? context.now };
+    // Both sides run the release: nothing is taken back, but a person is asked for.
+    const missing = missingPods(context, short, {
+      side: 'primary',
+      needed,
+      share: 100 - to,
+      deadlineMs: plan.postPromotion.progressDeadlineMs,
+    });
+    return stay({ ...state, run: short }, grown, missing);
   }
   const event = emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
-  const next = { ...state, iterations: 0, run: { ...run, weight: to, stepTime: context.now } };
+  const moved = { ...without(run, 'shortSince'), weight: to, stepTime: context.now };
+  const next = { ...state, iterations: 0, run: moved };
   const again = to > 0 ? wake(plan.intervalMs) : {};
   const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
   return { ...stay(next, statusNote, event, grown, again), prefers };
-}
-
-/** Both sides run the release: nothing is taken back, but a person is asked for once no pod came in the whole deadline. */
-function lackOfPods(context: Context, run: Run, needed: number, sharePercent: number): Effects {
-  const ready = readyPods(context, 'primary');
-  const message = `the primary has ${ready} of ${needed} ready pods that it needs for ${sharePercent} %`;
-  const leftMs = context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
-  return leftMs > 0
-    ? combine(note('WaitingForCapacity', message), wake(leftMs))
-    : stall('WaitingForCapacity', message);
 }
 
 function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {
@@ -195,7 +180,7 @@ function startVerifying(context: Context, { run, post, iterations }: StateOf<'Co
   return enter(
     {
       kind: 'Verifying',
-      run: { ...without(run, 'unknownSince'), stepTime: allTrafficSince },
+      run: { ...without(run, 'unknownSince', 'shortSince'), stepTime: allTrafficSince },
       failedChecks: 0,
       iterations,
       post: counted,

@@ -1,5 +1,5 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { knownReason } from '../../api/reasons.ts';
+import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import {
@@ -81,7 +81,7 @@ function standsStill(context: Context, good: RecordView): Effects | undefined {
   if (plan.postPromotion.onFailure !== 'halt' || isLost(good) || head?.digest === good.digest)
     return undefined;
   const { reason, finding } = unproven(world);
-  const way = `commit a newer release, or revert to ${describeRelease(good)} in Git`;
+  const way = `commit a newer release, or go back to ${describeRelease(good)} with git revert or holdfast rollback`;
   return stall(reason, `${finding}; onFailure keeps it: ${way}`);
 }
 
@@ -235,8 +235,14 @@ function unproven({ primary, records, status }: World) {
 }
 
 /** It is reverted to the last-known-good. */
-function repairPrimary(context: Context, state: Resting, good: RecordView): Outcome {
-  const { digest, commit, reason, finding } = unproven(context.world);
+export function repairPrimary(
+  context: Context,
+  state: Resting,
+  good: RecordView,
+  requested?: RolloutReason,
+): Outcome {
+  const { digest, commit, reason: found, finding } = unproven(context.world);
+  const reason = requested ?? found;
   // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const { failedChecks } = state;

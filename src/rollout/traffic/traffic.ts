@@ -2,7 +2,7 @@ import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
 import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
-import { type Action, act, combine, type Effects, type Preference, wake } from '../outcome.ts';
+import { type Action, act, combine, type Effects, note, type Preference, stall, wake } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
 import type { ScalerSide, World } from '../world.ts';
 
@@ -238,6 +238,27 @@ export function podsNeeded({ world, plan }: Context, side: Side, sharePercent: n
 /** Pods of a side that may get traffic: the canary's must be of the template under test. */
 export function readyPods({ world }: Context, side: Side): number {
   return side === 'primary' ? servingPods(world.primary) : canaryPods(world.target);
+}
+
+/** A share that waits for pods. */
+interface Shortage {
+  readonly side: Side;
+  /** Ready pods that the share needs. */
+  readonly needed: number;
+  /** The share, in percent. */
+  readonly share: number;
+  readonly deadlineMs: number;
+}
+
+/** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
+export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
+  const { side, needed, share, deadlineMs } = shortage;
+  const ready = readyPods(context, side);
+  const message = `the ${side} has ${ready} of ${needed} ready pods that it needs for ${share} %`;
+  const leftMs = remainingMs(context, run.shortSince, deadlineMs);
+  return leftMs > 0
+    ? combine(note('WaitingForCapacity', message), wake(leftMs))
+    : stall('WaitingForCapacity', message);
 }
 
 /** The largest share, in percent, that a side's ready pods carry. */

@@ -8,6 +8,7 @@ import { namesRelease, type Request } from '../requests.ts';
 import type { RunState, State, StateKind } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
+import { repairPrimary } from '../states/resting.ts';
 import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
@@ -257,12 +258,19 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
 
 /** A rollback to the last-known-good: the release under way ends, or nothing has to be done. */
 function rollbackToGood(context: Context, where: Placed, current: State, good: RecordView): Answer {
-  if (where.stage === 'idle') {
-    const { head } = context;
+  if (current.kind === 'Resting') {
+    const { head, world } = context;
     const isNews = head && head.digest !== good.digest && !rejectionOf(context, head.digest);
-    if (!isNews) return notApplicable(`${describeRelease(good)} is the last-known-good and already serves`);
-    const rejects = [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }];
-    return done(`${describeRelease(good)} stays`, { ...stay(current), rejects });
+    const rejects = isNews
+      ? [{ digest: head.digest, commit: head.commit.commit, reason: 'RolledBack' as const }]
+      : [];
+    // Under onFailure halt the primary may run what was never verified.
+    const isOn = world.primary?.digest === good.digest || !world.primary;
+    if (isOn && !isNews)
+      return notApplicable(`${describeRelease(good)} is the last-known-good and already serves`);
+    if (isOn) return done(`${describeRelease(good)} stays`, { ...stay(current), rejects });
+    const outcome = repairPrimary(context, current, good, 'RolledBack');
+    return done(`rolling back to ${describeRelease(good)}`, { ...outcome, rejects });
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
     return notApplicable(`the primary already runs ${describeRelease(good)}, or is being reverted to it`);

@@ -117,6 +117,23 @@ describe('onFailure halt', () => {
     expect(model.broken).toEqual([]);
   });
 
+  it('takes back what was never verified when a person asks for the last-known-good', () => {
+    const model = live({ postPromotion: { onFailure: 'halt', metrics, successThreshold: 50 } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.commit('c', { ...GOOD, canaryMetric: 50 });
+    until(model, 'the rejection', () => model.rejected.length > 0);
+    pass(model, 120_000);
+    expect(model.primary?.digest).toBe('b');
+    model.ask('rollback-to', 'a');
+    pass(model, LONG_MS, () => model.primary?.digest === 'a' && model.status.phase === 'Failed');
+    expect(model.route?.canaryWeight).toBe(0);
+    pass(model, 120_000);
+    expectBack(model, { rejected: 'c' });
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
   it('writes nothing when a Secret outside Git is rotated', () => {
     const model = live({ postPromotion: { onFailure: 'halt' } });
     model.commit(`b+${LIVE.first}`, { ...GOOD, primaryReady: false });
