@@ -19,6 +19,9 @@ const manyProcesses = [
 /** Behind the bed, whose logs stay when a test fails. */
 const temporaryFolder = 'test/temporary-folder.ts';
 
+/** The second that is usual is over before a busy machine looks twice. */
+const waits = { poll: { timeout: 120_000 } };
+
 export default defineConfig({
   test: {
     sequence: { sequencer: LongestFirst },
@@ -26,6 +29,7 @@ export default defineConfig({
       {
         test: {
           name: 'unit',
+          expect: waits,
           globalSetup: [temporaryFolder],
           include: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [
@@ -49,6 +53,7 @@ export default defineConfig({
       {
         test: {
           name: 'sandbox',
+          expect: waits,
           globalSetup: [temporaryFolder],
           include: ['test/{plans,sandbox}/**/*.test.ts', ...manyProcesses],
           // Nothing is kept in modules here either. They wait more than they compute.
@@ -62,18 +67,20 @@ export default defineConfig({
       {
         test: {
           name: 'programs',
+          expect: waits,
           include: ['test/programs/**/*.test.ts'],
           // Builds kustomize, helm and sops the first time; needs Go.
           globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
           isolate: false,
           maxWorkers: 2,
-          testTimeout: 60_000,
-          hookTimeout: 60_000,
+          testTimeout: 600_000,
+          hookTimeout: 600_000,
         },
       },
       {
         test: {
           name: 'cluster',
+          expect: waits,
           include: ['test/cluster/**/*.test.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
           // They wait more than they compute; each test has namespaces and a repository of its own.
@@ -87,6 +94,7 @@ export default defineConfig({
       {
         test: {
           name: 'bench',
+          expect: waits,
           include: ['test/bench/**/*.bench.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
           fileParallelism: false,

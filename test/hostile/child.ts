@@ -44,7 +44,8 @@ async function readGit(task: Task & { kind: 'git' }) {
   const source = createGitSource({
     ...{ namespace: 'delivery', name: task.name, url: task.url, stores, client },
     reference: task.reference ?? { branch: 'main' },
-    limits: { totalTimeoutMs: 20_000, idleTimeoutMs: 5_000 },
+    // None of them is to end by time, however busy the machine is.
+    limits: { totalTimeoutMs: 600_000, idleTimeoutMs: 300_000 },
   });
   const { head } = await source.poll(signal);
   const { files, problems } = await source.readFiles(head.commit, task.path ?? '', { signal });

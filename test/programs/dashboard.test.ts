@@ -59,7 +59,7 @@ async function visit({ dashboardUrl = '' }: Pick<App, 'dashboardUrl'>, options: 
     colorScheme,
     reducedMotion: 'reduce',
   });
-  context.setDefaultTimeout(30_000);
+  context.setDefaultTimeout(300_000);
   contexts.push(context);
   const page = await context.newPage();
   await page.addInitScript(() => {

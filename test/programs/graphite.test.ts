@@ -62,7 +62,7 @@ function read(query: string) {
   } as MetricTemplate;
   const metric = { name: 'errors', templateRef: { name: 'errors' } };
   const source = { canary, metric, role: 'canary', provider: 'contour', metricsServer: '' } as const;
-  return readMetric({ ...source, template, nowMs: Date.now(), timeoutMs: 20_000 }, http);
+  return readMetric({ ...source, template, nowMs: Date.now(), timeoutMs: 120_000 }, http);
 }
 
 describe('Graphite', () => {

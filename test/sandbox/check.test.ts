@@ -254,7 +254,7 @@ describe('check, on a cluster', () => {
       },
     });
     const found = async () => line(await linesOf(), 'Deployment default/flagger');
-    await expect.poll(found, { timeout: 10_000 }).toMatchObject({ state: 'failed', actor: 'administrator' });
+    await expect.poll(found).toMatchObject({ state: 'failed', actor: 'administrator' });
   });
 
   it('without an API server still looks at Git', async () => {
