@@ -28,7 +28,7 @@ export interface Gitea {
   stop(): Promise<void>;
 }
 
-const START_MS = 90_000;
+const START_MS = 300_000;
 const PASSWORD = 'not-a-secret-1';
 
 /**
