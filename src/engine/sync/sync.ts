@@ -9,7 +9,7 @@ import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/apply-object.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
-import { inventoryWith, placesOf, writeParent } from './apply/members.ts';
+import { inventoryWith, watchedPlaces, writeParent } from './apply/members.ts';
 import type { SourceWatch } from './apply/source-watch.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './context/context.ts';
 import { whyNotAdmitted } from './poll/dependencies.ts';
@@ -199,8 +199,10 @@ async function applyWhole(
     await writeParent(parts, source, inventory);
     // Before anything is pruned elsewhere: what only moved here stays.
     parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
+    const watched = source.spec.prune
+      ? await watchedPlaces(parts, source, inventory, snapshot.all)
+      : { places: [], notLooked: undefined };
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), watched);
     const { left } = state;
     state.result = await applySnapshot(
       parts,
