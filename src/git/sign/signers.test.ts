@@ -175,4 +175,35 @@ describe('a PGP signature', () => {
     const future = signedWith(await sign(ada.privateKey, payloadOf(), new Date(Date.now() + dayS * 1000)));
     await expect(who(future, ada.publicKey)).rejects.toThrow('future');
   });
+
+  it('does not count by a key that was revoked, in whichever order the Secret holds its copies', async () => {
+    const ada = await keyOf('ada');
+    const reasonForRevocation = { flag: openpgp.enums.reasonForRevocation.keyCompromised };
+    const key = ada.privateKey;
+    const { publicKey: revoked } = await openpgp.revokeKey({ key, reasonForRevocation, format: 'object' });
+    const bytes = signedWith(await sign(ada.privateKey, payloadOf()));
+
+    await expect(who(bytes, revoked.armor(), ada.publicKey)).rejects.toThrow('revoked');
+    await expect(who(bytes, ada.publicKey, revoked.armor())).rejects.toThrow('revoked');
+  });
+
+  it('counts by a key whose time was prolonged, beside its copy of before', async () => {
+    const endless = await keyOf('ada');
+    const { publicKey: expiring } = await openpgp.reformatKey({
+      privateKey: endless.privateKey,
+      userIDs: [{ name: 'ada', email: 'ada@example.com' }],
+      date: created,
+      keyExpirationTime: 86_400,
+    });
+    const { publicKey: prolonged } = await openpgp.reformatKey({
+      privateKey: endless.privateKey,
+      userIDs: [{ name: 'ada', email: 'ada@example.com' }],
+      date: new Date('2026-10-01T12:00:00Z'),
+    });
+    const bytes = signedWith(await sign(endless.privateKey, payloadOf()));
+
+    expect(await who(bytes, expiring, prolonged)).toContain('ada@example.com');
+    expect(await who(bytes, prolonged, expiring)).toContain('ada@example.com');
+    await expect(who(bytes, expiring)).rejects.toThrow('expired');
+  });
 });
