@@ -99,11 +99,22 @@ describe('an SSH signature', () => {
     ['cert-authority ', 'cert-authority is not supported'],
     ['valid-before=soon ', 'is not a time'],
     ['no-such-option ', 'is neither an option'],
+    ['namespaces="file",namespaces="git" ', 'namespaces stands there twice'],
   ] as const)('is looked at by nobody where a line says %s', async (options, why) => {
     const text = `# a comment\n${line('ed25519', options)}`;
     await expect(allowed(text)).rejects.toMatchObject({ code: 'SignersUnusable' });
     await expect(allowed(text)).rejects.toThrow(`allowed_signers of Secret shop/signers: line 2: `);
     await expect(allowed(text)).rejects.toThrow(why);
+  });
+
+  it('is not told by the words of a Secret that is none of signers', async () => {
+    const told = allowed('correct horse battery staple\n').catch((error: Error) => error.message);
+
+    expect(await told).toContain('line 1: ');
+    expect(await told).not.toMatch(/correct|horse|battery|staple/);
+    await expect(
+      allowed(line('ed25519').replace('ssh-ed25519', 'sk-ssh-ed25519@openssh.com')),
+    ).rejects.toThrow('sk-ssh-ed25519@openssh.com is not supported');
   });
 
   it('is looked at by nobody where nobody is listed', async () => {
