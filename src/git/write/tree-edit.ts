@@ -65,34 +65,46 @@ async function editEntry(
   below: Below,
   objects: NewObject[],
 ): Promise<RawEntry | undefined> {
-  if (below.kind === 'folder') {
-    if (before && before.mode !== FOLDER_MODE) throw notAFile(name);
-    const oid = await edit(reader, before?.oid, below.changes, objects);
-    return oid === undefined ? undefined : { mode: FOLDER_MODE, name, oid };
+  const folder = before?.mode === FOLDER_MODE ? before : undefined;
+  const file = before?.mode.startsWith('100') ? before : undefined;
+  if (before && !folder && !file) throw notAFile(name);
+  const { own, changes } = below;
+  const left = changes.size > 0 ? await edit(reader, folder?.oid, changes, objects) : folder?.oid;
+  if (own?.bytes !== undefined) {
+    // Something else came into the folder that was this file.
+    if (left !== undefined) throw notAFile(name);
+    return fileEntry(name, own.bytes, file, objects);
   }
-  if (before && !before.mode.startsWith('100')) throw notAFile(name);
-  if (below.bytes === undefined) return undefined;
-  const blob = newObject('blob', below.bytes);
+  // A file that stays where a folder is wanted, or a folder where a file is to go.
+  if (own ? folder && changes.size === 0 : file) throw notAFile(name);
+  return left !== undefined ? { mode: FOLDER_MODE, name, oid: left } : undefined;
+}
+
+function fileEntry(
+  name: Buffer,
+  bytes: Uint8Array,
+  before: RawEntry | undefined,
+  objects: NewObject[],
+): RawEntry {
+  const blob = newObject('blob', bytes);
   if (blob.oid !== before?.oid) keep(objects, blob);
   return { mode: before?.mode ?? FILE_MODE, name, oid: blob.oid };
 }
 
-type Below =
-  | { readonly kind: 'file'; readonly bytes: Uint8Array | undefined }
-  | { readonly kind: 'folder'; readonly changes: Map<string, Uint8Array | undefined> };
+/** What changes under one name: the file of that name, files of the folder of that name, or both where one becomes the other. */
+interface Below {
+  own?: { readonly bytes: Uint8Array | undefined };
+  readonly changes: Map<string, Uint8Array | undefined>;
+}
 
 function byFirstSegment(changes: FileChanges): Map<string, Below> {
   const found = new Map<string, Below>();
   for (const [path, bytes] of changes) {
     const slash = path.indexOf('/');
-    if (slash < 0) {
-      found.set(path, { kind: 'file', bytes });
-      continue;
-    }
-    const segment = path.slice(0, slash);
-    const known = found.get(segment);
-    const below = known?.kind === 'folder' ? known : { kind: 'folder' as const, changes: new Map() };
-    below.changes.set(path.slice(slash + 1), bytes);
+    const segment = slash < 0 ? path : path.slice(0, slash);
+    const below: Below = found.get(segment) ?? { changes: new Map() };
+    if (slash < 0) below.own = { bytes };
+    else below.changes.set(path.slice(slash + 1), bytes);
     found.set(segment, below);
   }
   return found;
