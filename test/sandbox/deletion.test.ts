@@ -6,6 +6,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -191,4 +192,29 @@ test('switching revertOnDeletion off takes the finalizer away', async () => {
   await eventually('no finalizer is left', async () => (await finalizersOf()).length === 0);
   await bed.send('DELETE', `${path}/web`);
   await eventually('the Canary is gone', isGone);
+});
+
+test('while the route of a deleted Canary cannot be released it is tried once a minute, and the Canary goes once it can', async () => {
+  await running({ ...onGateway, progressDeadlineSeconds: 0 });
+  const isWrite = ({ method, path: at, userAgent }: { method: string; path: string; userAgent: string }) =>
+    method !== 'GET' && userAgent.startsWith('holdfast/') && !at.includes('/leases');
+  const allow = bed.sandbox.fault((request) =>
+    isWrite(request) && request.path.includes('/namespaces/shop/httproutes')
+      ? { code: 403, reason: 'Forbidden', message: 'denied by a webhook' }
+      : undefined,
+  );
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.send('DELETE', `${path}/web`);
+  // The core's half minute and the engine's minute.
+  await bed.pass(120_000);
+  bed.sandbox.requests.clear();
+  await bed.pass(60_000);
+  // What is released, and written once more where the release is refused.
+  expect(bed.sandbox.requests.all().filter(isWrite).length).toBeLessThan(20);
+  expect(condition(await bed.canary(), 'Stalled')).toMatchObject({ status: 'True', reason: 'Forbidden' });
+  allow();
+  await eventually('the Canary is gone', isGone, { timeoutMs: 600_000 });
+  await expectPrimaryStays();
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
 });

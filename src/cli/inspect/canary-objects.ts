@@ -9,7 +9,7 @@ import { routerFor } from '../../providers/routing/table.ts';
 import { nativeKind, sideNames, workloadKind } from '../../workload/kinds.ts';
 import { primaryRevisionOf } from '../../workload/knative/knative.ts';
 import { revisionPods } from '../../workload/native-pods.ts';
-import type { Pod } from '../../workload/pods/pods.ts';
+import { isMadeFor, type Pod } from '../../workload/pods/pods.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
 import { serviceNames } from '../../workload/shared/names.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
@@ -150,7 +150,8 @@ async function selectedPods(client: Reader, workload: KubernetesObject | undefin
   // Without labels every pod of the namespace would be meant.
   if (!labelSelector) return [];
   const { namespace = '' } = workload.metadata;
-  return (await client.list('v1', 'Pod', { namespace, labelSelector })).items as Pod[];
+  const { items } = await client.list('v1', 'Pod', { namespace, labelSelector });
+  return (items as Pod[]).filter((pod) => isMadeFor(workload, pod));
 }
 
 function selectorOf({ spec }: KubernetesObject): string {

@@ -29,17 +29,14 @@ describe('the Events of a Canary', () => {
   it.each([
     ...['Canary shop/web', 'Deployment shop/web', 'Deployment shop/web-primary', 'Service shop/web-canary'],
     ...['HTTPRoute shop/web', 'HorizontalPodAutoscaler shop/web-primary', 'ReplicaSet shop/web-6d5b2448f9'],
-    ...[
-      'Pod shop/web-6d5b2448f9-x7k2p',
-      'Pod shop/web-primary-5c9f7bd9dc-zzzzz',
-      'Pod shop/web-0',
-      'Pod shop/web-x7k2p',
-    ],
+    ...['Pod shop/web-6d5b2448f9-x7k2p', 'Pod shop/web-primary-5c9f7bd9dc-zzzzz'],
   ])('include that of %s', (about) => {
     expect(concerns(event(about))).toBe(true);
   });
 
   it.each([
+    ...['Job shop/web-29654852', 'Pod shop/web-29654852-x7k2p', 'Pod shop/web-primary-29654852-x7k2p'],
+    ...['Pod shop/web-x7k2p', 'Pod shop/web-0', 'Pod shop/web-10-x7k2p'],
     ...[
       'Canary other/web',
       'Canary shop/web-shop',
@@ -57,6 +54,18 @@ describe('the Events of a Canary', () => {
   ])('leave out that of %s', (about) => {
     expect(concerns(event(about))).toBe(false);
   });
+});
+
+it.each([
+  ['apps/v1', 'StatefulSet', 'Pod shop/web-0', 'Pod shop/web-primary-6d5b2448f9-x7k2p'],
+  ['apps/v1', 'DaemonSet', 'Pod shop/web-x7k2p', 'Pod shop/web-6d5b2448f9-x7k2p'],
+  ['serving.knative.dev/v1', 'Service', 'Revision shop/web-00001', 'Pod shop/web-0'],
+])('pods are of a Canary only as the controller of its %s %s names them', (apiVersion, kind, own, other) => {
+  const targetRef = { apiVersion, kind, name: 'web' };
+  const provider = kind === 'Service' ? 'knative' : 'native';
+  const canary = { ...web, spec: { ...(web.spec as object), provider, targetRef } };
+  const concerns = concernOf([canary], []);
+  expect([concerns(event(own)), concerns(event(other))]).toEqual([true, false]);
 });
 
 it('a Canary whose target cannot be rolled out has its own Events all the same', () => {

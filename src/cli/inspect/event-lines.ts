@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import { describe } from '../../api/kubernetes.ts';
 import { partOfLabel } from '../../api/metadata.ts';
 import { applySetId } from '../../engine/apply-set.ts';
@@ -92,7 +92,7 @@ export function concernOf(
   for (const canary of all.filter(({ kind }) => kind === 'Canary')) {
     for (const { reference, role } of objectsOf(canary)) {
       exact.add(describe(reference));
-      if (role === 'canary' || role === 'primary') pods.push(madeFrom(describe({ ...reference, kind: '' })));
+      if (role === 'canary' || role === 'primary') pods.push(madeFrom(reference));
     }
   }
   return (event) => {
@@ -105,17 +105,20 @@ export function concernOf(
 
 const madeKinds: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod', 'Revision']);
 
-/**
- * Names that controllers make: web-6d5b244e8c (ReplicaSet), web-6d5b244e8c-x7k2p, web-x7k2p, web-0 (pods), web-00001-deployment-… (Knative). Kubernetes
- * makes them of consonants and digits only, so that web-shop is none of them.
- */
-function madeFrom(workload: string): RegExp {
-  const letters = '[bcdfghjklmnpqrstvwxz0-9]';
-  const made = [
-    `${letters}{6,10}(-${letters}{5})?`,
-    `${letters}{5}`,
-    '\\d+',
-    `\\d{5}(-deployment-${letters}+-${letters}{5})?`,
-  ];
-  return new RegExp(`^${workload.replaceAll('.', '\\.')}-(${made.join('|')})$`);
+/** What Kubernetes makes names of: no vowels, and no digits that look like one. */
+const letters = '[bcdfghjklmnpqrstvwxz2456789]';
+
+/** What follows a workload's name in the names that its controller makes, by its kind: of a ReplicaSet and its pods, of pods, of Knative's. */
+const madeNames: Readonly<Record<string, string>> = {
+  // Not of digits alone: these are the minute of a CronJob's run.
+  Deployment: `(?!\\d+-)${letters}{6,10}(-${letters}{5})?`,
+  DaemonSet: `${letters}{5}`,
+  StatefulSet: '\\d+',
+  Service: `\\d{5}(-deployment-${letters}+-${letters}{5})?`,
+};
+
+/** Names that controllers make, such as web-6d5b2448f9-x7k2p; web-shop is none of them. */
+function madeFrom(workload: ObjectReference): RegExp {
+  const name = describe({ ...workload, kind: '' }).replaceAll('.', '\\.');
+  return new RegExp(`^${name}-(${madeNames[workload.kind] ?? '(?!)'})$`);
 }

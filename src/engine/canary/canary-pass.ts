@@ -1,14 +1,12 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report, runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
-import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
-import { disownAll } from './perform/hand-back.ts';
-import { restoreScalers } from './perform/scalers.ts';
+import { createDeletions } from './deletions.ts';
+import { awaitsFinalizer } from './perform/finalizer.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
@@ -32,7 +30,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   const failures = new Map<string, Failure>();
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
-  const deletions = createDeletions(parts.clock);
+  const deletions = createDeletions(parts);
   /** Those for which the watches did not deliver a change in `staleWaitMs`. */
   const waiting = new Set<string>();
 
@@ -84,16 +82,14 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   /** Turns failures into conditions, and stale observations into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
+    const pauseMs = deletions.pauseMs(key, object);
+    if (pauseMs > 0) return { again: false, afterMs: pauseMs };
     const read = canaryInForce(parts, object);
-    if ('failure' in read) {
-      if (awaitsFinalizer(object)) return retryDeletion(key, object, read.failure);
-      await report(parts, object as Canary, read.failure);
-      return { again: false, afterMs: undefined };
-    }
+    if ('failure' in read) return unreadable(key, object, read.failure);
     try {
       return await attempt(key, read);
     } catch (error) {
-      if (isStale(error)) return refresh(object);
+      if (isStale(error)) return refresh(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
       failures.set(key, failure);
@@ -102,17 +98,15 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     }
   }
 
-  /** The Canary itself may be what changed; the watches bring the rest. */
-  async function refresh(object: KubernetesObject): Promise<Round> {
-    const fresh = await parts.cluster.get(referenceOf(object));
-    if (fresh) parts.canaries.remember(fresh);
-    return { again: true, stale: true };
+  async function unreadable(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {
+    if (awaitsFinalizer(object)) return retryDeletion(key, object, failure);
+    await report(parts, object as Canary, failure);
+    return { again: false, afterMs: undefined };
   }
 
   async function retryDeletion(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {
-    const deletion = { canary: object, sinceMs: deletions.sinceMs(key, object) };
-    const afterMs = await afterFailedDeletion(parts, deletion, failure);
-    return afterMs === undefined ? noteFinalized(object) : { again: false, afterMs };
+    const end = await deletions.failed(key, object, failure);
+    return end.isFinalized ? noteFinalized(object) : { again: false, ...end };
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
@@ -122,59 +116,17 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     if (failure) failures.set(key, failure);
     else failures.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
-    if (failure && awaitsFinalizer(canary) && !end.wrote) return retryDeletion(key, canary, failure);
+    if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
+      return retryDeletion(key, canary, failure);
     return end.again ? { again: true, failure } : { again: false, afterMs: end.afterMs, failure };
   }
 
   return pass;
 }
 
-/** Since when Canaries are seen being deleted. The API server's stamp is of another clock, which may be off by a day (S30). */
-function createDeletions(clock: Clock) {
-  const known = new Map<string, { readonly uid: string | undefined; readonly sinceMs: number }>();
-  return {
-    /** On the clock of this process; undefined: it is not being deleted. */
-    sinceMs(key: string, { metadata: { uid, deletionTimestamp } }: KubernetesObject): number | undefined {
-      if (deletionTimestamp === undefined) return undefined;
-      const before = known.get(key);
-      if (before && before.uid === uid) return before.sinceMs;
-      known.set(key, { uid, sinceMs: clock.nowMs() });
-      return clock.nowMs();
-    },
-    delete: (key: string) => known.delete(key),
-  };
-}
-
-/** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */
-const graceMs = 60_000;
-const defaultDeadlineSeconds = 600;
-/** Tries follow each other this closely while a deletion fails: it must not wait in a long back-off. */
-const againMs = 5_000;
-
-/**
- * A deletion that fails before anything can be decided (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves,
- * so everything that was created stays, the finalizer is removed, and an Event says so. Returns the time until the next try, undefined once the
- * finalizer is removed. Throws what the API server refuses.
- */
-async function afterFailedDeletion(
-  parts: CanaryParts,
-  { canary, sinceMs = parts.clock.nowMs() }: { canary: KubernetesObject; sinceMs: number | undefined },
-  failure: Failure,
-): Promise<number | undefined> {
-  // From the raw object: it may be the spec that is broken.
-  const { progressDeadlineSeconds: seconds } = (canary.spec ?? {}) as { progressDeadlineSeconds?: unknown };
-  if (!handsBack(parts, canary)) {
-    await dropFinalizer(parts, canary);
-    return undefined;
-  }
-  const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
-  const leftMs = sinceMs + deadlineSeconds * 1000 + graceMs - parts.clock.nowMs();
-  if (leftMs > 0) return Math.min(leftMs, againMs);
-  await disownAll(parts, canary);
-  await restoreScalers(parts, canary);
-  await dropFinalizer(parts, canary);
-  const message = `the traffic was not handed back in time: ${failure.message}; everything made for the Canary stays, without an owner, and the Canary is deleted`;
-  parts.events.emit(canary, { type: 'Warning', reason: 'HandBackGivenUp', message });
-  parts.log.warn({ canary: namespacedName(canary), reason: failure.reason }, message);
-  return undefined;
+/** The Canary itself may be what changed; the watches bring the rest. */
+async function refresh({ cluster, canaries }: CanaryParts, object: KubernetesObject): Promise<Round> {
+  const fresh = await cluster.get(referenceOf(object));
+  if (fresh) canaries.remember(fresh);
+  return { again: true, stale: true };
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { fieldChanges } from './canary-view.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { fieldChanges, podsOf } from './canary-view.ts';
 
 test('fields are told apart by the names of their entries, wherever these stand', () => {
   const before = {
@@ -19,4 +20,29 @@ test('what is only called otherwise on the other side is no change, and a huge o
   expect(fieldChanges({ app: 'web-primary' }, { app: 'web' }, ownName)).toEqual([]);
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]));
   expect(fieldChanges({}, many)).toHaveLength(200);
+});
+
+test('pods that only carry the labels of a workload, as those of a Job may, are not shown as its own', () => {
+  const workload = (kind: string, uid: string): KubernetesObject => ({
+    ...{ apiVersion: 'apps/v1', kind, metadata: { name: 'web', namespace: 'shop', uid } },
+    spec: { selector: { matchLabels: { app: 'web' } } },
+  });
+  const pod = (name: string, kind: string, owner: string): KubernetesObject => ({
+    ...{ apiVersion: 'v1', kind: 'Pod' },
+    metadata: {
+      ...{ name, namespace: 'shop', labels: { app: 'web', 'pod-template-hash': '6d5b2448f9' } },
+      ownerReferences: [{ apiVersion: 'v1', kind, name: owner, uid: `${kind} ${owner}`, controller: true }],
+    },
+  });
+  const pods = [
+    pod('of-deployment', 'ReplicaSet', 'web-6d5b2448f9'),
+    pod('of-daemon-set', 'DaemonSet', 'web'),
+    pod('of-job', 'Job', 'web-migration'),
+    pod('of-other-deployment', 'ReplicaSet', 'web-shop-6d5b2448f9'),
+  ];
+  const shown = (target: KubernetesObject) =>
+    podsOf(pods, { target, primary: undefined }).map(({ name }) => name);
+
+  expect(shown(workload('Deployment', 'any'))).toEqual(['of-deployment']);
+  expect(shown(workload('DaemonSet', 'DaemonSet web'))).toEqual(['of-daemon-set']);
 });

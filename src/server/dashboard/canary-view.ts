@@ -7,6 +7,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { nothing, rolloutReasons } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
+import { isMadeFor } from '../../workload/pods/pods.ts';
 import { canaryRow, stepsOf } from './rows.ts';
 
 /** What is shown of a Canary beside its own object. */
@@ -109,13 +110,14 @@ function templateOf(workload: KubernetesObject): unknown {
 export function podsOf(pods: readonly KubernetesObject[], { target, primary }: Sides): PodRow[] {
   const sides = [primary, target].flatMap((workload) => {
     const labels = selectorOf(workload);
-    return workload && labels ? [{ name: workload.metadata.name, labels }] : [];
+    return workload && labels ? [{ workload, labels: Object.entries(labels) }] : [];
   });
   const rows = pods.flatMap((pod) => {
-    const side = sides.find(({ labels }) =>
-      Object.entries(labels).every(([key, value]) => pod.metadata.labels?.[key] === value),
+    const side = sides.find(
+      ({ workload, labels }) =>
+        labels.every(([key, value]) => pod.metadata.labels?.[key] === value) && isMadeFor(workload, pod),
     );
-    return side ? [podRow(pod, side.name)] : [];
+    return side ? [podRow(pod, side.workload.metadata.name)] : [];
   });
   return rows
     .sort((a, b) => Number(a.isReady) - Number(b.isReady) || (a.name < b.name ? -1 : 1))

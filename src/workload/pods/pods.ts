@@ -88,6 +88,17 @@ export const templateHashLabel = 'pod-template-hash';
 /** Label of pods of a DaemonSet or a StatefulSet: which ControllerRevision they were made from. */
 export const revisionHashLabel = 'controller-revision-hash';
 
+/**
+ * Whether the pod was made for this workload: those of a Job, or of another workload, may carry the same labels. A Deployment's ReplicaSets are
+ * called after it and their hash.
+ */
+export function isMadeFor({ kind, metadata }: KubernetesObject, pod: KubernetesObject): boolean {
+  if (kind !== 'Deployment') return metadata.uid !== undefined && controllerUid(pod) === metadata.uid;
+  const controller = pod.metadata.ownerReferences?.find((reference) => reference.controller === true);
+  const hash = pod.metadata.labels?.[templateHashLabel];
+  return controller?.kind === 'ReplicaSet' && controller.name === `${metadata.name}-${hash}`;
+}
+
 /** Pods that the workload controls itself, without those that are being deleted. */
 export function controlledPods(workload: KubernetesObject, pods: readonly KubernetesObject[]): Pod[] {
   const { uid } = workload.metadata;
