@@ -10,6 +10,7 @@ import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
 import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
 import type { Severity } from './kinds.ts';
+import { kubernetesProblems } from './kubernetes-objects.ts';
 
 /** Something to say about a place in a file. */
 export interface Finding extends FileProblem {
@@ -94,7 +95,8 @@ function scalerFindings(
   lineOf: RenderResult['lineOf'],
 ): FileProblem[] {
   const kind = scalerKindOf(canary.spec);
-  if (!kind || !scaler) return [];
+  // A version that Kubernetes does not have is told as such.
+  if (!kind || !scaler || kubernetesProblems(scaler.object).length > 0) return [];
   try {
     primaryScaler(kind, canary, { source: scaler.object, live: undefined });
     return [];
