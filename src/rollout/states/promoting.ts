@@ -152,11 +152,13 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const needed = podsNeeded(context, 'primary', 100 - to);
   const { updatedReadyReplicas = 0, desiredReplicas = needed } = world.primary ?? {};
   const isUpdated = updatedReadyReplicas >= Math.min(needed, desiredReplicas);
-  if (!world.sharesWorkload && !(isUpdated && readyPods(context, 'primary') >= needed)) {
+  const ready = readyPods(context, 'primary');
+  if (!world.sharesWorkload && !(isUpdated && ready >= needed)) {
     const short = { ...run, weight, stepTime: context.now, shortSince: run.shortSince ?? context.now };
     // Both sides run the release: nothing is taken back, but a person is asked for.
     const missing = missingPods(context, short, {
       side: 'primary',
+      ready: Math.min(ready, updatedReadyReplicas),
       needed,
       share: 100 - to,
       deadlineMs: plan.postPromotion.progressDeadlineMs,
