@@ -115,6 +115,35 @@ test('secrets are taken out of messages, in base64 too', () => {
   expect(hiding.hide(message)).toBe('a *** b *** c');
 });
 
+test.each([
+  ['in quotes of a program', 'pass"wo\\rd', 'invalid line: "pass\\"wo\\\\rd"', 'invalid line: "***"'],
+  ['with its blanks made one', 'correct  horse\tbattery', 'invalid: correct horse battery', 'invalid: ***'],
+  ['cut at the end of a long message', 'hunter2-and-more', 'invalid: hunter2-and…', 'invalid: ***…'],
+  [
+    'cut after its first line',
+    'first-line\nsecond-line',
+    'invalid: first-line second-l…',
+    'invalid: *** ***…',
+  ],
+  ['not cut at all', 'hunter2-and-more', 'two words that end…', 'two words that end…'],
+])('secrets are taken out of what a program says of them: %s', (_, secret, message, expected) => {
+  const hiding = createHiding();
+  hiding.add([secret]);
+  expect(hiding.hide(message)).toBe(expected);
+});
+
+test('a cut message is compared with very many secrets at once', () => {
+  const hiding = createHiding();
+  hiding.add(Array.from({ length: 5_000 }, (_, index) => 'a'.repeat(index + 4)));
+  const message = `${'b'.repeat(100)}${'a'.repeat(3)}…`;
+  const started = process.cpuUsage();
+
+  const shown = Array.from({ length: 100 }, () => hiding.hide(message));
+
+  expect(new Set(shown)).toEqual(new Set([message]));
+  expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
+});
+
 test('a message that is not searched any more is not shown either', () => {
   const hiding = createHiding();
   hiding.add(Array.from({ length: 100_000 }, (_, index) => `secret-${index}`));
