@@ -74,6 +74,19 @@ test('kinds that an operator opens in the cluster are left alone', async () => {
   ).toBeUndefined();
 });
 
+test.each(['first', 'second'])(
+  'one that is left alone does not take another one of its file with it: %s',
+  async (place) => {
+    const left = sealedSecret.replace('kind: Secret', 'kind: SopsSecret');
+    const documents = place === 'first' ? [left, sealedSecret] : [sealedSecret, left];
+
+    const opened = await keys.open(file(documents.join('---\n')), limits);
+
+    expect(opened?.problem?.message).toContain('put them into a file of their own');
+    expect(await keys.open(file([left, left].join('---\n')), limits)).toBeUndefined();
+  },
+);
+
 test('without keys at hand, what is not secret can be looked at', async () => {
   const object = objectIn((await unopened.open(file(sealedSecret), limits))?.bytes);
   expect(object?.metadata.name).toBe('keys');
