@@ -1,5 +1,6 @@
 import { GitError } from '../errors.ts';
 import { type ObjectReader, requireObject } from '../store/objects.ts';
+import type { Session } from '../store/session.ts';
 import { entryKind, readTree, type TreeEntry } from '../store/tree.ts';
 import { type NewObject, newObject } from './new-objects.ts';
 
@@ -158,12 +159,23 @@ function notAFile(name: Buffer): GitError {
 
 /** More changed paths than this are no release of one workload but a move of the whole repository. */
 const MAX_PATHS = 5_000;
+/** Folders that hold one another many times are few bytes, and without a file in them no path is ever found. */
+const MAX_FOLDERS = 50_000;
 
-/** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, Corrupt. */
-export async function changedPaths(reader: ObjectReader, left: string, right: string): Promise<string[]> {
-  const found: string[] = [];
-  await compare(reader, { left, right, folder: '' }, found);
-  return found.sort();
+/** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, or 50,000 folders, and Corrupt. */
+export async function changedPaths(
+  { reader, pause }: Pick<Session, 'reader' | 'pause'>,
+  left: string,
+  right: string,
+): Promise<string[]> {
+  const walk = { reader, pause, found: [], folders: 0 };
+  await compare(walk, { left, right, folder: '' });
+  return walk.found.sort();
+}
+
+interface Walk extends Pick<Session, 'reader' | 'pause'> {
+  readonly found: string[];
+  folders: number;
 }
 
 interface Pair {
@@ -172,7 +184,12 @@ interface Pair {
   readonly folder: string;
 }
 
-async function compare(reader: ObjectReader, { left, right, folder }: Pair, found: string[]): Promise<void> {
+async function compare(walk: Walk, { left, right, folder }: Pair): Promise<void> {
+  const { reader, pause, found } = walk;
+  await pause();
+  walk.folders += 1;
+  if (walk.folders > MAX_FOLDERS)
+    throw new GitError('TooLarge', `more than ${MAX_FOLDERS} folders changed between the two commits`);
   const [before, after] = await Promise.all([entriesOf(reader, left), entriesOf(reader, right)]);
   for (const name of new Set([...before.keys(), ...after.keys()])) {
     const [old, now] = [before.get(name), after.get(name)];
@@ -182,7 +199,7 @@ async function compare(reader: ObjectReader, { left, right, folder }: Pair, foun
       entry && entryKind(entry) === 'folder' ? entry.oid : undefined,
     );
     if (folders.some((oid) => oid !== undefined))
-      await compare(reader, { left: folders[0], right: folders[1], folder: path }, found);
+      await compare(walk, { left: folders[0], right: folders[1], folder: path });
     if ([old, now].some((entry) => entry && entryKind(entry) !== 'folder')) found.push(path);
     if (found.length > MAX_PATHS)
       throw new GitError('TooLarge', `more than ${MAX_PATHS} files changed between the two commits`);

@@ -74,6 +74,19 @@ test('kinds that an operator opens in the cluster are left alone', async () => {
   ).toBeUndefined();
 });
 
+test.each(['first', 'second'])(
+  'one that is left alone does not take another one of its file with it: %s',
+  async (place) => {
+    const left = sealedSecret.replace('kind: Secret', 'kind: SopsSecret');
+    const documents = place === 'first' ? [left, sealedSecret] : [sealedSecret, left];
+
+    const opened = await keys.open(file(documents.join('---\n')), limits);
+
+    expect(opened?.problem?.message).toContain('put them into a file of their own');
+    expect(await keys.open(file([left, left].join('---\n')), limits)).toBeUndefined();
+  },
+);
+
 test('without keys at hand, what is not secret can be looked at', async () => {
   const object = objectIn((await unopened.open(file(sealedSecret), limits))?.bytes);
   expect(object?.metadata.name).toBe('keys');
@@ -113,6 +126,35 @@ test('secrets are taken out of messages, in base64 too', () => {
   const hiding = createHiding();
   hiding.add(['hunter2', 'a']);
   expect(hiding.hide(message)).toBe('a *** b *** c');
+});
+
+test.each([
+  ['in quotes of a program', 'pass"wo\\rd', 'invalid line: "pass\\"wo\\\\rd"', 'invalid line: "***"'],
+  ['with its blanks made one', 'correct  horse\tbattery', 'invalid: correct horse battery', 'invalid: ***'],
+  ['cut at the end of a long message', 'hunter2-and-more', 'invalid: hunter2-and…', 'invalid: ***…'],
+  [
+    'cut after its first line',
+    'first-line\nsecond-line',
+    'invalid: first-line second-l…',
+    'invalid: *** ***…',
+  ],
+  ['not cut at all', 'hunter2-and-more', 'two words that end…', 'two words that end…'],
+])('secrets are taken out of what a program says of them: %s', (_, secret, message, expected) => {
+  const hiding = createHiding();
+  hiding.add([secret]);
+  expect(hiding.hide(message)).toBe(expected);
+});
+
+test('a cut message is compared with very many secrets at once', () => {
+  const hiding = createHiding();
+  hiding.add(Array.from({ length: 5_000 }, (_, index) => 'a'.repeat(index + 4)));
+  const message = `${'b'.repeat(100)}${'a'.repeat(3)}…`;
+  const started = process.cpuUsage();
+
+  const shown = Array.from({ length: 100 }, () => hiding.hide(message));
+
+  expect(new Set(shown)).toEqual(new Set([message]));
+  expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
 });
 
 test('a message that is not searched any more is not shown either', () => {

@@ -186,11 +186,13 @@ function textOf(bytes: Uint8Array): string | undefined {
 export function createHiding(): { add(secrets: readonly string[]): void; hide(message: string): string } {
   const secrets = new Set<string>();
   let forms: readonly string[] | undefined;
+  let sorted: readonly string[] | undefined;
   let left = limits.hidingSteps;
   return {
     add(more) {
       for (const secret of formsOf(more)) secrets.add(secret);
       forms = undefined;
+      sorted = undefined;
     },
     hide(message) {
       forms ??= [...secrets]
@@ -200,16 +202,41 @@ export function createHiding(): { add(secrets: readonly string[]): void; hide(me
       left -= forms.length;
       if (left < 0)
         return 'is not shown: too many problems in a Source with too many secrets; see the first ones';
-      return forms.reduce((hidden, form) => hidden.replaceAll(form, '***'), message);
+      const hidden = forms.reduce((text, form) => text.replaceAll(form, '***'), message);
+      if (!hidden.endsWith(cut)) return hidden;
+      sorted ??= [...forms].sort();
+      return `${withoutStart(hidden.slice(0, -cut.length), sorted)}${cut}`;
     },
   };
 }
 
 const shortestHidden = 4;
 
-/** Secrets as they may turn up in messages: whole, and line by line. */
+/** What stands at the end of a message that was cut. */
+const cut = '…';
+
+/** Characters before a cut that may be the start of a secret. */
+const longestStart = 1_000;
+
+/** A text without the start of a secret at its end. `sorted`: forms of all secrets, so that it is not compared with each of them. */
+function withoutStart(text: string, sorted: readonly string[]): string {
+  for (let length = Math.min(longestStart, text.length); length >= shortestHidden; length -= 1) {
+    const start = text.slice(-length);
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      if ((sorted[middle] ?? '') < start) from = middle + 1;
+      else to = middle;
+    }
+    if (sorted[from]?.startsWith(start)) return `${text.slice(0, -length)}***`;
+  }
+  return text;
+}
+
+/** Secrets as they may turn up in messages: whole, and line by line, also as programs quote them and with their blanks made one. */
 function formsOf(secrets: readonly string[]): string[] {
   return secrets
     .flatMap((secret) => [secret, ...secret.split('\n').map((line) => line.trim())])
-    .filter((text) => !isSealed(text));
+    .filter((text) => !isSealed(text))
+    .flatMap((text) => [text, JSON.stringify(text).slice(1, -1), text.replace(/\s+/g, ' ').trim()]);
 }
