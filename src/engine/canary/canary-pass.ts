@@ -9,7 +9,7 @@ import { seeAnew } from './context/namespace-view.ts';
 import { awaitsFinalizer, dropFinalizer, handsBack } from './perform/finalizer.ts';
 import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
-import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
+import { type CanaryInForce, canaryInForce, kindsByNamespace } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
@@ -55,8 +55,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
-  async function waitForWatches(key: string, { metadata }: KubernetesObject): Promise<PassResult> {
-    if (waiting.has(key)) await seeAnew(parts.clock, parts.namespace(metadata.namespace ?? ''), freshMs);
+  async function waitForWatches(key: string, object: KubernetesObject): Promise<PassResult> {
+    if (waiting.has(key)) await readAnew(parts, object);
     waiting.add(key);
     return { againAfterMs: staleWaitMs };
   }
@@ -127,6 +127,11 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   return pass;
+}
+
+function readAnew(parts: CanaryParts, object: KubernetesObject): Promise<boolean> {
+  const [kinds = []] = kindsByNamespace([object], parts).values();
+  return seeAnew(parts.clock, parts.namespace(object.metadata.namespace ?? ''), { freshMs, kinds });
 }
 
 /** Since when Canaries are seen being deleted. The API server's stamp is of another clock, which may be off by a day (S30). */
