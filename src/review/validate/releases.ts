@@ -101,6 +101,8 @@ function scalerFindings(
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     const { field, object, message } = error.refusal;
+    // Versions that Kubernetes does not have are told with the object's fields.
+    if (field === 'apiVersion' && /^autoscaling\/(?!v1$)/.test(scaler.object.apiVersion)) return [];
     const { file } = scaler.origin;
     const about = `${object} of Canary ${namespacedName(canary)}: ${message}`;
     return [{ file, line: lineOf(scaler.origin, field), field, message: about }];
