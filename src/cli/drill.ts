@@ -22,6 +22,7 @@ import {
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
+import { exitCodes } from './failure.ts';
 import {
   allNamespacesOption,
   contextOption,
@@ -52,9 +53,12 @@ interface DrillOptions {
   readonly nowMs: number;
 }
 
-/** Drills one Canary or all; exit code 1 when a last-known-good would be refused. Throws ApiError and InputError. */
+/**
+ * Drills one Canary or all; exit code 1 when a last-known-good would be refused, 2 when a Canary of several is not valid, which keeps no other one
+ * from its drill. Throws ApiError and InputError.
+ */
 export async function drillAll(client: ClusterClient, options: DrillOptions): Promise<CommandResult> {
-  const canaries = await canariesOf(client, options);
+  const { canaries, invalid } = await canariesOf(client, options);
   const cluster = createClusterPort(
     client,
     createWriteGate(() => true),
@@ -73,7 +77,7 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     options: { selectorLabels, includeLabelPrefixes },
   };
   const reports: DrillReport[] = [];
-  const notes: string[] = [];
+  const notes = invalid.map((problem) => `error: ${problem}\n`);
   for (const canary of canaries) {
     const report = await drill(parts, canary);
     reports.push(report);
@@ -85,16 +89,19 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
     }
   }
   const lines =
-    reports.length === 0 ? ['No Canaries found.'] : reports.flatMap((report) => reportLines(report, screen));
+    reports.length === 0 && invalid.length === 0
+      ? ['No Canaries found.']
+      : reports.flatMap((report) => reportLines(report, screen));
   const stdout =
     format === 'text' ? `${lines.join('\n')}\n` : formatOutput('Drill', { canaries: reports }, format);
-  return { stdout, stderr: notes.join(''), exitCode: reports.every(({ passed }) => passed) ? 0 : 1 };
+  const answer = reports.every(({ passed }) => passed) ? exitCodes.good : exitCodes.bad;
+  return { stdout, stderr: notes.join(''), exitCode: invalid.length > 0 ? exitCodes.noAnswer : answer };
 }
 
 async function canariesOf(
   client: ClusterClient,
   { name, namespace, labelSelector }: Pick<DrillOptions, 'name' | 'namespace' | 'labelSelector'>,
-): Promise<Canary[]> {
+): Promise<{ readonly canaries: readonly Canary[]; readonly invalid: readonly string[] }> {
   const objects =
     name === undefined
       ? (
@@ -104,14 +111,20 @@ async function canariesOf(
           })
         ).items
       : [await readOne(client, 'Canary', { namespace: namespace ?? '', name })];
-  return objects.map((object) => {
+  const canaries: Canary[] = [];
+  const invalid: string[] = [];
+  for (const object of objects) {
     const parsed = parseCanary(object);
-    if (parsed.ok) return parsed.value;
-    const [first] = parsed.problems;
-    throw new InputError(
-      `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
-    );
-  });
+    if (parsed.ok) canaries.push(parsed.value);
+    else {
+      const [first] = parsed.problems;
+      invalid.push(
+        `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
+      );
+    }
+  }
+  if (name !== undefined && invalid[0] !== undefined) throw new InputError(invalid[0]);
+  return { canaries, invalid };
 }
 
 function reportLines(

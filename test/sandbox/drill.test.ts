@@ -101,6 +101,24 @@ test('a drill tries everything of the last-known-good and writes nothing but the
   expect(found?.message).toContain('images were not pulled');
 });
 
+test('a Canary that is not valid keeps no other one from its drill', async () => {
+  await initialized();
+  // No API server looks into the annotation.
+  const invalid = JSON.parse(canary({ name: 'aside', spec: { postPromotion: undefined } }));
+  invalid.metadata.annotations = { 'holdfast.dev/post-promotion': 'onFailure: maybe' };
+  await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/canaries', invalid);
+
+  const { stdout, stderr, exitCode } = await drillAll(connection.client, {
+    ...{ name: undefined, namespace: 'shop', ownNamespace: connection.access.namespace },
+    ...{ selectorLabels: ['app'], includeLabelPrefixes: [], format: 'json', nowMs: Date.now() },
+    screen: { columns: 100, colour: false },
+  });
+
+  expect(JSON.parse(stdout)).toMatchObject({ canaries: [{ canary: 'shop/web', passed: true }] });
+  expect(stderr).toMatch(/^error: Canary shop\/aside: .*onFailure/);
+  expect(exitCode).toBe(2);
+});
+
 test('a key that is gone and a copy that cannot be written are found, and the condition heals with the next drill', async () => {
   await initialized();
   await patch('/api/v1/namespaces/shop/configmaps/flags-primary', {

@@ -1,4 +1,5 @@
 import { createInterface } from 'node:readline/promises';
+import type { CanaryVerb } from '../../api/annotations.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
@@ -38,7 +39,7 @@ export function effectLines(canary: KubernetesObject, what: string, { from, to, 
 /** What `abort` would do. Throws UnfitRequestError when no release is under way. */
 export function abortEffect(canary: KubernetesObject): Effect {
   const { run, lastKnownGood } = canaryStatus(canary);
-  if (!run) throw nothingUnderWay(canary);
+  if (!run) throw nothingUnderWay(canary, 'abort');
   return {
     from: named(canary, run.commit),
     to: `${named(canary, lastKnownGood?.commit)} (last known good)`,
@@ -73,18 +74,15 @@ export function rollbackEffect(
   };
 }
 
-/** No release is under way; with the command that fits where nothing was rejected, or something was. */
-export function nothingUnderWay(canary: KubernetesObject): UnfitRequestError {
+/** No release is under way; with the command that does what was probably meant. */
+export function nothingUnderWay(canary: KubernetesObject, verb: CanaryVerb): UnfitRequestError {
   const { name, namespace } = canary.metadata;
   const { phase } = canaryStatus(canary);
-  const [what, verb] =
-    phase === 'Failed'
-      ? ['to try the rejected release again', 'retry']
-      : ['to go back to an earlier release', 'rollback'];
-  const hint =
-    phase === 'Failed' || phase === 'Succeeded'
-      ? `; ${what}: holdfast ${verb} -n ${namespace} canary/${name}`
-      : '';
+  const say = (what: string, command: string) =>
+    `; ${what}: holdfast ${command} -n ${namespace} canary/${name}`;
+  let hint = '';
+  if (verb === 'abort' && phase === 'Succeeded') hint = say('to go back to an earlier release', 'rollback');
+  if (verb === 'promote' && phase === 'Failed') hint = say('to try the rejected release again', 'retry');
   return new UnfitRequestError('NotApplicable', `no rollout is in progress${hint}`);
 }
 

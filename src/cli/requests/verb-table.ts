@@ -1,3 +1,4 @@
+import type { CanaryVerb } from '../../api/annotations.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { storedReleases } from '../history.ts';
@@ -12,7 +13,7 @@ export const promote: VerbCommand = {
     'skip the remaining checks and promote the current release; after promotion, accept it as good',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
+  revision: (_client, canary) => releaseUnderWay(canary, 'promote'),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
@@ -23,7 +24,7 @@ export const abort: VerbCommand = {
   description: 'stop the current release and go back to the last known good release',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
+  revision: (_client, canary) => releaseUnderWay(canary, 'abort'),
   effect: async (_client, canary) => abortEffect(canary),
   isWanted: (outcome) => outcome === 'Failed',
 };
@@ -79,7 +80,7 @@ export const approve: VerbCommand = {
   description: 'open the gate that a release waits at, before it starts or before it is promoted',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
+  revision: (_client, canary) => releaseUnderWay(canary, 'approve'),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
@@ -91,7 +92,7 @@ export const skipStep: VerbCommand = {
     'skip the check of the current step once; the pods of the next step must be ready all the same',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at its step (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
+  revision: (_client, canary) => releaseUnderWay(canary, 'skip-step'),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
@@ -102,7 +103,7 @@ export const ignoreWindow: VerbCommand = {
   description: 'start the release that waits for its window now; the next one waits again',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary),
+  revision: (_client, canary) => releaseUnderWay(canary, 'ignore-window'),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
@@ -112,8 +113,8 @@ export const verbCommands = [promote, approve, skipStep, ignoreWindow, abort, re
 );
 
 /** The digest of the release under way. Throws UnfitRequestError when there is none. */
-function releaseUnderWay(canary: KubernetesObject): string {
+function releaseUnderWay(canary: KubernetesObject, verb: CanaryVerb): string {
   const digest = canaryStatus(canary).run?.digest;
   if (digest) return digest;
-  throw nothingUnderWay(canary);
+  throw nothingUnderWay(canary, verb);
 }

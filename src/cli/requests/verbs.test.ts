@@ -57,6 +57,26 @@ it.each<[VerbCommand, string]>([
   },
 );
 
+it.each<[VerbCommand, string, string]>([
+  [
+    abort,
+    'Succeeded',
+    'no rollout is in progress; to go back to an earlier release: holdfast rollback -n shop canary/web',
+  ],
+  [
+    promote,
+    'Failed',
+    'no rollout is in progress; to try the rejected release again: holdfast retry -n shop canary/web',
+  ],
+  [approve, 'Succeeded', 'no rollout is in progress'],
+])('$name without a release under way names the command that fits', async (spec, phase, message) => {
+  const { client } = clusterOf(canaryNamed('web', { phase }));
+
+  const { stderr } = await request(client, systemClock, spec, { ...options, name: 'web', format: 'text' });
+
+  expect(stderr).toBe(`Canary shop/web: refused (NotApplicable): ${message}\n`);
+});
+
 it('a Canary that a request does not fit keeps none of the others with the labels from it', async () => {
   const run = { digest: 'v1:2', commit: 'b'.repeat(40) };
   const { client, asked } = clusterOf(

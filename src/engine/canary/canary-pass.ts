@@ -7,7 +7,7 @@ import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
 import { createDeletions } from './deletions.ts';
 import { awaitsFinalizer } from './perform/finalizer.ts';
-import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
+import { type CanaryInForce, canaryInForce, kindsByNamespace } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
@@ -53,8 +53,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
-  async function waitForWatches(key: string, { metadata }: KubernetesObject): Promise<PassResult> {
-    if (waiting.has(key)) await seeAnew(parts.clock, parts.namespace(metadata.namespace ?? ''), freshMs);
+  async function waitForWatches(key: string, object: KubernetesObject): Promise<PassResult> {
+    if (waiting.has(key)) await readAnew(parts, object);
     waiting.add(key);
     return { againAfterMs: staleWaitMs };
   }
@@ -129,4 +129,9 @@ async function refresh({ cluster, canaries }: CanaryParts, object: KubernetesObj
   const fresh = await cluster.get(referenceOf(object));
   if (fresh) canaries.remember(fresh);
   return { again: true, stale: true };
+}
+
+function readAnew(parts: CanaryParts, object: KubernetesObject): Promise<boolean> {
+  const [kinds = []] = kindsByNamespace([object], parts).values();
+  return seeAnew(parts.clock, parts.namespace(object.metadata.namespace ?? ''), { freshMs, kinds });
 }

@@ -14,7 +14,7 @@ import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
-import type { CanaryInForce } from './status/spec-in-force.ts';
+import { type CanaryInForce, kindsOf } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import {
   type EngineFindings,
@@ -90,8 +90,10 @@ export async function runRound(
   const decision = parts.step(world);
   // How old a view may be, where watches alone do not do.
   const freshMs = isFinal(world.status, decision) ? finalFreshMs : deletionFreshMsOf(world.canary);
-  if (freshMs !== undefined && (await seeAnew(parts.clock, observation.view, freshMs)))
-    return { canary, again: true };
+  if (freshMs !== undefined) {
+    const kinds = kindsOf(observation.canary, parts);
+    if (await seeAnew(parts.clock, observation.view, { freshMs, kinds })) return { canary, again: true };
+  }
   const status = parts.outbox.answered(canary, decision.status);
   // Where the Secret with the rejections is damaged, only the status says what was rejected.
   const damaged =

@@ -34,10 +34,11 @@ export interface NamespaceView {
   /** Its metadata, as far as it is known and watched. */
   configOriginal(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
   /**
-   * Reads everything anew by which the health and the traffic of both sides are judged, unless that was done less than `withinMs` ago;
-   * resolves with whether it was. Waits for as long as the API server cannot be read.
+   * Reads everything anew by which the health and the traffic of both sides of a Canary with these kinds are judged, unless that was done less
+   * than `withinMs` ago; resolves with whether it was. Waits for as long as the API server cannot be read. A kind that only another Canary asks
+   * for is not waited for: the server may not have it.
    */
-  refresh(withinMs: number): Promise<boolean>;
+  refresh(withinMs: number, kinds: readonly RouteKind[]): Promise<boolean>;
   /** Stores a fresh read, so that the next one sees it. */
   remember(object: KubernetesObject): void;
 }
@@ -132,9 +133,8 @@ export function watchNamespace(
     namespace,
     setKinds,
     problem(kinds) {
-      const needed = new Set([...baseKinds, ...kinds].map(kindId));
       const all: NamedSet[] = [
-        ...[...sets].filter(([id]) => needed.has(id)),
+        ...neededOf(sets, kinds),
         [kindId(replicaSetKind), replicaSets],
         // Lists under way are waited for; one that fails is reported by the code that needs it.
         ...Object.values(unneeded()).flatMap((named) =>
@@ -160,8 +160,9 @@ export function watchNamespace(
       return metadata ? `${metadata.uid} ${metadata.resourceVersion}` : '';
     },
     configOriginal: (kind, name) => configsOf(kind).get(namespace, name),
-    async refresh(withinMs) {
-      const read = await Promise.all([replicaSets, ...sets.values()].map((set) => set.refresh(withinMs)));
+    async refresh(withinMs, kinds) {
+      const needed = neededOf(sets, kinds).map(([, set]) => set);
+      const read = await Promise.all([replicaSets, ...needed].map((set) => set.refresh(withinMs)));
       return read.includes(true);
     },
     remember: (object) => sets.get(idOf(object, namespace))?.remember(object),
@@ -181,6 +182,12 @@ function queryFor(kind: RouteKind, own: string): WatchQuery {
 }
 
 type NamedSet = readonly [id: string, set: WatchedSet];
+
+/** Those that a Canary with these kinds is judged by. */
+function neededOf(sets: ReadonlyMap<string, WatchedSet>, kinds: readonly RouteKind[]): NamedSet[] {
+  const needed = new Set([...baseKinds, ...kinds].map(kindId));
+  return [...sets].filter(([id]) => needed.has(id));
+}
 
 function watchProblem(
   namespace: string,
@@ -208,12 +215,16 @@ function kindId({ apiVersion, kind, namespace }: RouteKind): string {
 const patienceMs = 30_000;
 
 /**
- * Reads everything in a namespace anew that Canaries are judged by, unless that was done in the last `freshMs`; true: it was read. An event
+ * Reads everything in a namespace anew that a Canary with these kinds is judged by, unless that was done in the last `freshMs`; true: it was read. An event
  * that a watch lost is otherwise missed for half an hour, which is longer than most deadlines: no release may be given up before (S19).
  * What cannot be read within 30 s is done without: a revert must not wait for one kind that the API server cannot list.
  */
-export async function seeAnew(clock: Clock, view: NamespaceView, freshMs: number): Promise<boolean> {
+export async function seeAnew(
+  clock: Clock,
+  view: Pick<NamespaceView, 'refresh'>,
+  { freshMs, kinds }: { readonly freshMs: number; readonly kinds: readonly RouteKind[] },
+): Promise<boolean> {
   const done = new AbortController();
   const late = sleep(clock, patienceMs, done.signal).then(() => false);
-  return Promise.race([view.refresh(freshMs), late]).finally(() => done.abort());
+  return Promise.race([view.refresh(freshMs, kinds), late]).finally(() => done.abort());
 }
