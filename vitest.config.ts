@@ -45,9 +45,9 @@ export default defineConfig({
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
           maxWorkers: 3,
-          // A few seconds at most on a quiet machine.
-          testTimeout: 120_000,
-          hookTimeout: 120_000,
+          // A few seconds at most on a quiet machine; the limit only ends a hang.
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
       {
@@ -73,8 +73,8 @@ export default defineConfig({
           globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
           isolate: false,
           maxWorkers: 2,
-          testTimeout: 600_000,
-          hookTimeout: 600_000,
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
         },
       },
       {
@@ -87,7 +87,7 @@ export default defineConfig({
           isolate: false,
           maxWorkers: 4,
           testTimeout: 900_000,
-          hookTimeout: 300_000,
+          hookTimeout: 900_000,
           maxConcurrency: 5,
         },
       },

@@ -66,6 +66,8 @@ export const limits = {
   hidingSteps: 20_000_000,
   /** Objects that one Source may render. */
   objectsPerSource: 5_000,
+  /** Kinds without an object in Git, as the annotations of a Source name them, in which objects that left Git are looked for: each is a watch. */
+  kindsOutsideGit: 200,
   /** Bytes of one object as JSON; etcd refuses more than about this. */
   objectBytes: 1_500_000,
   /** Characters of one text that variables were filled into, and of each text on the way to it. */

@@ -1,9 +1,11 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError, type Option } from 'commander';
+import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
-import { ApiError } from '../cluster/errors.ts';
+import { ApiError, isApiError } from '../cluster/errors.ts';
+import type { ListSources } from '../engine/sync/apply/apply-object.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
 import { scheduleProblem } from '../git/poll/schedule.ts';
 import type { Connection } from '../server/connection.ts';
@@ -120,6 +122,30 @@ export async function withFlagsOfController(
   const { flags, note } = await controllerFlags(connection, query);
   const result = await work(flags);
   return { ...result, stderr: note + result.stderr };
+}
+
+/**
+ * Every Source of the cluster, read once and only when it is asked for. Undefined without the right to list them all, and where the controller
+ * watches some namespaces only: it does not know of the others either.
+ */
+export function sourcesOfCluster(connection: Pick<Connection, 'client'>, namespace: string): ListSources {
+  async function read() {
+    const query = { namespace, names: ['watch-namespaces'], given: {} } as const;
+    const { flags } = await controllerFlags(connection, query);
+    if (flags.watchNamespaces.length > 0) return undefined;
+    try {
+      const all = { metadataOnly: true };
+      return (await connection.client.list(apiVersionOf('Source'), 'Source', all)).items;
+    } catch (error) {
+      if (isApiError(error, 'forbidden')) return undefined;
+      throw error;
+    }
+  }
+  let reading: ReturnType<typeof read> | undefined;
+  return () => {
+    reading ??= read();
+    return reading;
+  };
 }
 
 /** The given flags, and the defaults for the others. */

@@ -1,5 +1,6 @@
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
+import type { ListSources } from '../engine/sync/apply/apply-object.ts';
 import type { Comparison } from '../health/comparison.ts';
 import { createHttpClient } from '../http/client.ts';
 import {
@@ -32,7 +33,12 @@ import {
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
-import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
+import {
+  type ControllerFlags,
+  sourcesOfCluster,
+  withControllerFlags,
+  withFlagsOfController,
+} from './controller-flags.ts';
 import {
   allNamespacesOption,
   contextOption,
@@ -136,7 +142,8 @@ async function ofSource(
   const http = createHttpClient({ ...outboundPolicy(connection.access.server), userAgent });
   try {
     const source = await readSource(connection, { namespace, name });
-    return await diffSource(connection, source, { http, programs }, shownAs(flags));
+    const listSources = sourcesOfCluster(connection, flags.holdfastNamespace);
+    return await diffSource(connection, source, { http, programs, listSources }, shownAs(flags));
   } finally {
     await http.close();
   }
@@ -189,11 +196,11 @@ function readDifference(
 async function diffSource(
   connection: Connection,
   source: Source,
-  reading: SourceReading,
+  { listSources, ...reading }: SourceReading & { readonly listSources: ListSources },
   { format, screen }: DiffOptions,
 ): Promise<CommandResult> {
   const set = await readEffectiveSet(connection, source, reading);
-  const difference = await sourceDifferenceOf(connection.client, set);
+  const difference = await sourceDifferenceOf(connection.client, set, listSources);
   const stdout =
     format === 'table'
       ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`

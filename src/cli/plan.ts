@@ -20,6 +20,7 @@ import { type CliCommand, emit, outboundPolicy, withConnection } from './command
 import {
   type ControllerFlags,
   defaultControllerFlags,
+  sourcesOfCluster,
   withControllerFlags,
   withFlagsOfController,
 } from './controller-flags.ts';
@@ -129,7 +130,8 @@ async function planned(
   try {
     const { clusterName, serverDryRun = false } = flags;
     const { defaultProvider } = request;
-    const asked = { repository, clusterName, defaultProvider, metricsServer, serverDryRun };
+    const listSources = connection && sourcesOfCluster(connection, flags.holdfastNamespace);
+    const asked = { repository, clusterName, defaultProvider, metricsServer, serverDryRun, listSources };
     const probes = await openProbes(asked, { connection, http });
     const parts = openSideParts(folder, programsIn(flags, process.env), connection?.client);
     const report = await makePlan(request, parts, probes);

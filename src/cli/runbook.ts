@@ -7,8 +7,8 @@ import { type ClusterFlags, outputOption } from './flags.ts';
 import { nameIn, type RequestClient, readOne, withPlace } from './requests/request.ts';
 import runbooks from './runbooks.json' with { type: 'json' };
 
-/** docs/runbooks by reason, so that a runbook can be read wherever the program is. */
-const pages: Readonly<Record<string, string>> = runbooks;
+/** The lines of docs/runbooks by reason, so that a runbook can be read wherever the program is. */
+const pages: Readonly<Record<string, readonly string[]>> = runbooks;
 
 interface RunbookFlags extends ClusterFlags {
   readonly namespace?: string;
@@ -77,7 +77,7 @@ function reasonOf(word: string): string | undefined {
 /** Throws InputError for a reason without a runbook. */
 function pageOf(reason: string): { readonly reason: string; readonly text: string } {
   const known = reasonOf(reason);
-  if (known) return { reason: known, text: pages[known] ?? '' };
+  if (known) return { reason: known, text: (pages[known] ?? []).join('\n') };
   throw new InputError(
     `${printable(reason)}: there is no runbook for this reason; holdfast runbook lists those that have one`,
   );

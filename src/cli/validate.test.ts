@@ -176,6 +176,34 @@ describe('validate', () => {
     expect(whole.exitCode).toBe(2);
   });
 
+  it('refuses a scaler of a version that cannot be copied, and says what to write', async () => {
+    const scaler = `apiVersion: autoscaling/v1
+kind: HorizontalPodAutoscaler
+metadata: {name: web, namespace: shop}
+spec:
+  scaleTargetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  maxReplicas: 3
+  targetCPUUtilizationPercentage: 80
+`;
+    const reference =
+      '  autoscalerRef: {apiVersion: autoscaling/v1, kind: HorizontalPodAutoscaler, name: web}\n  service:';
+    const files = {
+      'a.yaml': canary.replace('  service:', reference),
+      'd.yaml': deployment,
+      'h.yaml': scaler,
+    };
+    const alone = await report(files);
+    expect(alone.lines[0]).toMatch(
+      /^h\.yaml:1: warning: apiVersion: .*must be autoscaling\/v2; in place of targetCPUUtilizationPercentage, spec\.metrics/,
+    );
+    expect(alone.exitCode).toBe(0);
+    expect((await report({ 's.yaml': source })).exitCode).toBe(2);
+    const newer = await report({
+      'h.yaml': scaler.replace('autoscaling/v1', 'autoscaling/v2').replace(/ {2}targetCPU.*\n/, ''),
+    });
+    expect(newer.exitCode).toBe(0);
+  });
+
   it('notes valid fields that have no effect, without failing', async () => {
     const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
     const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });

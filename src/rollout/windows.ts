@@ -5,7 +5,7 @@
 import { pauseAnnotation } from '../api/annotations.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
-import { type Effects, note } from './outcome.ts';
+import { type Effects, type Next, note } from './outcome.ts';
 import { namesRelease } from './requests.ts';
 import type { Run } from './run.ts';
 import { type FreezeView, type ReleaseView, rejectionOf, soundRecord } from './world.ts';
@@ -49,7 +49,9 @@ function isPausedByHand({ world }: Context): boolean {
 /** Reports why a release is paused; `where` it is. */
 export function notePause(context: Context, where: string): Effects {
   if (isPausedByHand(context))
-    return note('Paused', `paused ${where} by annotation holdfast.dev/pause; remove it to continue`);
+    return note('Paused', `paused ${where} by annotation holdfast.dev/pause; remove it to continue`, {
+      action: 'the rollout continues once it is resumed',
+    });
   const { stepFreeze } = context.world;
   return note('Frozen', `frozen ${where} ${describeFreeze(stepFreeze)}`, nextAfterFreeze(stepFreeze));
 }
@@ -61,9 +63,9 @@ export function describeFreeze(freeze: FreezeView | undefined): string {
   return `by ${freeze.by} ${end}: ${freeze.reason}`;
 }
 
-function nextAfterFreeze(freeze: FreezeView | undefined): { action: string; timeMs: number } | undefined {
+function nextAfterFreeze(freeze: FreezeView | undefined): Next {
   return freeze?.untilMs === undefined
-    ? undefined
+    ? { action: 'the rollout continues once the freeze is lifted' }
     : { action: 'the rollout continues', timeMs: freeze.untilMs };
 }
 

@@ -74,7 +74,9 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
     gitStores: () => state.engine?.gitStores(),
     queueDepth: () => state.engine?.canaries.depth() ?? 0,
     watches: () =>
-      connection.caches.health().map(({ selection, healthy }) => ({ kind: selection.kind, healthy })),
+      connection.caches
+        .health()
+        .map(({ selection, healthy }) => ({ kind: selection.kind, isOwn: isOwnWatch(selection), healthy })),
   });
   const health = healthRoutes(wiring);
   const routes = [
@@ -194,18 +196,21 @@ function healthRoutes(wiring: WebWiring): Route[] {
 const kindOf = ({ apiVersion, kind }: { apiVersion: string; kind: string }) => `${apiVersion} ${kind}`;
 const ownKinds = new Set(kindNames.map((kind) => kindOf({ apiVersion: apiVersionOf(kind), kind })));
 
+/** A watch without which Holdfast cannot do its work. Which others there are, Sources and Canaries choose. */
+function isOwnWatch(selection: { apiVersion: string; kind: string; labelSelector?: string }): boolean {
+  return ownKinds.has(kindOf(selection)) && !selection.labelSelector;
+}
+
 /**
- * A copy that waits for the Lease is ready: it can take over. Only watches of our own kinds count: which others there are, Sources and Canaries
- * choose, and one that the API server refuses must not take the gates from everybody else.
+ * A copy that waits for the Lease is ready: it can take over. Only watches of our own kinds count: another one that the API server refuses
+ * must not take the gates from everybody else.
  */
 function problemsOf({ connection, election, state }: WebWiring): string[] {
   if (state.problem !== undefined) return [state.problem];
   if (!election.leading() || !state.engine) return [];
   return connection.caches
     .health()
-    .filter(
-      ({ healthy, selection }) => !healthy && ownKinds.has(kindOf(selection)) && !selection.labelSelector,
-    )
+    .filter(({ healthy, selection }) => !healthy && isOwnWatch(selection))
     .map(({ selection, synced, lastError }) => {
       const where = selection.namespace ? ` in ${selection.namespace}` : '';
       const what = synced ? 'gets no events from the API server' : 'is not synced';

@@ -13,11 +13,12 @@ import {
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
 import { createKeyRing } from '../git/wire/ssh/private-key.ts';
+import { forTenant } from '../http/client.ts';
 import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
 import { github } from '../providers/forges/github.ts';
 import { createGithubAppTokens } from '../providers/forges/github-app.ts';
-import { createOpenForge } from '../providers/forges/open.ts';
+import { createOpenForge, forgeTenant } from '../providers/forges/open.ts';
 import { githubAppOf } from '../providers/forges/secret.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
 import type { ForgeClient, GithubApp } from '../providers/forges/types.ts';
@@ -62,7 +63,7 @@ export function createGitAccess({ client, clock, env, fileSources }: GitAccessSe
     const url = new URL(source.spec.url);
     const { api } = github.place(url, url.pathname);
     const connection = {
-      ...{ http: client, way, nowMs: () => clock.nowMs() },
+      ...{ http: forTenant(client, forgeTenant(source)), way, nowMs: () => clock.nowMs() },
       api: app.api ?? api,
       headers: github.headers,
       where: `github ${new URL(app.api ?? api).host}`,

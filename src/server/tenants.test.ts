@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -104,11 +105,40 @@ function poll(namespace: string): Promise<unknown> {
   return open(source, { credentials: nothing, signers: nothing, proxy: nothing }).poll(signal);
 }
 
+function sourceIn(namespace: string): Source {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'web', namespace },
+    spec: { url: `${server.url}/acme/web.git`, ref: { branch: 'main' } },
+  };
+}
+
+const access = () =>
+  createGitAccess({ client: http, clock: systemClock, env: {}, fileSources: rememberFileSources([]) });
+
+function signIn(namespace: string): Promise<unknown> {
+  const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+  const values = {
+    githubAppID: Buffer.from('1'),
+    githubAppInstallationID: Buffer.from('7'),
+    githubAppBaseURL: Buffer.from(server.url),
+    githubAppPrivateKey: Buffer.from(privateKey.export({ type: 'pkcs1', format: 'pem' })),
+  };
+  return access().credentials(sourceIn(namespace), { credentials: async () => values, proxy: nothing });
+}
+
+function findForge(namespace: string): Promise<unknown> {
+  return access().openForge(sourceIn(namespace), { credentials: nothing, proxy: nothing });
+}
+
 test.each([
   ['webhooks', hook],
   ['alerts', alert],
   ['metrics', metric],
   ['Git', poll],
+  ['signing in as a GitHub App', signIn],
+  ['finding out which forge it is', findForge],
 ])(
   '%s of one namespace that hang leave the slots of another, and of other work, alone',
   async (_name, send) => {

@@ -200,7 +200,14 @@ function namespaceOf(canary: Canary): string {
 
 /** Of another version fields would be read wrongly; of another workload it would be copied for nothing. */
 function refuseOther(kind: ScalerKind, canary: Canary, scaler: KubernetesObject): void {
-  if (scaler.apiVersion !== kind.apiVersion) refuseTarget(scaler, 'apiVersion', `must be ${kind.apiVersion}`);
+  if (scaler.apiVersion !== kind.apiVersion) {
+    const cpu = (scaler.spec as Fields | undefined)?.targetCPUUtilizationPercentage;
+    const instead =
+      cpu === undefined
+        ? ''
+        : '; in place of targetCPUUtilizationPercentage, spec.metrics names the resource cpu with its averageUtilization';
+    refuseTarget(scaler, 'apiVersion', `must be ${kind.apiVersion}${instead}`);
+  }
   const { name } = ((scaler.spec as Fields | undefined)?.scaleTargetRef ?? {}) as { name?: string };
   const target = canary.spec.targetRef.name;
   if (name !== target)

@@ -24,7 +24,7 @@ async function playOnBed(provider: string, namespace: string, sampled: boolean):
       besideOthers: true,
       keep: false,
     },
-    { tell: (event) => void told.push(event), signal: AbortSignal.timeout(300_000) },
+    { tell: (event) => void told.push(event), signal: AbortSignal.timeout(900_000) },
   );
   return told;
 }

@@ -37,6 +37,7 @@ test('the page has the limits of the code', () => {
     `| one manifest file | ${mebibytes(limits.fileBytes)} |`,
     `| all manifests of a Source | ${mebibytes(limits.sourceBytes)}, ${number(limits.sourceFiles)} files, ${number(limits.objectsPerSource)} objects |`,
     `| documents in one file | ${limits.documentsPerFile} |`,
+    `| kinds that are not in Git, in which objects that left Git are looked for | ${limits.kindsOutsideGit} |`,
     `| depth, nodes and aliases of one document | ${limits.yamlDepth}, ${number(limits.yamlNodes)}, ${limits.yamlAliases} |`,
     `| age, in a file that SOPS encrypted | ${limits.ageEntriesPerFile} entries, of ${number(limits.ageCharacters)} characters and ${limits.ageStanzas} stanzas; ${limits.ageStanzasPerFile} stanzas together; ${limits.ageKeys} keys |`,
     `| one text with its variables filled in (\`spec.substitute\`) | ${number(limits.substitutedTextCharacters)} characters |`,

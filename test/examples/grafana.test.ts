@@ -66,7 +66,7 @@ beforeAll(async () => {
     ...{ canaries: () => [canary], canary: () => canary, source: () => source },
     ...{ apiRequests: () => ({ get: 3 }), isLeading: () => true, queueDepth: () => 2 },
     gitStores: () => ({ stores: 1, packs: 2, bytes: 3, compactedMs: 4 }),
-    watches: () => [{ kind: 'Pod', healthy: true }],
+    watches: () => [{ kind: 'Pod', isOwn: false, healthy: true }],
   });
   sink.pass('shop/web', 5, false);
   for (const succeeded of [true, false]) sink.sync('shop/shop', succeeded);

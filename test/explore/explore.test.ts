@@ -22,7 +22,7 @@ function told({ violations }: Explored): string[] {
   return violations.map(({ rule, detail, path }) => `${rule}: ${detail} after ${shortened(path).join(', ')}`);
 }
 
-describe('exploring what one more thing does to a rollout', { timeout: 600_000 }, () => {
+describe('exploring what one more thing does to a rollout', () => {
   it.each(VARIANTS.map((variant, index) => [variant.name, index] as const))(
     '%s: every reachable place keeps the rules, and from each a fair run ends',
     (name, index) => {

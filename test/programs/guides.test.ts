@@ -96,14 +96,10 @@ async function makeRepository(name: string): Promise<void> {
     await run('git', ['-C', folder, 'config', setting, 'true']);
 }
 
-test.each(['environments', 'monorepo', 'app-of-apps'])(
-  '%s',
-  async (name) => {
-    await bed.start({ programs });
-    await play(name);
-  },
-  180_000,
-);
+test.each(['environments', 'monorepo', 'app-of-apps'])('%s', async (name) => {
+  await bed.start({ programs });
+  await play(name);
+});
 
 test('prometheus-with-login', async () => {
   const asked: string[] = [];
@@ -125,7 +121,7 @@ test('prometheus-with-login', async () => {
   const holdfast = await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system');
   expect(JSON.stringify(holdfast)).toContain('"mountPath":"/etc/holdfast/prometheus"');
   expect(JSON.stringify(holdfast)).toContain('--metrics-server-credentials=/etc/holdfast/prometheus');
-}, 180_000);
+});
 
 test('from-flagger-in-bulk', async () => {
   for (let number = 1; number <= 40; number += 1) {
@@ -145,7 +141,7 @@ test('from-flagger-in-bulk', async () => {
   ]);
   await bed.start();
   await play('from-flagger-in-bulk');
-}, 300_000);
+});
 
 /** web of namespace shop, released from a Source by a controller whose Lease is where `install` puts it. */
 async function released(): Promise<void> {
@@ -168,7 +164,7 @@ test('upgrade', async () => {
   await play('upgrade');
   const holdfast = await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system');
   expect(imageOf(holdfast)).toBe('registry.example.com/holdfast:v0.1.0');
-}, 180_000);
+});
 
 test('uninstall', async () => {
   await released();
@@ -178,7 +174,7 @@ test('uninstall', async () => {
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ status: { readyReplicas: 2 } });
   const { body } = await bed.send('GET', '/api/v1/secrets?fieldSelector=type%3Dholdfast.dev/release');
   expect(body).toMatchObject({ items: [] });
-}, 180_000);
+});
 
 /** Runs the program at a terminal of its own, which `script` of util-linux makes, and types these keys at its question. */
 async function answered(keys: string, ...words: readonly string[]): Promise<{ code: number; text: string }> {
@@ -214,7 +210,7 @@ test('at a terminal abort and rollback ask, and only a yes goes on', async () =>
     code: 0,
     text: expect.stringContaining('was aborted on request'),
   });
-}, 180_000);
+});
 
 async function send(path: string, body: object): Promise<void> {
   expect((await bed.send('POST', path, body)).status).toBe(201);

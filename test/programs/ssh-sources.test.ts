@@ -89,4 +89,4 @@ test('a Source on SSH rolls out, takes a bad commit back in Git, and follows a r
   const values = { identity: next.text, known_hosts: sshd.knownHost() };
   await putSecret({ ...values, password: 'next passphrase' });
   await fetched('Fetched');
-}, 180_000);
+});

@@ -87,7 +87,7 @@ const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }
 ];
 
 // The time limit only ends a hang; it grows with the number of worlds.
-describe('in any world, with a crash at any write', { timeout: 60_000 + numRuns * 100 }, () => {
+describe('in any world, with a crash at any write', { timeout: 900_000 + numRuns * 100 }, () => {
   it('no action breaks a safety rule (S1-S16)', () => {
     fc.assert(
       fc.property(worlds, ({ spec, update, events }) => {

@@ -114,6 +114,7 @@ describe('a rollout', () => {
     for (let count = 0; count < 20; count += 1) model.tick(20_000);
     expect(model.route?.canaryWeight).toBe(weight);
     expect(model.status.phase).toBe('Progressing');
+    expect(model.status.next?.action).toBe('the rollout continues once it is resumed');
     model.canary.metadata.annotations = {};
     model.until('Succeeded');
     expectSafe(model);

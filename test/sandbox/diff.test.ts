@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import { partOfLabel } from '../../src/api/metadata.ts';
+import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
 import type { ReleaseChanges } from '../../src/review/diff/release-changes.ts';
 import type { SourceDifference } from '../../src/review/diff/source-difference.ts';
@@ -10,6 +12,7 @@ import {
   canary,
   createSource,
   onGateway,
+  sourceFor,
   startBed,
   statusOf,
   waitForPhase,
@@ -172,6 +175,40 @@ test('a Source at rest differs in nothing, and what is asked is stored nowhere',
   expect(table).toMatchObject({ code: 0, text: expect.stringContaining('no differences in 5 objects') });
   const written = bed.sandbox.requests.all().filter(({ method }) => method !== 'GET');
   expect(written.filter(({ query }) => !query.includes('dryRun=All'))).toEqual([]);
+});
+
+test('an object that a deleted Source left behind is taken over; that of another one is refused by its name', async () => {
+  await atRest({}, beside);
+  const labelled = (name: string, source: string) =>
+    patch(`configmaps/${name}`, { metadata: { labels: { [partOfLabel]: applySetIdOf(`shop/${source}`) } } });
+  await labelled('notes', 'former');
+  await labelled('theirs', 'till');
+  const till = { ...sourceFor(bed, { suspend: true }), metadata: { name: 'till', namespace: 'shop' } };
+  await bed.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', till);
+  bed.sandbox.requests.clear();
+
+  const all = JSON.parse((await diff('source/shop', '-o', 'json')).stdout) as SourceDifference;
+  const lists = bed.sandbox.requests.all().filter(({ path }) => path.endsWith('/v1alpha1/sources'));
+  const restore = bed.sandbox.fault(({ path }) =>
+    path.endsWith('/v1alpha1/sources') ? { code: 403, reason: 'Forbidden', message: 'no' } : undefined,
+  );
+  const some = JSON.parse((await diff('source/shop', '-o', 'json')).stdout) as SourceDifference;
+  restore();
+
+  const objectIn = (found: SourceDifference, wanted: string) =>
+    found.objects.find(({ name }) => name === wanted);
+  expect(objectIn(all, 'notes')?.state).toBe('differs');
+  expect(
+    objectIn(all, 'notes')
+      ?.fields.map(({ path }) => path)
+      .join(),
+  ).toContain(partOfLabel);
+  expect(objectIn(all, 'theirs')).toMatchObject({
+    state: 'refused',
+    message: expect.stringContaining('Source shop/till applies it'),
+  });
+  expect(lists).toHaveLength(1);
+  expect(objectIn(some, 'notes')?.state).toBe('refused');
 });
 
 test('each object of a Source that somebody changed is named with values and who did it; a Secret keeps them', async () => {

@@ -126,6 +126,30 @@ describe('what left Git', () => {
     expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
   });
 
+  test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {
+    const kinds = Array.from({ length: 300 }, (_, index) => `Widget${index}.example.com`);
+    const annotate = (value: string) =>
+      bed.send(
+        'PATCH',
+        '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+        { metadata: { annotations: { 'applyset.kubernetes.io/contains-group-kinds': value } } },
+        'application/merge-patch+json',
+      );
+    const first = await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await untilApplied(first);
+    await annotate(['ConfigMap', ...kinds].join());
+    await bed.commit('without b', { 'b.json': null });
+
+    expect(await untilPruned('NotDecided')).toContain('names 300 kinds that are not in Git');
+    expect(await isThere('b')).toBe(true);
+
+    await annotate('ConfigMap');
+    await untilGone('b');
+    expect(await isThere('a')).toBe(true);
+  });
+
   test('stays without spec.prune, and where the commit could not be read whole', async () => {
     const first = await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
     await createSource(bed);

@@ -160,6 +160,9 @@ test('a kind of a tenant that Holdfast may not watch leaves it ready for everybo
   await waitForPhase(bed, 'Initialized');
   const answer = await fetch(`${app.url}/readyz`);
   expect([answer.status, await answer.text()]).toEqual([200, 'ready, leading\n']);
+  const metrics = await (await fetch(`${app.url}/metrics`)).text();
+  expect(metrics).toContain('holdfast_watch_healthy{kind="NetworkPolicy",own="false"} 0');
+  expect(metrics).toContain('holdfast_watch_healthy{kind="Canary",own="true"} 1');
 });
 
 test('what a deleted Source left belongs to the next one that holds it, and what is in an ApplySet of kubectl does not', async () => {

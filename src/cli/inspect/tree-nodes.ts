@@ -79,6 +79,9 @@ export async function canaryTree(client: Reader, canary: KubernetesObject): Prom
   return { root, unread: [...unread].sort() };
 }
 
+/** Namespaces that are listed one by one. */
+const mostPlaces = 50;
+
 /** Where the Source's annotations say that its objects are; what may not be listed is said. */
 async function membersOf(
   client: Reader,
@@ -87,9 +90,14 @@ async function membersOf(
 ): Promise<KubernetesObject[]> {
   const { groupKinds, namespaces } = inventoryOf(source);
   const labelSelector = `${partOfLabel}=${applySetId(source)}`;
-  const places = [source.metadata.namespace ?? '', ...namespaces];
+  const several = [source.metadata.namespace ?? '', ...namespaces];
+  // Who may edit the Source writes them: one list over all namespaces is cheaper than very many.
+  const places = several.length > mostPlaces ? [undefined] : several;
+  const looked = [...groupKinds].slice(0, limits.kindsOutsideGit);
+  if (looked.length < groupKinds.size)
+    unread.add(`${groupKinds.size - looked.length} more kinds that the Source names are not listed`);
   const lists = await Promise.all(
-    [...groupKinds].map(async (groupKind) => {
+    looked.map(async (groupKind) => {
       const { kind, group } = splitGroupKind(groupKind);
       const served = await client.find(group, kind);
       if (!served) {

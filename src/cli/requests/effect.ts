@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
+import type { RolloutReason } from '../../api/reasons.ts';
 import type { RecordView } from '../../rollout/world.ts';
 import { formatAge, printable } from '../../terminal/output.ts';
 import { commitLine, commitSubject } from '../status/rows.ts';
@@ -14,6 +14,17 @@ export interface Effect {
   readonly effect: string;
 }
 
+/** A request that does not fit the state of its Canary, which is seen before it is made; the controller would refuse it with this reason. */
+export class UnfitRequestError extends Error {
+  readonly reason: Extract<RolloutReason, 'NotApplicable' | 'NotKept'>;
+
+  constructor(reason: UnfitRequestError['reason'], message: string) {
+    super(message);
+    this.name = 'UnfitRequestError';
+    this.reason = reason;
+  }
+}
+
 /** Asks whether to go on, after these lines; true goes on. */
 export type Confirm = (lines: readonly string[]) => Promise<boolean>;
 
@@ -24,10 +35,10 @@ export function effectLines(canary: KubernetesObject, what: string, { from, to, 
   );
 }
 
-/** What `abort` would do. Throws InputError when no release is under way. */
+/** What `abort` would do. Throws UnfitRequestError when no release is under way. */
 export function abortEffect(canary: KubernetesObject): Effect {
   const { run, lastKnownGood } = canaryStatus(canary);
-  if (!run) throw new InputError(`${describe(canary)}: no rollout is in progress`);
+  if (!run) throw nothingUnderWay(canary);
   return {
     from: named(canary, run.commit),
     to: `${named(canary, lastKnownGood?.commit)} (last known good)`,
@@ -37,7 +48,7 @@ export function abortEffect(canary: KubernetesObject): Effect {
 }
 
 /**
- * What `rollback` would do. Throws InputError where the last known good release serves after a failure and no other one was named: the
+ * What `rollback` would do. Throws UnfitRequestError where the last known good release serves after a failure and no other one was named: the
  * release before it is not what anybody wants back by default.
  */
 export function rollbackEffect(
@@ -49,8 +60,9 @@ export function rollbackEffect(
   const isOlder = lastKnownGood !== undefined && wanted.digest !== lastKnownGood.digest;
   if (isOlder && !run && phase === 'Failed' && !isNamed) {
     const { name, namespace } = canary.metadata;
-    throw new InputError(
-      `${describe(canary)}: the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, serves already. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
+    throw new UnfitRequestError(
+      'NotApplicable',
+      `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, serves already. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
     );
   }
   const takesAway = isOlder ? '; it replaces the last known good release' : '';
@@ -59,6 +71,21 @@ export function rollbackEffect(
     to: `${commitLine(wanted.commit.commit, wanted.commit.subject)} (good since ${formatAge(wanted.promotedTime, nowMs)})`,
     effect: `${isOlder ? 'the older release is tried on the canary without analysis and then promoted' : 'the rollout ends and the last known good release serves'}${takesAway}; the release at head is not tried again until holdfast retry or another commit. Git stays as it is`,
   };
+}
+
+/** No release is under way; with the command that fits where nothing was rejected, or something was. */
+export function nothingUnderWay(canary: KubernetesObject): UnfitRequestError {
+  const { name, namespace } = canary.metadata;
+  const { phase } = canaryStatus(canary);
+  const [what, verb] =
+    phase === 'Failed'
+      ? ['to try the rejected release again', 'retry']
+      : ['to go back to an earlier release', 'rollback'];
+  const hint =
+    phase === 'Failed' || phase === 'Succeeded'
+      ? `; ${what}: holdfast ${verb} -n ${namespace} canary/${name}`
+      : '';
+  return new UnfitRequestError('NotApplicable', `no rollout is in progress${hint}`);
 }
 
 function named(canary: KubernetesObject, commit: string | undefined): string {

@@ -1,8 +1,7 @@
 import { canaryStatus } from '../../api/canary/summary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { storedReleases } from '../history.ts';
-import { abortEffect, rollbackEffect } from './effect.ts';
+import { abortEffect, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
 import { type VerbCommand, verbCommand } from './verbs.ts';
 
 /** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
@@ -40,7 +39,7 @@ export const retry: VerbCommand = {
     const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
     const digest = run?.digest ?? lastAppliedSpec;
     if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
-    throw new InputError(`${describe(canary)}: the release at head was not rejected`);
+    throw new UnfitRequestError('NotApplicable', 'the release at head was not rejected');
   },
   isWanted: (outcome) => outcome === 'Succeeded',
 };
@@ -61,7 +60,7 @@ export const rollback: VerbCommand = {
     // With a release under way the last-known-good, else the good one before it.
     const wanted = run ? good[0] : good[1];
     if (wanted) return wanted.digest;
-    throw new InputError(`${describe(canary)}: no earlier good release is stored; see holdfast history`);
+    throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },
   async effect(client, canary, { revision, ...how }) {
     const wanted = (await storedReleases(client, canary)).find(
@@ -112,9 +111,9 @@ export const verbCommands = [promote, approve, skipStep, ignoreWindow, abort, re
   verbCommand,
 );
 
-/** The digest of the release under way. Throws InputError when there is none. */
+/** The digest of the release under way. Throws UnfitRequestError when there is none. */
 function releaseUnderWay(canary: KubernetesObject): string {
   const digest = canaryStatus(canary).run?.digest;
   if (digest) return digest;
-  throw new InputError(`${describe(canary)}: no rollout is in progress`);
+  throw nothingUnderWay(canary);
 }

@@ -7,7 +7,7 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
-import { type Confirm, confirmOn, type Effect, effectLines } from './effect.ts';
+import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } from './effect.ts';
 import {
   annotate,
   forTargets,
@@ -32,9 +32,9 @@ export interface VerbCommand {
   /** The flag that names the revision, and what stands without it. */
   readonly flag: string;
   readonly flagMeaning: string;
-  /** Commit or digest to ask for. Throws InputError when there is none. */
+  /** Commit or digest to ask for. Throws UnfitRequestError when there is none. */
   readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
-  /** What is shown before, for what takes traffic from a release. Throws InputError where it must not be done. */
+  /** What is shown before, for what takes traffic from a release. Throws UnfitRequestError where it must not be done. */
   readonly effect?: (
     client: RequestClient,
     canary: KubernetesObject,
@@ -97,9 +97,43 @@ export async function request(
   options: VerbOptions,
 ): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
-  const revision = options.revision ?? (await spec.revision(client, canary));
-  const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
-  const effect = await spec.effect?.(client, canary, asked);
+  try {
+    const revision = options.revision ?? (await spec.revision(client, canary));
+    const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
+    const effect = await spec.effect?.(client, canary, asked);
+    return await confirmed(client, clock, { spec, options, canary, revision, effect });
+  } catch (error) {
+    // With -l others follow, which it may fit.
+    if (error instanceof UnfitRequestError) return notMade(canary, options, error);
+    throw error;
+  }
+}
+
+/** What is not requested, as an answer of its own. */
+function notMade(
+  canary: KubernetesObject,
+  { format }: Pick<VerbOptions, 'format'>,
+  { reason, message }: Pick<UnfitRequestError, 'reason' | 'message'>,
+): CommandResult {
+  const exitCode = exitCodes.bad;
+  const body = { exitCode, reason, message: `${describe(canary)}: ${message}` };
+  const stdout = format === 'text' ? '' : failureDocument(body, format);
+  return { stdout, stderr: `${describe(canary)}: refused (${reason}): ${message}\n`, exitCode };
+}
+
+interface Asked {
+  readonly spec: VerbCommand;
+  readonly options: VerbOptions;
+  readonly canary: KubernetesObject;
+  readonly revision: string;
+  readonly effect: Effect | undefined;
+}
+
+async function confirmed(
+  client: RequestClient,
+  clock: Clock,
+  { spec, options, canary, revision, effect }: Asked,
+): Promise<CommandResult> {
   if (effect && options.confirm && !(await options.confirm(effectLines(canary, spec.name, effect)))) {
     const stderr = `${describe(canary)}: nothing was requested\n`;
     const exitCode = exitCodes.bad;

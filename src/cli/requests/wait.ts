@@ -117,11 +117,13 @@ function isRejected({ rejected = [] }: CanaryStatus, commit: string | undefined)
 
 /** Phase, step and message. Times are left out: they change with every look. */
 function whatGoesOn(canary: KubernetesObject): string {
-  const { phase, weight, step, message } = canaryRow(canary, 0);
+  const { phase, weight, step, message, why } = canaryRow(canary, 0);
   if (phase === '-') return message;
   const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;
   const { next } = canaryStatus(canary);
-  return printable(`${phase}, ${at}: ${message}${next ? `; next: ${next.action}` : ''}`);
+  return printable(
+    `${phase}, ${at}: ${message}${why ? `; why: ${why}` : ''}${next ? `; next: ${next.action}` : ''}`,
+  );
 }
 
 /** The release of that commit has not begun. */

@@ -24,7 +24,7 @@ import {
   wrap,
 } from '../../terminal/output.ts';
 import { changeSummary } from '../release-changes.ts';
-import { commitLine, commitSubject, notReconciled, sourceRow } from './rows.ts';
+import { commitLine, commitSubject, messageOf, sourceRow, whatStalls } from './rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
@@ -47,7 +47,7 @@ export function canaryDetail(
   const good = status.lastKnownGood;
   return [
     heading(screen, `Canary ${namespace}/${name}`, phaseOf(object), toneOf(object)),
-    ...wrap(status.message ?? notReconciled, screen.columns, ''),
+    ...wrap(messageOf(object), screen.columns, ''),
     ...section(screen, 'Serving', serving(object, screen)),
     ...section(
       screen,
@@ -68,6 +68,7 @@ export function canaryDetail(
       underWay ? wrap(changeSummary(underWay, `${namespace}/${name}`), screen.columns, indent) : [],
     ),
     ...section(screen, 'Why it failed', wrap(whyFailed(status) ?? '', screen.columns, indent)),
+    ...section(screen, 'What stops it', wrap(whatStalls(object) ?? '', screen.columns, indent)),
     ...section(screen, 'Checks', checks(status.checks ?? [], screen, nowMs)),
     ...section(screen, 'Next', next?.flatMap((line) => wrap(line, screen.columns, indent)) ?? []),
     ...section(

@@ -188,6 +188,24 @@ describe('status', () => {
     expect(text).not.toContain('5555555');
   });
 
+  it('says what must be mended where a release does not go on, and where none was looked at', async () => {
+    const stalls = { status: 'True' as const, reason: 'TargetInvalid', message: 'spec.x: must be y' };
+    const waiting = { phase: 'Initializing' as const, message: 'waiting for the primary' };
+    const stuck = canary('stuck', { ...waiting, conditions: [{ type: 'Stalled', ...stalls }] });
+    const unwatched = canary('unwatched', {
+      conditions: [{ ...stalls, type: 'Ready', status: 'False', message: 'is its CRD installed?' }],
+    });
+    const world = [stuck, unwatched];
+
+    const list = (await lines({}, world)).join('\n');
+    const one = (await lines({ name: 'stuck' }, world)).join('\n');
+    const other = await lines({ name: 'unwatched' }, world);
+
+    expect(list).toContain('Why: spec.x: must be y');
+    expect(one).toContain('What stops it\n  spec.x: must be y');
+    expect(other[1]).toBe('is its CRD installed?');
+  });
+
   it('says how to go on after a pause', async () => {
     const paused = canary('web', calm.status as CanaryStatus, { 'holdfast.dev/pause': 'true' });
     const text = (await lines({ name: 'web' }, [paused])).join('\n');

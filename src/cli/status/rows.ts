@@ -41,7 +41,7 @@ interface CanaryRow {
   readonly reason: string;
   readonly next: string;
   readonly message: string;
-  /** Why the last release failed, unless the message says it; else empty. */
+  /** Why the last release failed, or nothing goes on, unless the message says it; else empty. */
   readonly why: string;
   readonly tone: StatusTone;
 }
@@ -71,7 +71,22 @@ export function commitSubject(object: KubernetesObject, commit: string | undefin
 }
 
 /** Of what has no status yet. */
-export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+
+/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
+export function whatStalls(object: KubernetesObject): string | undefined {
+  const status = canaryStatus(object);
+  const stalled = conditionOf(status, 'Stalled');
+  if (stalled?.status !== 'True' || !stalled.message) return undefined;
+  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
+}
+
+/** What is going on with a Canary, in one line. */
+export function messageOf(object: KubernetesObject): string {
+  const status = canaryStatus(object);
+  const ready = conditionOf(status, 'Ready');
+  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
+}
 
 /** The row of a Canary. */
 export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
@@ -79,9 +94,8 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
-  const message =
-    status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
-  const why = whyFailed(status) ?? '';
+  const message = messageOf(object);
+  const why = whyFailed(status) ?? whatStalls(object) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
     namespace,

@@ -79,7 +79,6 @@ async function play(
 
 it.each(['served', 'refused'] as const)(
   'a store equals the server after any run of changes, cuts, lies and failures (streamed lists %s)',
-  { timeout: 60_000 },
   async (streaming) => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 30 }), async (steps) => {

@@ -9,7 +9,7 @@ import { codeOf, failureOf } from '../failure.ts';
 import { applySnapshot } from './apply/apply.ts';
 import { handOverHeld } from './apply/apply-object.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
-import { inventoryWith, placesOf, writeParent } from './apply/members.ts';
+import { inventoryWith, watchedPlaces, writeParent } from './apply/members.ts';
 import type { SourceWatch } from './apply/source-watch.ts';
 import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './context/context.ts';
 import { whyNotAdmitted } from './poll/dependencies.ts';
@@ -17,7 +17,7 @@ import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritte
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
-import { isOutsideUnchanged, readSnapshot, servesNewKinds } from './read/read.ts';
+import { isOutsideUnchanged, readSnapshot, servesNewKinds, whileNewKinds } from './read/read.ts';
 import { infoOf, readLedger, withLedger } from './read/source-git.ts';
 import { digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
@@ -68,24 +68,29 @@ async function update(
     throw error;
   });
   const readUnder = `${source.metadata.generation ?? 0}`;
-  const hasNewKinds = async () => state.snapshot && (await servesNewKinds(parts.cluster, state.snapshot));
-  let hasNews = !commit.isKnown || state.readUnder !== readUnder || (await hasNewKinds());
-  do {
-    if (hasNews) {
+  const hasNewKinds = async () =>
+    state.snapshot !== undefined && (await servesNewKinds(parts.cluster, state.snapshot));
+  const hasNews = !commit.isKnown || state.readUnder !== readUnder || (await hasNewKinds());
+  let isReadable = true;
+  const readAndApply = async (isNew: boolean) => {
+    if (isNew) {
       await readLedger(parts, source, state, context.signal);
       const failure = await attempt(() =>
         read(parts, source, state, { commit: commit.info, signal: context.signal }),
       );
-      if (failure) return reportUnreadable(state, commit, failure.error);
+      if (failure) {
+        isReadable = false;
+        return reportUnreadable(state, commit, failure.error);
+      }
     }
     if (state.snapshot?.isFleeting) delete state.readUnder;
     else state.readUnder = readUnder;
     const isApplied = state.snapshot && state.result?.failures.length === 0;
-    if (hasNews || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
-    // The commit brought CustomResourceDefinitions of its own: where their objects belong is known now.
-    hasNews = await hasNewKinds();
-  } while (hasNews);
-  if (commit.refused) throw commit.refused.error;
+    if (isNew || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
+  };
+  // Where the commit brought CustomResourceDefinitions of its own: where their objects belong is known then.
+  await whileNewKinds(hasNews, readAndApply, async () => isReadable && (await hasNewKinds()));
+  if (isReadable && commit.refused) throw commit.refused.error;
 }
 
 /** Throws the most important reason why nothing can be applied; a rewritten history that waits is reported instead where the older commit is gone. */
@@ -199,8 +204,10 @@ async function applyWhole(
     await writeParent(parts, source, inventory);
     // Before anything is pruned elsewhere: what only moved here stays.
     parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    const places = source.spec.prune ? await placesOf(parts, source, inventory, snapshot.all) : [];
-    watch.follow(rest.map(({ object }) => object).filter(isAllowed), places);
+    const watched = source.spec.prune
+      ? await watchedPlaces(parts, source, inventory, snapshot.all)
+      : { places: [], notLooked: undefined };
+    watch.follow(rest.map(({ object }) => object).filter(isAllowed), watched);
     const { left } = state;
     state.result = await applySnapshot(
       parts,

@@ -70,6 +70,8 @@ function unquoted(text: string): string {
   return text.replaceAll('"', '');
 }
 
+/** Security keys, DSA and certificates. */
+const otherKeyType = /^(sk-)?(ssh|ecdsa-sha2)-[a-z0-9-]{1,40}(@openssh\.com)?$/;
 const knownOptions = new Set(['cert-authority', 'namespaces', 'valid-after', 'valid-before']);
 
 function optionsOf(text: string): Map<string, string> {
@@ -77,8 +79,10 @@ function optionsOf(text: string): Map<string, string> {
   for (const option of text.match(/(?:"[^"]*"|[^,"])+/g) ?? []) {
     const [name = '', ...value] = option.split('=');
     const known = name.toLowerCase();
-    if (!knownOptions.has(known))
-      throw new Error(`${JSON.stringify(name.slice(0, 40))} is neither an option nor a key type`);
+    if (otherKeyType.test(known)) throw new Error(`${known.slice(0, 40)} is not supported; list another key`);
+    // Its words are not repeated: the Secret may be another one, with a passphrase in it.
+    if (!knownOptions.has(known)) throw new Error('its second word is neither an option nor a key type');
+    if (options.has(known)) throw new Error(`${known} stands there twice`);
     options.set(known, unquoted(value.join('=')));
   }
   return options;

@@ -59,10 +59,16 @@ export async function verifyPgp(
   throw new Error(`its PGP signature is not valid: ${refusals.join('; ')}`);
 }
 
+/** Copies of a key as one, as GnuPG does on import: of two copies only the later one may say that it is revoked, or valid for longer. */
 async function readKeys(blocks: readonly string[]) {
   const openpgp = await import('openpgp');
-  const keys = await Promise.all(blocks.map((armoredKeys) => openpgp.readKeys({ armoredKeys })));
-  return keys.flat();
+  const read = await Promise.all(blocks.map((armoredKeys) => openpgp.readKeys({ armoredKeys })));
+  const keys = new Map<string, (typeof read)[number][number]>();
+  for (const key of read.flat()) {
+    const known = keys.get(key.getFingerprint());
+    keys.set(key.getFingerprint(), known ? await known.update(key) : key);
+  }
+  return [...keys.values()];
 }
 
 function nameOf([first = 'nobody']: readonly string[]): string {

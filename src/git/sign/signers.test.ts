@@ -99,11 +99,22 @@ describe('an SSH signature', () => {
     ['cert-authority ', 'cert-authority is not supported'],
     ['valid-before=soon ', 'is not a time'],
     ['no-such-option ', 'is neither an option'],
+    ['namespaces="file",namespaces="git" ', 'namespaces stands there twice'],
   ] as const)('is looked at by nobody where a line says %s', async (options, why) => {
     const text = `# a comment\n${line('ed25519', options)}`;
     await expect(allowed(text)).rejects.toMatchObject({ code: 'SignersUnusable' });
     await expect(allowed(text)).rejects.toThrow(`allowed_signers of Secret shop/signers: line 2: `);
     await expect(allowed(text)).rejects.toThrow(why);
+  });
+
+  it('is not told by the words of a Secret that is none of signers', async () => {
+    const told = allowed('correct horse battery staple\n').catch((error: Error) => error.message);
+
+    expect(await told).toContain('line 1: ');
+    expect(await told).not.toMatch(/correct|horse|battery|staple/);
+    await expect(
+      allowed(line('ed25519').replace('ssh-ed25519', 'sk-ssh-ed25519@openssh.com')),
+    ).rejects.toThrow('sk-ssh-ed25519@openssh.com is not supported');
   });
 
   it('is looked at by nobody where nobody is listed', async () => {
@@ -174,5 +185,36 @@ describe('a PGP signature', () => {
     const ada = await keyOf('ada');
     const future = signedWith(await sign(ada.privateKey, payloadOf(), new Date(Date.now() + dayS * 1000)));
     await expect(who(future, ada.publicKey)).rejects.toThrow('future');
+  });
+
+  it('does not count by a key that was revoked, in whichever order the Secret holds its copies', async () => {
+    const ada = await keyOf('ada');
+    const reasonForRevocation = { flag: openpgp.enums.reasonForRevocation.keyCompromised };
+    const key = ada.privateKey;
+    const { publicKey: revoked } = await openpgp.revokeKey({ key, reasonForRevocation, format: 'object' });
+    const bytes = signedWith(await sign(ada.privateKey, payloadOf()));
+
+    await expect(who(bytes, revoked.armor(), ada.publicKey)).rejects.toThrow('revoked');
+    await expect(who(bytes, ada.publicKey, revoked.armor())).rejects.toThrow('revoked');
+  });
+
+  it('counts by a key whose time was prolonged, beside its copy of before', async () => {
+    const endless = await keyOf('ada');
+    const { publicKey: expiring } = await openpgp.reformatKey({
+      privateKey: endless.privateKey,
+      userIDs: [{ name: 'ada', email: 'ada@example.com' }],
+      date: created,
+      keyExpirationTime: 86_400,
+    });
+    const { publicKey: prolonged } = await openpgp.reformatKey({
+      privateKey: endless.privateKey,
+      userIDs: [{ name: 'ada', email: 'ada@example.com' }],
+      date: new Date('2026-10-01T12:00:00Z'),
+    });
+    const bytes = signedWith(await sign(endless.privateKey, payloadOf()));
+
+    expect(await who(bytes, expiring, prolonged)).toContain('ada@example.com');
+    expect(await who(bytes, prolonged, expiring)).toContain('ada@example.com');
+    await expect(who(bytes, expiring)).rejects.toThrow('expired');
   });
 });

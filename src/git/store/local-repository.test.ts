@@ -74,6 +74,14 @@ describe('a repository on this machine', () => {
     made.git('checkout', '-q', 'main');
   });
 
+  it('is read without a working tree, too: bare, or as it is in .git', async () => {
+    const bare = await opened(join(root, 'shop.git'));
+    expect(bare.root).toBeUndefined();
+    expect((await bare.commitAt('main')).oid).toBe(second);
+    expect(await filesAt(bare, first)).toEqual(['apps/a.yaml']);
+    expect((await opened(join(root, 'shop', '.git'))).root).toBe(join(root, 'shop'));
+  });
+
   it('says what to do where a commit is not there', async () => {
     const repository = await opened(join(root, 'shop'));
     await expect(repository.commitAt('nowhere')).rejects.toThrow(

@@ -1,7 +1,7 @@
 /** The repository of a working copy on this machine, read only. */
 import fs from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
 import git from 'isomorphic-git';
@@ -23,8 +23,8 @@ import { findFolder } from './tree.ts';
 
 /** A repository somebody works in. What it reads is looked up by commit id; methods throw GitError. */
 export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
-  /** Folder of the working tree. */
-  readonly root: string;
+  /** Folder of the working tree; undefined: a bare repository, which has none. */
+  readonly root: string | undefined;
   /** A commit by branch, tag, remote branch, id (also a short one) or HEAD, each with `~n` and `^`. Throws RefNotFound. */
   commitAt(revision: string): Promise<Commit>;
   /** Addresses of its remotes. */
@@ -65,12 +65,21 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
   };
 }
 
-async function findRepository(start: string): Promise<{ root: string; folders: GitFolders }> {
+async function findRepository(start: string): Promise<{ root: string | undefined; folders: GitFolders }> {
   for (let at = start; ; at = dirname(at)) {
     const folders = await foldersAt(join(at, '.git'));
     if (folders) return { root: at, folders };
+    if (await isBare(at)) return { root: undefined, folders: { objects: at, head: at } };
     if (dirname(at) === at) throw new GitError('NotFound', `${start} is not in a Git repository`);
   }
+}
+
+/** What Git itself takes for a repository; inside of `.git` the working tree around it is meant. */
+async function isBare(folder: string): Promise<boolean> {
+  if (basename(folder) === '.git') return false;
+  const parts = ['HEAD', 'objects', 'refs'].map((name) => stat(join(folder, name)).catch(() => undefined));
+  const [head, ...folders] = await Promise.all(parts);
+  return head?.isFile() === true && folders.every((found) => found?.isDirectory());
 }
 
 /** `.git` is a folder, or in a linked working tree and a submodule a file that names one. */

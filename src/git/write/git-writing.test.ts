@@ -63,6 +63,34 @@ describe('a commit that is pushed', () => {
     expect(fixture.repository.bare('fsck', '--strict')).not.toMatch(/error/);
   });
 
+  it.each([
+    ['a file the folder that it was', { conf: 'c' }, { conf: undefined, 'conf/a': 'a' }, ['conf/a', 'kept']],
+    ['the same, told the other way', { conf: 'c' }, { 'conf/a': 'a', conf: undefined }, ['conf/a', 'kept']],
+    [
+      'a folder the file that it was',
+      { 'conf/a': 'a' },
+      { conf: 'c', 'conf/a': undefined },
+      ['conf', 'kept'],
+    ],
+    ['the same, told the other way', { 'conf/a': 'a' }, { 'conf/a': undefined, conf: 'c' }, ['conf', 'kept']],
+  ])('makes %s', async (_, before, files, after) => {
+    const parent = fixture.repository.commit({ kept: 'k', ...before });
+
+    await fixture.source().commitFiles(request(parent, files));
+
+    expect(fixture.repository.bare('ls-tree', '-r', '--name-only', main).split('\n')).toEqual(after);
+    expect(fixture.repository.bare('fsck', '--strict')).not.toMatch(/error/);
+  });
+
+  it('takes no file with it that came into a folder which was a file', async () => {
+    const parent = fixture.repository.commit({ 'conf/a': 'a', 'conf/later': 'l' });
+
+    const pushed = fixture.source().commitFiles(request(parent, { conf: 'c', 'conf/a': undefined }));
+
+    await expect(pushed).rejects.toMatchObject({ code: 'Refused' });
+    expect(fixture.repository.bare('rev-parse', main)).toBe(parent);
+  });
+
   it('is what the next poll sees as a descendant', async () => {
     const parent = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
     const source = fixture.source();

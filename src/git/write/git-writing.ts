@@ -90,7 +90,7 @@ async function changesOf(context: WritingContext, commit: string, signal: AbortS
     throw new GitError('NotFound', `commit ${commit} has no parent, so there is nothing before it`);
   // Asked for by its id, so that a store that holds only this one commit gets it too.
   const before = await context.atCommit(parent, signal, async (_session, found) => found.tree);
-  const paths = await context.atCommit(commit, signal, ({ reader }) => changedPaths(reader, before, tree));
+  const paths = await context.atCommit(commit, signal, (session) => changedPaths(session, before, tree));
   return { parent, paths };
 }
 

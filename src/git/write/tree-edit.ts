@@ -1,5 +1,6 @@
 import { GitError } from '../errors.ts';
 import { type ObjectReader, requireObject } from '../store/objects.ts';
+import type { Session } from '../store/session.ts';
 import { entryKind, readTree, type TreeEntry } from '../store/tree.ts';
 import { type NewObject, newObject } from './new-objects.ts';
 
@@ -65,34 +66,46 @@ async function editEntry(
   below: Below,
   objects: NewObject[],
 ): Promise<RawEntry | undefined> {
-  if (below.kind === 'folder') {
-    if (before && before.mode !== FOLDER_MODE) throw notAFile(name);
-    const oid = await edit(reader, before?.oid, below.changes, objects);
-    return oid === undefined ? undefined : { mode: FOLDER_MODE, name, oid };
+  const folder = before?.mode === FOLDER_MODE ? before : undefined;
+  const file = before?.mode.startsWith('100') ? before : undefined;
+  if (before && !folder && !file) throw notAFile(name);
+  const { own, changes } = below;
+  const left = changes.size > 0 ? await edit(reader, folder?.oid, changes, objects) : folder?.oid;
+  if (own?.bytes !== undefined) {
+    // Something else came into the folder that was this file.
+    if (left !== undefined) throw notAFile(name);
+    return fileEntry(name, own.bytes, file, objects);
   }
-  if (before && !before.mode.startsWith('100')) throw notAFile(name);
-  if (below.bytes === undefined) return undefined;
-  const blob = newObject('blob', below.bytes);
+  // A file that stays where a folder is wanted, or a folder where a file is to go.
+  if (own ? folder && changes.size === 0 : file) throw notAFile(name);
+  return left !== undefined ? { mode: FOLDER_MODE, name, oid: left } : undefined;
+}
+
+function fileEntry(
+  name: Buffer,
+  bytes: Uint8Array,
+  before: RawEntry | undefined,
+  objects: NewObject[],
+): RawEntry {
+  const blob = newObject('blob', bytes);
   if (blob.oid !== before?.oid) keep(objects, blob);
   return { mode: before?.mode ?? FILE_MODE, name, oid: blob.oid };
 }
 
-type Below =
-  | { readonly kind: 'file'; readonly bytes: Uint8Array | undefined }
-  | { readonly kind: 'folder'; readonly changes: Map<string, Uint8Array | undefined> };
+/** What changes under one name: the file of that name, files of the folder of that name, or both where one becomes the other. */
+interface Below {
+  own?: { readonly bytes: Uint8Array | undefined };
+  readonly changes: Map<string, Uint8Array | undefined>;
+}
 
 function byFirstSegment(changes: FileChanges): Map<string, Below> {
   const found = new Map<string, Below>();
   for (const [path, bytes] of changes) {
     const slash = path.indexOf('/');
-    if (slash < 0) {
-      found.set(path, { kind: 'file', bytes });
-      continue;
-    }
-    const segment = path.slice(0, slash);
-    const known = found.get(segment);
-    const below = known?.kind === 'folder' ? known : { kind: 'folder' as const, changes: new Map() };
-    below.changes.set(path.slice(slash + 1), bytes);
+    const segment = slash < 0 ? path : path.slice(0, slash);
+    const below: Below = found.get(segment) ?? { changes: new Map() };
+    if (slash < 0) below.own = { bytes };
+    else below.changes.set(path.slice(slash + 1), bytes);
     found.set(segment, below);
   }
   return found;
@@ -146,12 +159,23 @@ function notAFile(name: Buffer): GitError {
 
 /** More changed paths than this are no release of one workload but a move of the whole repository. */
 const MAX_PATHS = 5_000;
+/** Folders that hold one another many times are few bytes, and without a file in them no path is ever found. */
+const MAX_FOLDERS = 50_000;
 
-/** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, Corrupt. */
-export async function changedPaths(reader: ObjectReader, left: string, right: string): Promise<string[]> {
-  const found: string[] = [];
-  await compare(reader, { left, right, folder: '' }, found);
-  return found.sort();
+/** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, or 50,000 folders, and Corrupt. */
+export async function changedPaths(
+  { reader, pause }: Pick<Session, 'reader' | 'pause'>,
+  left: string,
+  right: string,
+): Promise<string[]> {
+  const walk = { reader, pause, found: [], folders: 0 };
+  await compare(walk, { left, right, folder: '' });
+  return walk.found.sort();
+}
+
+interface Walk extends Pick<Session, 'reader' | 'pause'> {
+  readonly found: string[];
+  folders: number;
 }
 
 interface Pair {
@@ -160,7 +184,12 @@ interface Pair {
   readonly folder: string;
 }
 
-async function compare(reader: ObjectReader, { left, right, folder }: Pair, found: string[]): Promise<void> {
+async function compare(walk: Walk, { left, right, folder }: Pair): Promise<void> {
+  const { reader, pause, found } = walk;
+  await pause();
+  walk.folders += 1;
+  if (walk.folders > MAX_FOLDERS)
+    throw new GitError('TooLarge', `more than ${MAX_FOLDERS} folders changed between the two commits`);
   const [before, after] = await Promise.all([entriesOf(reader, left), entriesOf(reader, right)]);
   for (const name of new Set([...before.keys(), ...after.keys()])) {
     const [old, now] = [before.get(name), after.get(name)];
@@ -170,7 +199,7 @@ async function compare(reader: ObjectReader, { left, right, folder }: Pair, foun
       entry && entryKind(entry) === 'folder' ? entry.oid : undefined,
     );
     if (folders.some((oid) => oid !== undefined))
-      await compare(reader, { left: folders[0], right: folders[1], folder: path }, found);
+      await compare(walk, { left: folders[0], right: folders[1], folder: path });
     if ([old, now].some((entry) => entry && entryKind(entry) !== 'folder')) found.push(path);
     if (found.length > MAX_PATHS)
       throw new GitError('TooLarge', `more than ${MAX_PATHS} files changed between the two commits`);

@@ -103,6 +103,23 @@ describe('which forge serves a repository', () => {
     await server.close();
   });
 
+  it('is found out by each namespace for itself: the proxy of one may say anything of the host', async () => {
+    const answers: Record<string, { status: number; json: unknown; headers?: Record<string, string> }> = {
+      '/api/v1/version': { status: 200, json: { version: '1.26.0' } },
+    };
+    const server = await serverWith(answers);
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const source = sourceAt(`${server.url}/acme/shop.git`);
+    const other = { ...source, metadata: { ...source.metadata, namespace: 'other' } };
+    expect((await open(other, secretOf({})))?.kind).toBe('gitea');
+
+    answers['/api/v1/version'] = { status: 404, json: {} };
+    answers['/api/v4/version'] = { status: 401, json: {}, headers: { 'x-gitlab-meta': '{}' } };
+
+    expect((await open(source, secretOf({})))?.kind).toBe('gitlab');
+    await server.close();
+  });
+
   it('is none when nobody answers as a forge would', async () => {
     const server = await serverWith({ '/api/v1/version': { status: 200, json: ['1.26.0'] } });
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
@@ -288,6 +305,31 @@ describe('a GitHub App', () => {
     };
     const signedIn = tokens.of({ ...app, privateKey: 'hunter2' }, connection);
     await expect(signedIn).rejects.toThrow('githubAppPrivateKey is not an RSA private key in PEM format');
+  });
+
+  it('signs in anew at its forge once its token was refused', async () => {
+    const answers: Record<string, { status: number; json: unknown }> = {};
+    const server = await serverWith(answers);
+    const grant = (token: string) => {
+      const expires = new Date(nowMs + 3_600_000).toISOString();
+      answers['/app/installations/7/access_tokens'] = { status: 201, json: { token, expires_at: expires } };
+    };
+    const secret = secretOf({
+      ...{ forge: 'github', githubAppID: '42', githubAppInstallationID: '7', githubAppPrivateKey: pem },
+      githubAppBaseURL: server.url,
+    });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const mayWrite = async () => (await open(sourceAt(`${server.url}/acme/shop`), secret))?.mayWrite();
+    grant('ghs_revoked');
+    answers['/repos/acme/shop'] = { status: 401, json: { message: 'Bad credentials' } };
+    await expect(mayWrite()).rejects.toMatchObject({ code: 'Unauthorized' });
+
+    grant('ghs_fresh');
+    answers['/repos/acme/shop'] = { status: 200, json: { permissions: { push: true } } };
+
+    expect(await mayWrite()).toBe(true);
+    expect(server.asked.at(-1)).toBe('GET /repos/acme/shop Bearer ghs_fresh');
+    await server.close();
   });
 
   it('cannot sign in at another forge', async () => {

@@ -51,7 +51,7 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     pauses.set(key, known);
     return known;
   };
-  const probe = createForgeProbe(http, nowMs);
+  const probeAs = createForgeProbe(nowMs);
   return async (source, access) => {
     const { values: given, way } = await access();
     const values = forgeValuesOf(source, given);
@@ -59,13 +59,15 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     if (isSshAddress(source.spec.url) && credentialsOf(values).kind === 'none') return undefined;
     const url = new URL(httpsFormOf(source.spec.url) ?? source.spec.url);
     const path = repositoryPath(url);
+    const tenant = forgeTenant(source);
+    const asTenant = { send: (request: HttpRequest) => http.send({ ...request, tenant }) };
+    const probe: ForgeProbe = (...asked) => probeAs(tenant, asTenant, ...asked);
     const dialect = await dialectOf(values, url, path, way, probe);
     if (!dialect || !path) return undefined;
     const { api, repository } = dialect.place(url, path);
-    const tenant = `forge ${source.metadata.namespace}`;
     const credentials = credentialsOf(values);
     const base = {
-      ...{ http: { send: (request: HttpRequest) => http.send({ ...request, tenant }) }, api, way, nowMs },
+      ...{ http: asTenant, api, way, nowMs },
       headers: dialect.headers,
       where: `${dialect.kind} ${url.host}, ${repository}`,
       pause: pauseOf(tenant, api, JSON.stringify(credentials)),
@@ -78,9 +80,25 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     }
     const ofApp = credentials.api === undefined ? base : { ...base, api: credentials.api };
     const auth = async () => dialect.auth({ kind: 'token', token: await tokens.of(credentials, ofApp) });
-    const forge = createForge(dialect, repository, { ...ofApp, auth });
+    const forge = createForge(dialect, repository, { ...ofApp, http: forgetting(asTenant, tokens), auth });
     // GitHub reports the rights of a user, and an App is none: only a yes counts.
     return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
+  };
+}
+
+/** Whose slots requests to the forge of a Source take. */
+export function forgeTenant({ metadata }: Source): string {
+  return `forge ${metadata.namespace}`;
+}
+
+/** A token that is refused ended before its time, for instance because the App was installed anew: the next request has another one. */
+function forgetting(http: Pick<HttpClient, 'send'>, tokens: GithubAppTokens): Pick<HttpClient, 'send'> {
+  return {
+    async send(request) {
+      const answer = await http.send(request);
+      if (answer.status === 401 && request.auth?.kind === 'bearer') tokens.drop(request.auth.token);
+      return answer;
+    },
   };
 }
 
@@ -118,11 +136,20 @@ const NOT_ANSWERED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const CACHE_MS = 3_600_000;
 const MAX_CACHED = 500;
 
-/** Asks for the version pages of the forges, without credentials; an answer counts for an hour. */
-function createForgeProbe(http: Pick<HttpClient, 'send'>, nowMs: () => number): ForgeProbe {
+/**
+ * Asks for the version pages of the forges, without credentials; an answer counts for an hour, and for the namespace that asked: what answers
+ * is behind a proxy and a CA of its choice.
+ */
+function createForgeProbe(
+  nowMs: () => number,
+): (
+  tenant: string,
+  http: Pick<HttpClient, 'send'>,
+  ...asked: Parameters<ForgeProbe>
+) => ReturnType<ForgeProbe> {
   const cached = new Map<string, { readonly dialect: ForgeDialect | undefined; readonly untilMs: number }>();
-  return async (url, path, way) => {
-    const key = `${url.origin}/${path}`;
+  return async (tenant, http, url, path, way) => {
+    const key = `${tenant} ${url.origin}/${path}`;
     const known = cached.get(key);
     if (known && known.untilMs > nowMs()) return known.dialect;
     const dialect = await ask(http, url, path, way);

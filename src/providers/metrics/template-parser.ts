@@ -16,14 +16,15 @@ export type Node =
   | { kind: 'assign'; name: string; declares: boolean; pipe: Pipe; offset: number }
   | { kind: 'if'; branches: Array<{ condition: Pipe | undefined; body: Node[] }> };
 
-const unsupported: ReadonlySet<string> = new Set([
-  'range',
-  'with',
-  'define',
-  'template',
-  'block',
-  'break',
-  'continue',
+/** Actions that Go knows, with what to write instead. */
+const unsupported: ReadonlyMap<string, string> = new Map([
+  [
+    'range',
+    'write out each value, or give several as one variable, as in {{ variables.codes }} with codes: "500|503"',
+  ],
+  ['with', 'use {{ if VALUE }}, and name the value again inside'],
+  ...['define', 'template', 'block'].map((word) => [word, 'write the text where it is used'] as const),
+  ...['break', 'continue'].map((word) => [word, 'there are no loops'] as const),
 ]);
 const deepest = 20;
 
@@ -65,8 +66,8 @@ class Reader {
     const [first, second] = tokens;
     if (!first) throw this.#error(offset, 'this action is empty');
     if (first.text === 'if' && first.kind === 'name') return this.#if(piece, depth);
-    if (first.kind === 'name' && unsupported.has(first.text))
-      throw this.#error(first.offset, `${first.text} is not supported in queries`);
+    const instead = first.kind === 'name' ? unsupported.get(first.text) : undefined;
+    if (instead) throw this.#error(first.offset, `${first.text} is not supported in queries: ${instead}`);
     if (first.kind === 'variable' && (second?.text === ':=' || second?.text === '=')) {
       const pipe = this.#pipe(new Tokens(tokens.slice(2), offset), 0);
       return { kind: 'assign', name: first.text, declares: second.text === ':=', pipe, offset };
@@ -123,7 +124,7 @@ class Reader {
         fields: tokens.fields(token),
         offset,
       };
-    throw this.#error(offset, `"${text}" is not supported here`);
+    throw this.#error(offset, `"${text}" is not supported here${dotHint(token)}`);
   }
 
   #peek(): Piece | undefined {
@@ -133,6 +134,11 @@ class Reader {
   #error(offset: number, message: string): TemplateError {
     return errorAt(this.#template, offset, message);
   }
+}
+
+function dotHint({ kind, text }: Token): string {
+  if (text !== '.' && kind !== 'field') return '';
+  return ': a value is named without a dot before it, as {{ target }} or {{ variables.x }}';
 }
 
 /** The tokens of one action, read one after the other. */
@@ -193,7 +199,7 @@ interface Token {
 type Piece = { kind: 'text'; text: string } | { kind: 'action'; tokens: Token[]; offset: number };
 
 const tokenPattern =
-  /(?<space>\s+)|(?<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)|(?<variable>\$\w*)|(?<field>\.[A-Za-z_]\w*)|(?<name>[A-Za-z_]\w*)|(?<number>-?\d+(?:\.\d+)?)|(?<sign>:=|[=|(),])/y;
+  /(?<space>\s+)|(?<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)|(?<variable>\$\w*)|(?<field>\.[A-Za-z_]\w*)|(?<name>[A-Za-z_]\w*)|(?<number>-?\d+(?:\.\d+)?)|(?<sign>:=|[=|(),.])/y;
 const kinds = ['string', 'variable', 'field', 'name', 'number', 'sign'] as const;
 /** An action whose text may hold `}}` only inside a string or a comment. */
 const actionPattern =

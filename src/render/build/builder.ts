@@ -57,6 +57,7 @@ const maxReadCharacters = 4_000;
 
 function withoutNoise(errorOutput: string): string {
   // Cut first: a chart chooses these words, and the patterns take the square of their length.
+  const isRead = errorOutput.length <= maxReadCharacters;
   const text = errorOutput
     .slice(0, maxReadCharacters)
     .replace(/^# Warning:.*$/gm, '')
@@ -66,7 +67,8 @@ function withoutNoise(errorOutput: string): string {
     .replace(/^Error: /m, '')
     .replace(/\s+/g, ' ')
     .trim();
-  return text.length > maxShownCharacters ? `${text.slice(0, maxShownCharacters)}…` : text;
+  // The sign of a cut also says that a secret may have been cut there.
+  return isRead && text.length <= maxShownCharacters ? text : `${text.slice(0, maxShownCharacters)}…`;
 }
 
 /** What programs gave, by everything it depends on; bounded, the longest unused goes first. Shared by all Sources. */

@@ -118,30 +118,26 @@ function pathToShell(): string {
 test.concurrent.each([
   ['what PATH holds', () => process.env.PATH ?? ''],
   ['a shell alone', pathToShell],
-])(
-  'a program that never ends is ended by the system once we were killed, with %s',
-  async (name, path) => {
-    const socket = join(root, `${name.replaceAll(' ', '-')}.socket`);
-    const server = createServer().listen(socket);
-    const arrival = once(server, 'connection');
-    const endless = `require('node:net').connect(${JSON.stringify(socket)}, function () {
+])('a program that never ends is ended by the system once we were killed, with %s', async (name, path) => {
+  const socket = join(root, `${name.replaceAll(' ', '-')}.socket`);
+  const server = createServer().listen(socket);
+  const arrival = once(server, 'connection');
+  const endless = `require('node:net').connect(${JSON.stringify(socket)}, function () {
     this.write(String(process.pid), () => { for (;;); });
   })`;
-    const args = ['--input-type=module', '-e', parent, process.execPath, endless, root];
-    const killed = spawn(process.execPath, args, { env: { PATH: path() }, stdio: 'ignore' });
-    expect(await once(killed, 'exit')).toEqual([null, 'SIGKILL']);
+  const args = ['--input-type=module', '-e', parent, process.execPath, endless, root];
+  const killed = spawn(process.execPath, args, { env: { PATH: path() }, stdio: 'ignore' });
+  expect(await once(killed, 'exit')).toEqual([null, 'SIGKILL']);
 
-    const [connection] = (await arrival) as [Socket];
-    const [pid] = await once(connection, 'data');
-    // Of an ended program the system closes what it held open.
-    await once(connection, 'close', { signal: AbortSignal.timeout(60_000) }).catch((error: unknown) => {
-      process.kill(Number(pid), 'SIGKILL');
-      throw error;
-    });
-    server.close();
-  },
-  90_000,
-);
+  const [connection] = (await arrival) as [Socket];
+  const [pid] = await once(connection, 'data');
+  // Of an ended program the system closes what it held open.
+  await once(connection, 'close', { signal: AbortSignal.timeout(600_000) }).catch((error: unknown) => {
+    process.kill(Number(pid), 'SIGKILL');
+    throw error;
+  });
+  server.close();
+});
 
 test('a failure of 64 kB of slashes is told at once', () => {
   const started = process.cpuUsage();

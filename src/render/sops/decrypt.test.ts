@@ -1,7 +1,10 @@
+import { createCipheriv, createHash } from 'node:crypto';
 import { generateX25519Identity } from 'age-encryption';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { parse } from 'yaml';
 import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
+import { ageKeysIn } from './age.ts';
 import { createHiding, decryptionWith, unopened, withoutKeys } from './decrypt.ts';
 import { sealedSecret, testKey } from './sealed.test-support.ts';
 import { floatText } from './yaml-file.ts';
@@ -71,6 +74,19 @@ test('kinds that an operator opens in the cluster are left alone', async () => {
   ).toBeUndefined();
 });
 
+test.each(['first', 'second'])(
+  'one that is left alone does not take another one of its file with it: %s',
+  async (place) => {
+    const left = sealedSecret.replace('kind: Secret', 'kind: SopsSecret');
+    const documents = place === 'first' ? [left, sealedSecret] : [sealedSecret, left];
+
+    const opened = await keys.open(file(documents.join('---\n')), limits);
+
+    expect(opened?.problem?.message).toContain('put them into a file of their own');
+    expect(await keys.open(file([left, left].join('---\n')), limits)).toBeUndefined();
+  },
+);
+
 test('without keys at hand, what is not secret can be looked at', async () => {
   const object = objectIn((await unopened.open(file(sealedSecret), limits))?.bytes);
   expect(object?.metadata.name).toBe('keys');
@@ -112,6 +128,35 @@ test('secrets are taken out of messages, in base64 too', () => {
   expect(hiding.hide(message)).toBe('a *** b *** c');
 });
 
+test.each([
+  ['in quotes of a program', 'pass"wo\\rd', 'invalid line: "pass\\"wo\\\\rd"', 'invalid line: "***"'],
+  ['with its blanks made one', 'correct  horse\tbattery', 'invalid: correct horse battery', 'invalid: ***'],
+  ['cut at the end of a long message', 'hunter2-and-more', 'invalid: hunter2-and…', 'invalid: ***…'],
+  [
+    'cut after its first line',
+    'first-line\nsecond-line',
+    'invalid: first-line second-l…',
+    'invalid: *** ***…',
+  ],
+  ['not cut at all', 'hunter2-and-more', 'two words that end…', 'two words that end…'],
+])('secrets are taken out of what a program says of them: %s', (_, secret, message, expected) => {
+  const hiding = createHiding();
+  hiding.add([secret]);
+  expect(hiding.hide(message)).toBe(expected);
+});
+
+test('a cut message is compared with very many secrets at once', () => {
+  const hiding = createHiding();
+  hiding.add(Array.from({ length: 5_000 }, (_, index) => 'a'.repeat(index + 4)));
+  const message = `${'b'.repeat(100)}${'a'.repeat(3)}…`;
+  const started = process.cpuUsage();
+
+  const shown = Array.from({ length: 100 }, () => hiding.hide(message));
+
+  expect(new Set(shown)).toEqual(new Set([message]));
+  expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
+});
+
 test('a message that is not searched any more is not shown either', () => {
   const hiding = createHiding();
   hiding.add(Array.from({ length: 100_000 }, (_, index) => `secret-${index}`));
@@ -138,3 +183,102 @@ test('a Secret of very many keys is refused', async () => {
     'holds more than 20 age keys',
   );
 });
+
+describe('encrypted files whose name does not tell their format', () => {
+  const asJson = JSON.stringify(parse(sealedSecret), null, '\t');
+  const envFile = (to: Uint8Array) => sealedEnvFile({ PASSWORD: 'hunter2', USER_NAME: 'shop' }, to);
+
+  test.each([
+    ['YAML', 'app.conf', sealedSecret],
+    ['JSON', '.dockerconfigjson', asJson],
+    ['JSON without an extension', 'config', JSON.stringify(parse(sealedSecret))],
+  ])('%s is opened as what it is: %s', async (_, path, text) => {
+    const opened = await keys.open({ path, bytes: Buffer.from(text) }, limits);
+
+    expect(parse(Buffer.from(opened?.bytes ?? []).toString())).toEqual({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'keys', namespace: 'shop' },
+      stringData: { password: 'hunter2', count: 5 },
+    });
+    expect(opened).toMatchObject({ secrets: ['hunter2'] });
+  });
+
+  test.each(['.env', '.env.production', 'app.properties'])(
+    'lines of variables are opened: %s',
+    async (path) => {
+      const text = envFile(await dataKey());
+
+      const opened = await keys.open({ path, bytes: Buffer.from(text) }, limits);
+
+      expect(Buffer.from(opened?.bytes ?? []).toString()).toBe('PASSWORD=hunter2\nUSER_NAME=shop\n');
+      expect((await withoutKeys.open({ path, bytes: Buffer.from(text) }, limits))?.problem).toBeDefined();
+    },
+  );
+
+  test.each([
+    ['.env', 'ADMIN=yes'],
+    ['.env', 'PASSWORD'],
+    ['app.properties', 'ADMIN=yes'],
+  ])('a line that was added to %s does not make content of it: %s', async (path, line) => {
+    const text = `${envFile(await dataKey())}${line}\n`;
+
+    const opened = await keys.open({ path, bytes: Buffer.from(text) }, limits);
+
+    const content = Buffer.from(opened?.bytes ?? []).toString();
+    expect(opened).toBeDefined();
+    expect(content).not.toMatch(/ENC\[|ADMIN/);
+  });
+
+  const ini = `[db]\npassword = ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\n\n[sops]\nlastmodified = 2026-11-21T19:59:42Z\nmac = ENC[AES256_GCM,data:AA==,iv:AA==,tag:AA==,type:str]\nversion = 3.11.0\n`;
+  test.each([
+    ['INI, which is not supported', 'app.ini', ini],
+    ['YAML with more nodes than are read', 'data.yaml', `${many(30_000)}${sealedSecret}`],
+    ['YAML under any name with more nodes than are read', 'data.conf', `${many(30_000)}${sealedSecret}`],
+    ['JSON that was cut', 'config.json', asJson.slice(0, -3)],
+  ])('%s is refused, with and without a key: ciphertext is never content', async (_, path, text) => {
+    const source = { path, bytes: Buffer.from(text) };
+
+    expect((await keys.open(source, limits))?.problem?.message).toMatch(/^is encrypted with SOPS/);
+    expect((await withoutKeys.open(source, limits))?.problem?.message).toMatch(/^is encrypted with SOPS/);
+  });
+
+  test('a page that shows how such a file looks is content', async () => {
+    const page = `# Secrets\n\nThey look like this:\n\n\`\`\`yaml\n${sealedSecret}\`\`\`\n\nor: \`sops_mac=ENC[AES256_GCM,\`\n`;
+
+    expect(await withoutKeys.open({ path: 'README.md', bytes: Buffer.from(page) }, limits)).toBeUndefined();
+  });
+});
+
+function many(nodes: number): string {
+  return `list:\n${'- a\n'.repeat(nodes)}`;
+}
+
+/** The key of the Secret's values. */
+async function dataKey(): Promise<Uint8Array> {
+  const written = /-----BEGIN[\s\S]*?-----END AGE ENCRYPTED FILE-----/.exec(sealedSecret)?.[0] ?? '';
+  return (await (await ageKeysIn([testKey])).open(written.replaceAll(/^ +/gm, ''))) ?? new Uint8Array();
+}
+
+/** As sops writes it: values, and then what it says of itself, all as variables. */
+function sealedEnvFile(values: Readonly<Record<string, string>>, key: Uint8Array): string {
+  const lastModified = '2026-11-21T19:59:42Z';
+  const seal = (text: string, bound: string) => {
+    const iv = Buffer.alloc(32, 7);
+    const cipher = createCipheriv('aes-256-gcm', key, iv, { authTagLength: 16 });
+    cipher.setAAD(Buffer.from(bound));
+    const data = Buffer.concat([cipher.update(text), cipher.final()]).toString('base64');
+    return `ENC[AES256_GCM,data:${data},iv:${iv.toString('base64')},tag:${cipher.getAuthTag().toString('base64')},type:str]`;
+  };
+  const armored = /-----BEGIN[\s\S]*?-----END AGE ENCRYPTED FILE-----/.exec(sealedSecret)?.[0] ?? '';
+  const mac = createHash('sha512').update(Object.values(values).join('')).digest('hex').toUpperCase();
+  return [
+    ...Object.entries(values).map(([name, value]) => `${name}=${seal(value, `${name}:`)}`),
+    `sops_age__list_0__map_enc=${armored.replaceAll(/^ +/gm, '').replaceAll('\n', '\\n')}\\n`,
+    'sops_age__list_0__map_recipient=age1ryxa7kpjem0m7m9099qq654jpenqshvl5ynajyl5e4p3ulymwd6q9jlr0y',
+    `sops_lastmodified=${lastModified}`,
+    `sops_mac=${seal(mac, lastModified)}`,
+    'sops_version=3.11.0',
+    '',
+  ].join('\n');
+}

@@ -4,7 +4,14 @@ import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, YamlFault } from '../yaml/documents.ts';
 import { type AgeKeys, ageKeysIn, type OpeningWork, openingWork, SopsFault } from './age.ts';
 import { isSealed } from './envelope.ts';
-import { binaryEnvelope, dotenvEnvelope, type OpenedBytes, openBinary, openDotenv } from './flat-files.ts';
+import {
+  binaryEnvelope,
+  dotenvEnvelope,
+  isDotenv,
+  type OpenedBytes,
+  openBinary,
+  openDotenv,
+} from './flat-files.ts';
 import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 
 /** What becomes of files that are encrypted with SOPS. */
@@ -77,28 +84,73 @@ export const unopened: Decryption = {
 };
 
 async function openFile(
-  { path, bytes }: SourceBytes,
+  file: SourceBytes,
   { keys, limits, work }: { keys: AgeKeys; limits: RenderLimits; work: OpeningWork },
 ): Promise<OpenedBytes | undefined> {
-  const text = textOf(bytes);
-  if (text === undefined) return undefined;
-  if (isYaml(path)) {
-    const envelope = envelopeIn(text, limits);
-    if (!envelope) return undefined;
-    const opened = await openYaml(text, envelope, { keys, work, limits });
-    return { bytes: Buffer.from(opened.text), secrets: opened.secrets };
-  }
-  const envelope = path.endsWith('.env') ? dotenvEnvelope(text) : undefined;
-  if (envelope) return openDotenv(text, envelope, keys, work);
-  const binary = binaryEnvelope(text);
-  return binary && openBinary(binary, keys, work);
+  return openerOf(file, limits)?.(keys, work);
 }
 
-function isEncrypted({ path, bytes }: SourceBytes, limits: RenderLimits): boolean {
+function isEncrypted(file: SourceBytes, limits: RenderLimits): boolean {
+  return openerOf(file, limits) !== undefined;
+}
+
+type Opener = (keys: AgeKeys, work: OpeningWork) => Promise<OpenedBytes>;
+
+/**
+ * How a file is opened; undefined: it is not encrypted, or asks to be left alone. What the name does not tell, the content does. Throws
+ * SopsFault for what is encrypted and cannot be read, and YamlFault.
+ */
+function openerOf({ path, bytes }: SourceBytes, limits: RenderLimits): Opener | undefined {
   const text = textOf(bytes);
-  if (text === undefined) return false;
-  if (isYaml(path)) return envelopeIn(text, limits) !== undefined;
-  return (path.endsWith('.env') && dotenvEnvelope(text) !== undefined) || binaryEnvelope(text) !== undefined;
+  if (text === undefined) return undefined;
+  if (isYaml(path)) return yamlOpener(text, limits, saysSops.test(text) && saysMac.test(text));
+  const variables = path.endsWith('.env') || isDotenv(text) ? dotenvEnvelope(text) : undefined;
+  if (variables) return (keys, work) => openDotenv(text, variables, keys, work);
+  const binary = binaryEnvelope(text);
+  if (binary) return (keys, work) => openBinary(binary, keys, work);
+  if (hasSection(text)) throw new SopsFault('is encrypted with SOPS as INI, which is not supported');
+  const isWhole = endsInMapping(text) || (/^\s*\{/.test(text) && saysSops.test(text));
+  try {
+    return yamlOpener(text, limits, isWhole && saysMac.test(text));
+  } catch (error) {
+    // Most files of other names are none of YAML: a page may show how an encrypted one looks.
+    if (error instanceof YamlFault) return undefined;
+    throw error;
+  }
+}
+
+/** `saysSo`: it is known to be encrypted even if it cannot be read. */
+function yamlOpener(text: string, limits: RenderLimits, saysSo: boolean): Opener | undefined {
+  try {
+    const envelope = envelopeIn(text, limits);
+    return envelope && ((keys, work) => openYamlBytes(text, envelope, { keys, work, limits }));
+  } catch (error) {
+    if (!(error instanceof YamlFault) || !saysSo) throw error;
+    throw new SopsFault(`is encrypted with SOPS, and cannot be read: ${error.message}`, error.offset);
+  }
+}
+
+async function openYamlBytes(...given: Parameters<typeof openYaml>): Promise<OpenedBytes> {
+  const { text, secrets } = await openYaml(...given);
+  return { bytes: Buffer.from(text), secrets };
+}
+
+// What SOPS adds, in a text that may be cut or too large to be read.
+
+const saysSops = /^sops:|"sops"\s*:/m;
+const saysMac = /(?:^[ \t]+mac: |"mac"\s*:\s*")ENC\[AES256_GCM,/m;
+
+/** The last field of the text is `sops`. */
+function endsInMapping(text: string): boolean {
+  const [, ...fields] = text.slice(text.lastIndexOf('\nsops:') + 1).split('\n');
+  return text.includes('\nsops:') && fields.every((line) => line === '' || line.startsWith(' '));
+}
+
+/** An INI file with a section `sops`. */
+function hasSection(text: string): boolean {
+  const lines = text.split('\n').map((line) => line.trim());
+  const isIni = lines.every((line) => line === '' || /^[;#[]/.test(line) || line.includes('='));
+  return isIni && lines.includes('[sops]') && lines.some((line) => /^mac\s*=\s*ENC\[/.test(line));
 }
 
 async function guarded(
@@ -134,11 +186,13 @@ function textOf(bytes: Uint8Array): string | undefined {
 export function createHiding(): { add(secrets: readonly string[]): void; hide(message: string): string } {
   const secrets = new Set<string>();
   let forms: readonly string[] | undefined;
+  let sorted: readonly string[] | undefined;
   let left = limits.hidingSteps;
   return {
     add(more) {
       for (const secret of formsOf(more)) secrets.add(secret);
       forms = undefined;
+      sorted = undefined;
     },
     hide(message) {
       forms ??= [...secrets]
@@ -148,16 +202,41 @@ export function createHiding(): { add(secrets: readonly string[]): void; hide(me
       left -= forms.length;
       if (left < 0)
         return 'is not shown: too many problems in a Source with too many secrets; see the first ones';
-      return forms.reduce((hidden, form) => hidden.replaceAll(form, '***'), message);
+      const hidden = forms.reduce((text, form) => text.replaceAll(form, '***'), message);
+      if (!hidden.endsWith(cut)) return hidden;
+      sorted ??= [...forms].sort();
+      return `${withoutStart(hidden.slice(0, -cut.length), sorted)}${cut}`;
     },
   };
 }
 
 const shortestHidden = 4;
 
-/** Secrets as they may turn up in messages: whole, and line by line. */
+/** What stands at the end of a message that was cut. */
+const cut = '…';
+
+/** Characters before a cut that may be the start of a secret. */
+const longestStart = 1_000;
+
+/** A text without the start of a secret at its end. `sorted`: forms of all secrets, so that it is not compared with each of them. */
+function withoutStart(text: string, sorted: readonly string[]): string {
+  for (let length = Math.min(longestStart, text.length); length >= shortestHidden; length -= 1) {
+    const start = text.slice(-length);
+    let [from, to] = [0, sorted.length];
+    while (from < to) {
+      const middle = Math.floor((from + to) / 2);
+      if ((sorted[middle] ?? '') < start) from = middle + 1;
+      else to = middle;
+    }
+    if (sorted[from]?.startsWith(start)) return `${text.slice(0, -length)}***`;
+  }
+  return text;
+}
+
+/** Secrets as they may turn up in messages: whole, and line by line, also as programs quote them and with their blanks made one. */
 function formsOf(secrets: readonly string[]): string[] {
   return secrets
     .flatMap((secret) => [secret, ...secret.split('\n').map((line) => line.trim())])
-    .filter((text) => !isSealed(text));
+    .filter((text) => !isSealed(text))
+    .flatMap((text) => [text, JSON.stringify(text).slice(1, -1), text.replace(/\s+/g, ' ').trim()]);
 }

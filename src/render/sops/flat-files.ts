@@ -9,6 +9,11 @@ export interface OpenedBytes {
 
 const prefix = 'sops_';
 
+/** Whether a text holds lines `NAME=value` alone, unlike a page about such files. */
+export function isDotenv(text: string): boolean {
+  return text.split('\n').every((line) => line.trim() === '' || line.startsWith('#') || line.includes('='));
+}
+
 /** How a file of lines `NAME=value` is encrypted; undefined when it is not. */
 export function dotenvEnvelope(text: string): Envelope | undefined {
   const settings = new Map(pairsIn(text).filter(([name]) => name.startsWith(prefix)));
@@ -68,9 +73,10 @@ interface BinaryFile {
 export function binaryEnvelope(text: string): { envelope: Envelope; data: string } | undefined {
   if (!text.startsWith('{') || !text.includes('"sops"')) return undefined;
   try {
-    const { data, sops } = JSON.parse(text) as BinaryFile;
+    const { data, sops, ...others } = JSON.parse(text) as BinaryFile;
     const envelope = envelopeOf(sops);
-    return envelope && typeof data === 'string' ? { envelope, data } : undefined;
+    const isWhole = typeof data === 'string' && Object.keys(others).length === 0;
+    return envelope && isWhole ? { envelope, data } : undefined;
   } catch {
     return undefined;
   }

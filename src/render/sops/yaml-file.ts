@@ -34,8 +34,13 @@ interface OpenedText {
   readonly secrets: readonly string[];
 }
 
-/** Says of a YAML or JSON text how it is encrypted; undefined when it is not, or asks to be left alone. Throws YamlFault. */
+/**
+ * Says of a YAML or JSON text how it is encrypted; undefined when it is not, or asks to be left alone. Throws YamlFault, and SopsFault where
+ * only some of its documents ask for that: SOPS's code is that of the whole file.
+ */
 export function envelopeIn(text: string, limits: RenderLimits): Envelope | undefined {
+  const found: Envelope[] = [];
+  let left = 0;
   for (const document of readDocuments(text, limits)) {
     const value = documentValue(document, text, limits) as
       | { kind?: unknown; sops?: unknown; metadata?: { annotations?: Record<string, unknown> } }
@@ -45,9 +50,14 @@ export function envelopeIn(text: string, limits: RenderLimits): Envelope | undef
     const annotations = value?.metadata?.annotations ?? {};
     const isOptedOut = optOutKeys.some((name) => annotations[name] === 'disabled');
     // A kind of its own, which an operator decrypts in the cluster.
-    return isOptedOut || value?.kind === 'SopsSecret' ? undefined : envelope;
+    if (isOptedOut || value?.kind === 'SopsSecret') left += 1;
+    else found.push(envelope);
   }
-  return undefined;
+  if (left > 0 && found.length > 0)
+    throw new SopsFault(
+      'is encrypted with SOPS, and some of its objects are to stay encrypted: put them into a file of their own',
+    );
+  return found[0];
 }
 
 /** Annotations, with the value `disabled`, by which an encrypted object stays as it is: Flux's and ours. */

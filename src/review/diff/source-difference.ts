@@ -3,7 +3,7 @@ import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { EngineError } from '../../engine/failure.ts';
-import { type DryApplied, dryApply } from '../../engine/sync/apply/apply-object.ts';
+import { type DryApplied, dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { refuseNotAllowed } from '../../engine/sync/scope/permissions.ts';
 import { formatProblem } from '../../render/rendered-object.ts';
@@ -40,10 +40,11 @@ const manager = 'holdfast';
 export async function sourceDifferenceOf(
   client: Pick<ClusterClient, 'get' | 'apply'>,
   set: EffectiveSet,
+  listSources?: ListSources,
 ): Promise<SourceDifference> {
   const objects: SourceObjectDifference[] = new Array(set.objects.length);
   await inParallel([...set.objects.entries()], async ([index, { object }]) => {
-    objects[index] = await compareObject(client, set.source, object);
+    objects[index] = await compareObject(client, set.source, { object, listSources });
   });
   const problems = set.problems.map(formatProblem);
   return {
@@ -58,7 +59,7 @@ export async function sourceDifferenceOf(
 async function compareObject(
   client: Pick<ClusterClient, 'get' | 'apply'>,
   source: Source,
-  object: KubernetesObject,
+  { object, listSources }: { object: KubernetesObject; listSources: ListSources | undefined },
 ): Promise<SourceObjectDifference> {
   const { kind, metadata } = object;
   const named = {
@@ -69,7 +70,7 @@ async function compareObject(
     refuseNotAllowed(source, object);
     const live = await client.get(referenceOf(object));
     if (!live) return { ...named, state: 'missing', fields: [] };
-    const applied = await dryApply(createDryCluster(client), source, { object, live });
+    const applied = await dryApply(createDryCluster(client), source, { object, live, listSources });
     return { ...named, ...compareApplied(live, applied) };
   } catch (error) {
     if (isObjectRefusal(error)) return { ...named, state: 'refused', fields: [], message: error.message };

@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { openLocalRepository } from '../../git/store/local-repository.ts';
 import {
   canaryText,
   configText,
@@ -240,6 +241,17 @@ describe('the Sources of a plan', () => {
     const report = await bed.plan();
     expect(only(report)).toMatchObject({ source: '.', path: '.', canaries: [{ change: 'release' }] });
     expect(report.notes[0]).toContain('no Source found');
+  });
+
+  it('are read from a bare repository as well, which needs both commits named', async () => {
+    bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') });
+    const folder = join(bed.folder, '..', 'bare.git');
+    bed.repository.git('clone', '-q', '--bare', bed.folder, folder);
+    const repository = await openLocalRepository(folder);
+    const report = await bed.plan({ repository });
+    expect(only(report)).toMatchObject({ canaries: [{ change: 'release' }] });
+    await expect(bed.plan({ repository, head: undefined })).rejects.toThrow(/no working tree; .* --head/);
+    await repository.close();
   });
 
   it('give objects of a folder without a Source the namespace that was named', async () => {

@@ -58,6 +58,8 @@ export async function makePlan(
 async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {
   if (revision !== undefined)
     return { reader: repository, commit: (await repository.commitAt(revision)).info };
+  if (repository.root === undefined)
+    throw new InputError('a bare repository has no working tree; name the commit of the change with --head');
   const commit = { commit: '', subject: 'the working tree', author: '', time: '' };
   return { reader: workingTree(repository.root), commit };
 }

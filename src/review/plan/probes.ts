@@ -6,6 +6,7 @@ import type { Source } from '../../api/source/source.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError } from '../../cluster/errors.ts';
+import type { ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -25,6 +26,7 @@ interface ProbeOptions {
   /** Present: metrics are asked. */
   readonly metricsServer: string | undefined;
   readonly serverDryRun: boolean;
+  readonly listSources?: ListSources | undefined;
 }
 
 /** The probes. Only what the flags ask for is read. */
@@ -44,7 +46,10 @@ export async function openProbes(
       parts &&
       (({ templates, ...asked }) =>
         measure(parts, { ...asked, templates: [...templates, ...found.templates] })),
-    dryRun: client && options.serverDryRun ? (question) => serverDryRun(client, question) : undefined,
+    dryRun:
+      client && options.serverDryRun
+        ? (question) => serverDryRun(client, question, options.listSources)
+        : undefined,
     notes: [...(ledger?.notes ?? []), ...found.notes],
   };
 }

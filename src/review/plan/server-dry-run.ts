@@ -3,7 +3,7 @@ import { describe, type KubernetesObject, referenceOf } from '../../api/kubernet
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError, isApiError } from '../../cluster/errors.ts';
-import { dryApply } from '../../engine/sync/apply/apply-object.ts';
+import { dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { recordOf } from '../../release/json.ts';
 import { objectKey } from '../../render/render.ts';
@@ -22,11 +22,12 @@ type Client = Pick<ClusterClient, 'get' | 'apply' | 'create'>;
 export async function serverDryRun(
   client: Client,
   { source, side, changed }: { source: Source; side: RenderedSource; changed: ReadonlySet<string> },
+  listSources?: ListSources,
 ): Promise<DryRunAnswer> {
   const why = whyNotAsked(source);
   if (why !== undefined) return { findings: [], notes: [why] };
   const own = new Set(side.rest.map(({ object }) => objectKey(object)));
-  const context: Context = { client, source, coming: comingWith(side), changed };
+  const context: Context = { client, source, coming: comingWith(side), changed, listSources };
   const answers: Answer[] = new Array(side.entries.length);
   await inParallel([...side.entries.entries()], async ([index, { object }]) => {
     // What rollouts write differs until its release is admitted, so that it is not compared.
@@ -50,6 +51,7 @@ interface Context {
   readonly source: Source;
   readonly coming: Coming;
   readonly changed: ReadonlySet<string>;
+  readonly listSources: ListSources | undefined;
 }
 
 interface Answer {
@@ -66,9 +68,12 @@ function whyNotAsked({ spec }: Source): string | undefined {
     : undefined;
 }
 
-async function askOwn({ client, source, changed }: Context, object: KubernetesObject): Promise<Answer> {
+async function askOwn(
+  { client, source, changed, listSources }: Context,
+  object: KubernetesObject,
+): Promise<Answer> {
   const live = await client.get(referenceOf(object));
-  const applied = await dryApply(createDryCluster(client), source, { object, live });
+  const applied = await dryApply(createDryCluster(client), source, { object, live, listSources });
   const name = describe(object);
   const isOurs = changed.has(objectKey(object));
   const elsewhere = isOurs ? {} : { message: 'not caused by this commit: the cluster differs from base' };

@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
 import { canaryKey } from '../../release/candidates.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
@@ -6,8 +7,10 @@ import { type CanaryPlan, selectPlans } from '../../release/select.ts';
 import type { RenderResult } from '../../render/render.ts';
 import type { FileProblem } from '../../render/rendered-object.ts';
 import { canaryObjects, primaryObjects } from '../../workload/kinds.ts';
+import { primaryScaler, scalerKindOf } from '../../workload/scaler.ts';
 import { RefusedError } from '../../workload/shared/refusal.ts';
 import type { Severity } from './kinds.ts';
+import { kubernetesProblems } from './kubernetes-objects.ts';
 
 /** Something to say about a place in a file. */
 export interface Finding extends FileProblem {
@@ -51,12 +54,17 @@ type ReleasePlan = Extract<CanaryPlan, { state: 'release' }>;
 function planFindings(
   plan: ReleasePlan,
   { lineOf }: RenderResult,
-  { selectorLabels }: ReleaseOptions,
+  { complete, selectorLabels }: ReleaseOptions,
 ): Finding[] {
   const canary = plan.object;
   if (!canary) return [];
   const built = releaseOfPlan({ plan, canary, commit, secretKey, lineOf });
   if (!built.ok) return [{ ...built.problem, severity: 'problem' }];
+  const scaler = scalerFindings(canary, plan, lineOf).map((finding) => ({
+    ...finding,
+    // Read from the cluster, where another tool applies it, it has every version.
+    severity: complete ? ('problem' as const) : ('warning' as const),
+  }));
   const doubts = releaseWarnings({ plan, canary, lineOf }, built.ok).map(
     (doubt): Finding => ({ ...doubt, severity: 'warning' }),
   );
@@ -69,7 +77,7 @@ function planFindings(
         severity: 'warning',
       }),
     );
-    return [...doubts, ...missing];
+    return [...scaler, ...doubts, ...missing];
   } catch (error) {
     if (!(error instanceof RefusedError)) throw error;
     const { field, object, message } = error.refusal;
@@ -77,6 +85,27 @@ function planFindings(
     const line = lineOf(origin, field);
     const about = `${object} of Canary ${canaryKey(plan.canary)}: ${message}`;
     return [{ file: origin.file, line, field, message: about, severity: 'problem' }];
+  }
+}
+
+/** Whether the scaler of the files can be written for both sides. */
+function scalerFindings(
+  canary: Canary,
+  { scaler }: ReleasePlan,
+  lineOf: RenderResult['lineOf'],
+): FileProblem[] {
+  const kind = scalerKindOf(canary.spec);
+  // A version that Kubernetes does not have is told as such.
+  if (!kind || !scaler || kubernetesProblems(scaler.object).length > 0) return [];
+  try {
+    primaryScaler(kind, canary, { source: scaler.object, live: undefined });
+    return [];
+  } catch (error) {
+    if (!(error instanceof RefusedError)) throw error;
+    const { field, object, message } = error.refusal;
+    const { file } = scaler.origin;
+    const about = `${object} of Canary ${namespacedName(canary)}: ${message}`;
+    return [{ file, line: lineOf(scaler.origin, field), field, message: about }];
   }
 }
 

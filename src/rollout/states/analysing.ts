@@ -289,12 +289,9 @@ function lackOfCapacity(context: Context, state: Analysing, move: Step): Effects
   const side = state.run.side ?? 'canary';
   const { share, needed } = nextShare(context, state, move);
   const grown = side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed);
-  const missing = missingPods(context, state.run, {
-    side,
-    needed,
-    share,
-    deadlineMs: plan.progressDeadlineMs,
-  });
+  const { progressDeadlineMs: deadlineMs } = plan;
+  const ready = readyPods(context, side);
+  const missing = missingPods(context, state.run, { side, ready, needed, share, deadlineMs });
   return combine(act(...grown), missing);
 }
 

@@ -197,7 +197,8 @@ function waitForPods(
   const since = isKnown ? {} : { stepTime: now, shortSince: run.shortSince ?? now };
   const short = { ...run, weight: world.route?.canaryWeight ?? 0, ...since };
   const deadlineMs = plan.postPromotion.progressDeadlineMs;
-  const missing = missingPods(context, short, { side: 'primary', needed, share, deadlineMs });
+  const ready = Math.min(readyPods(context, 'primary'), world.primary?.updatedReadyReplicas ?? 0);
+  const missing = missingPods(context, short, { side: 'primary', ready, needed, share, deadlineMs });
   return stay({ ...state, run: short }, grown, missing);
 }
 

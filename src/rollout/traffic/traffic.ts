@@ -243,7 +243,8 @@ export function readyPods({ world }: Context, side: Side): number {
 /** A share that waits for pods. */
 interface Shortage {
   readonly side: Side;
-  /** Ready pods that the share needs. */
+  /** Ready pods that may get it, and those that it needs. */
+  readonly ready: number;
   readonly needed: number;
   /** The share, in percent. */
   readonly share: number;
@@ -252,8 +253,7 @@ interface Shortage {
 
 /** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
 export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
-  const { side, needed, share, deadlineMs } = shortage;
-  const ready = readyPods(context, side);
+  const { side, ready, needed, share, deadlineMs } = shortage;
   const message = `the ${side} has ${ready} of ${needed} ready pods that it needs for ${share} %`;
   const leftMs = remainingMs(context, run.shortSince, deadlineMs);
   return leftMs > 0

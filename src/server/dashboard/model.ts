@@ -160,14 +160,14 @@ export function createModel(options: ModelOptions): Model {
   };
 }
 
-/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. */
+/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Who may edit the Source writes it, and each is a watch. */
 export function groupKindsOf({
   metadata,
 }: KubernetesObject): Array<{ readonly group: string; readonly kind: string }> {
   const text = metadata.annotations?.[groupKindsAnnotation] ?? '';
-  return text
-    .split(',')
+  return [...new Set(text.split(','))]
     .filter(Boolean)
+    .slice(0, limits.kindsOutsideGit)
     .map((one) => {
       const [kind = '', ...group] = one.split('.');
       return { kind, group: group.join('.') };

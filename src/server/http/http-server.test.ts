@@ -45,17 +45,13 @@ test.each([
     'POST /healthz HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\n',
   ],
   ['kept alive', 'GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n'],
-])(
-  '512 connections %s keep nobody from an answer',
-  async (_name, text) => {
-    const server = await serve();
-    for (let round = 0; round < 64; round += 1)
-      await Promise.all(addresses.map((address) => open(server, text, address)));
-    const answer = await fetch(`${server.url}/healthz`, { signal: AbortSignal.timeout(50_000) });
-    expect(answer.status).toBe(200);
-  },
-  60_000,
-);
+])('512 connections %s keep nobody from an answer', async (_name, text) => {
+  const server = await serve();
+  for (let round = 0; round < 64; round += 1)
+    await Promise.all(addresses.map((address) => open(server, text, address)));
+  const answer = await fetch(`${server.url}/healthz`, { signal: AbortSignal.timeout(600_000) });
+  expect(answer.status).toBe(200);
+});
 
 test('one address takes only its share of the connections, and its oldest idle one makes room for the next', async () => {
   const server = await serve();

@@ -24,10 +24,12 @@ let sources: KubernetesObject[];
 let sink: MetricsSink;
 let scrape: () => Promise<string[]>;
 let depth: () => number;
+let watches: Parameters<typeof createPrometheus>[0]['watches'];
 
 beforeEach(() => {
   canaries = [canaryOf('web'), canaryOf('cart')];
   depth = () => 2;
+  watches = () => [{ kind: 'Pod', isOwn: false, healthy: true }];
   sources = [
     { apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata: { namespace: 'shop', name: 'shop' } },
   ];
@@ -43,7 +45,7 @@ beforeEach(() => {
     isLeading: () => true,
     gitStores: () => undefined,
     queueDepth: () => depth(),
-    watches: () => [{ kind: 'Pod', healthy: true }],
+    watches: () => watches(),
   });
   sink = prometheus.sink;
   scrape = async () => {
@@ -95,6 +97,25 @@ describe('what alarms are made of', () => {
       'holdfast_alerts_not_sent{name="cart-app",namespace="shop"} 0',
     ]);
   });
+});
+
+test('a kind of which one watch is dead is not healthy, and our own are told from those that tenants need', async () => {
+  watches = () => [
+    { kind: 'Canary', isOwn: true, healthy: true },
+    { kind: 'Canary', isOwn: true, healthy: false },
+    { kind: 'Canary', isOwn: false, healthy: true },
+    { kind: 'Widget', isOwn: false, healthy: false },
+    { kind: 'Source', isOwn: true, healthy: true },
+  ];
+
+  const lines = about(await scrape(), 'holdfast_watch_healthy');
+
+  expect(lines.sort()).toEqual([
+    'holdfast_watch_healthy{kind="Canary",own="false"} 1',
+    'holdfast_watch_healthy{kind="Canary",own="true"} 0',
+    'holdfast_watch_healthy{kind="Source",own="true"} 1',
+    'holdfast_watch_healthy{kind="Widget",own="false"} 0',
+  ]);
 });
 
 describe("Flagger's series", () => {

@@ -19,7 +19,7 @@ interface MetricSources extends WatchedObjects {
   gitStores(): StoreSizes | undefined;
   /** Canaries that wait for a pass. */
   queueDepth(): number;
-  watches(): ReadonlyArray<{ readonly kind: string; readonly healthy: boolean }>;
+  watches(): ReadonlyArray<{ readonly kind: string; readonly isOwn: boolean; readonly healthy: boolean }>;
 }
 
 /** `/metrics` and what feeds it: Flagger's names with their meaning (flagger-behaviour 5.4), and holdfast_*. */
@@ -94,12 +94,15 @@ function addProgramMetrics(registry: Registry, sources: MetricSources): void {
   gauge(
     registry,
     'holdfast_watch_healthy',
-    'Watches that get events from the API server',
+    '1 where every watch of a kind gets events from the API server',
     (metric) => {
       metric.reset();
-      for (const { kind, healthy } of sources.watches()) metric.inc({ kind }, healthy ? 1 : 0);
+      // One of several that is dead, as that of one namespace, must not be lost among the others.
+      for (const { kind, isOwn } of sources.watches()) metric.set({ kind, own: `${isOwn}` }, 1);
+      for (const { kind, isOwn, healthy } of sources.watches())
+        if (!healthy) metric.set({ kind, own: `${isOwn}` }, 0);
     },
-    ['kind'],
+    ['kind', 'own'],
   );
   gauge(
     registry,

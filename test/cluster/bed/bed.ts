@@ -53,7 +53,7 @@ export interface Bed {
   stop(): Promise<void>;
 }
 
-const CONTROLLERS_START_MS = 60_000;
+const CONTROLLERS_START_MS = 300_000;
 
 /** Starts the whole bed inside the current network namespace, with Holdfast's kinds. What fails to start is named with the end of its log. */
 export async function startBed(tools: Tools): Promise<Bed> {

@@ -17,7 +17,7 @@ export interface ControlPlane {
   readonly auditLogPath: string;
 }
 
-const API_SERVER_START_MS = 90_000;
+const API_SERVER_START_MS = 300_000;
 
 /** Starts etcd, the API server, the controller manager and the scheduler in `folder` and returns when the API server is ready. */
 export async function startControlPlane(

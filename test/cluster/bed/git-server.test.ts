@@ -26,7 +26,7 @@ describe('the Git server', () => {
   test('asks for the password, counts requests and misbehaves as told', async () => {
     const repo = await bed.createGitRepo('bed-git-faults');
     await repo.commit({ 'a.txt': 'x'.repeat(100) }, 'First');
-    const lsRemote = (url = repo.url, timeout = 60_000) =>
+    const lsRemote = (url = repo.url, timeout = 600_000) =>
       run('git', ['ls-remote', url], { timeout, env: { ...process.env, GIT_TERMINAL_PROMPT: '0' } });
     await lsRemote();
     const idle = await repo.counts({ reset: true });

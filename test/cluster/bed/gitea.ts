@@ -28,7 +28,7 @@ export interface Gitea {
   stop(): Promise<void>;
 }
 
-const START_MS = 90_000;
+const START_MS = 300_000;
 const PASSWORD = 'not-a-secret-1';
 
 /**
@@ -52,7 +52,9 @@ export async function startGitea(folder: string, logsDir: string): Promise<Gitea
   await cli('admin', 'user', 'create', '--admin', '--must-change-password=false', ...names);
   const token = ['--username', 'keeper', '--token-name', 'bed', '--scopes', 'all', '--raw'];
   const { stdout } = await cli('admin', 'user', 'generate-access-token', ...token);
-  const adminToken = stdout.trim().split('\n').at(-1) ?? '';
+  // Its log goes to the same output, before the token or after it.
+  const [adminToken] = /^[0-9a-f]{40}$/m.exec(stdout) ?? [];
+  if (!adminToken) throw new Error(`Gitea printed no token: ${stdout}`);
   const requests = client(url, adminToken);
   await requests.api('POST', '/orgs', { username: 'acme' });
   return {

@@ -11,7 +11,7 @@ import { type Program, type Programs, waitForAnswer } from './program.ts';
 import type { Tools } from './tools.ts';
 
 const CLASS_NAME = 'contour';
-const START_MS = 60_000;
+const START_MS = 300_000;
 
 /** Paths of the programs of a gateway. */
 export type GatewayPrograms = Pick<Tools, 'contour' | 'envoy'>;

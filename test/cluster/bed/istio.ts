@@ -17,7 +17,7 @@ export interface Istio {
   stop(): Promise<void>;
 }
 
-const START_MS = 60_000;
+const START_MS = 300_000;
 /** Beyond the ports of own gateways and of Traefik. */
 const PORTS = { web: 18_510, admin: 18_511, discovery: 18_512, status: 18_513, monitoring: 18_514 };
 const NAMESPACE = 'istio-system';

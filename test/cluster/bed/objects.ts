@@ -35,7 +35,7 @@ export interface Objects {
   define(crds: readonly KubernetesObject[]): Promise<void>;
 }
 
-const ESTABLISHED_TIMEOUT_MS = 60_000;
+const ESTABLISHED_TIMEOUT_MS = 300_000;
 const ESTABLISHED_INTERVAL_MS = 50;
 
 const DISCOVERY = 'application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList';

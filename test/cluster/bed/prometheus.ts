@@ -4,7 +4,7 @@ import { stringify } from 'yaml';
 import { addresses } from './addresses.ts';
 import { type Programs, waitForAnswer } from './program.ts';
 
-const START_MS = 60_000;
+const START_MS = 300_000;
 /** What checks ask about; all that Envoy counts of each cluster would keep both programs busy. */
 const requestsOnly = { usedonly: ['true'], filter: ['^cluster\\..*upstream_rq'] };
 

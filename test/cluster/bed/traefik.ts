@@ -13,7 +13,7 @@ export interface Traefik {
   stop(): Promise<void>;
 }
 
-const START_MS = 60_000;
+const START_MS = 300_000;
 /** Beyond the ports of own gateways. */
 const PORTS = { web: 18_500, metrics: 18_501 };
 

@@ -64,7 +64,7 @@ describe.concurrent('beside other writers', () => {
     await shop.until('v1 initialized', (status) => status.phase === 'Initialized');
     const primary = ['-n', namespace, 'deployment/podinfo-primary'];
     await bed.kubectl(['rollout', 'restart', ...primary]);
-    await bed.kubectl(['rollout', 'status', '--timeout=60s', ...primary]);
+    await bed.kubectl(['rollout', 'status', '--timeout=600s', ...primary]);
     await waitFor(async () => condition(await shop.status(), 'Drifted') === 'False', {
       timeoutMs: 60_000,
       what: 'no drift after a restart',

@@ -1,5 +1,11 @@
 import { sleep } from '../../../api/clock.ts';
-import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
@@ -7,7 +13,7 @@ import { objectKey } from '../../../render/render.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
-import { applySetId, asMember, createClaims } from '../../apply-set.ts';
+import { applySetId, asMember } from '../../apply-set.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import type { FieldsLeft, Snapshot, SourceParts } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
@@ -146,9 +152,15 @@ function noteLeft(left: FieldsLeft, object: KubernetesObject, fields: readonly C
   left.set(object, [...(left.get(object) ?? []), ...fields.map(({ field }) => field)]);
 }
 
+/** What is known of other Sources. */
+interface Others extends Partial<Pick<SourceParts, 'watchesEverywhere'>> {
+  readonly claims: Pick<SourceParts['claims'], 'sourceOf'>;
+  readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
+}
+
 /** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
 function refuseOthers(
-  parts: Pick<SourceParts, 'claims'> & Partial<Pick<SourceParts, 'sources' | 'watchesEverywhere'>>,
+  parts: Others,
   live: KubernetesObject,
   { wanted, id, former }: { wanted: KubernetesObject; id: string; former?: FormerOwner | undefined },
 ): void {
@@ -169,13 +181,16 @@ function refuseOthers(
 
 /** A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents. */
 function isLeftBehind(
-  { sources, watchesEverywhere }: Parameters<typeof refuseOthers>[0],
+  { sources, watchesEverywhere }: Others,
   live: KubernetesObject,
   partOf: string,
 ): boolean {
   const isOurs = (managedFieldsOf(live) ?? []).some(({ manager }) => manager === 'holdfast');
   return isOurs && watchesEverywhere === true && !sources?.().some((source) => applySetId(source) === partOf);
 }
+
+/** Every Source of the cluster; undefined where whoever asks, or the controller, sees some of them only. */
+export type ListSources = () => Promise<readonly Pick<KubernetesObject, 'metadata'>[] | undefined>;
 
 /** The outcome. */
 export interface DryApplied {
@@ -187,17 +202,26 @@ export interface DryApplied {
 
 /**
  * Applies an object over a live one by the rules of the loop: what the Source may not write, what others apply, and the object's own word on
- * fields of others count. `cluster.apply` must be a dry run. Throws EngineErrors, and what the API server refuses.
+ * fields of others count. `cluster.apply` must be a dry run. `listSources` is called where another Source applied the object, which may be gone. Throws EngineErrors, and what the API server refuses.
  */
 export async function dryApply(
   cluster: Pick<Cluster, 'apply'>,
   source: Source,
-  { object, live }: { object: KubernetesObject; live: KubernetesObject | undefined },
+  {
+    object,
+    live,
+    listSources,
+  }: {
+    readonly object: KubernetesObject;
+    readonly live: KubernetesObject | undefined;
+    readonly listSources?: ListSources | undefined;
+  },
 ): Promise<DryApplied> {
   refuseNotAllowed(source, object);
   const id = applySetId(source);
   const wanted = inApplySet(object, id, live);
-  if (live) refuseOthers({ claims: createClaims() }, live, { wanted, id, former: formerOwnerOf(source) });
+  if (live)
+    refuseOthers(await othersOf(live, id, listSources), live, { wanted, id, former: formerOwnerOf(source) });
   try {
     const timed = async (fields: Parameters<typeof withTimes>[0]) => withTimes(fields, live);
     const { written } = await applyOverOthers(cluster, wanted, { over: undefined, timed });
@@ -207,6 +231,18 @@ export async function dryApply(
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
     return { wanted, written: wanted };
   }
+}
+
+async function othersOf(
+  live: KubernetesObject,
+  id: string,
+  listSources: ListSources | undefined,
+): Promise<Others> {
+  const partOf = live.metadata.labels?.[partOfLabel];
+  const all = partOf === undefined || partOf === id ? undefined : await listSources?.();
+  const owner = all?.find((source) => applySetId(source) === partOf);
+  const claims = { sourceOf: () => owner && namespacedName(owner) };
+  return all ? { claims, sources: () => all, watchesEverywhere: true } : { claims };
 }
 
 /** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */

@@ -1,8 +1,10 @@
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { limits } from '../../../api/limits.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
-import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
-import { createMemberWatches } from './members.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster, OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
+import { createMemberWatches, watchedPlaces } from './members.ts';
 
 function config(name: string, owner: string | undefined, namespace = 'shop'): KubernetesObject {
   const labels = owner === undefined ? {} : { [partOfLabel]: owner };
@@ -124,4 +126,72 @@ test.each([
   const open = createMemberWatches(cluster.openWatch, everywhere);
   for (let index = 0; index < 6; index += 1) open(place(`n${index}`), `source-${index}`);
   expect(cluster.opened.map(({ namespace }) => namespace)).toEqual(expected);
+});
+
+describe('what the annotations of a Source may make Holdfast watch', () => {
+  const source = {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'shop' },
+    spec: {},
+  } as unknown as Source;
+
+  /** An API server that serves every kind it is asked for. */
+  function everyKind() {
+    let asked = 0;
+    const cluster = {
+      servedKind: async (group: string) => {
+        asked += 1;
+        return { apiVersion: group === '' ? 'v1' : `${group}/v1`, namespaced: true };
+      },
+    } as unknown as Cluster;
+    return { cluster, asked: () => asked };
+  }
+
+  const many = (count: number, name: string) =>
+    new Set(Array.from({ length: count }, (_, index) => `${name}${index}`));
+
+  test('an ordinary Source is looked after in each kind and namespace that it names', async () => {
+    const inventory = {
+      groupKinds: new Set(['Deployment.apps', 'ConfigMap']),
+      namespaces: new Set(['cart', 'web']),
+    };
+
+    const { places, notLooked } = await watchedPlaces(everyKind(), source, inventory, [
+      config('a', undefined),
+    ]);
+
+    expect(places.map(({ apiVersion, kind, namespace }) => `${apiVersion} ${kind} ${namespace}`)).toEqual([
+      'apps/v1 Deployment shop',
+      'apps/v1 Deployment cart',
+      'apps/v1 Deployment web',
+      'v1 ConfigMap shop',
+      'v1 ConfigMap cart',
+      'v1 ConfigMap web',
+    ]);
+    expect(notLooked).toBeUndefined();
+  });
+
+  test('30,000 namespaces are few places, since the kind is then watched in all of them', async () => {
+    const inventory = { groupKinds: new Set(['ConfigMap']), namespaces: many(30_000, 'n') };
+
+    const { places, notLooked } = await watchedPlaces(everyKind(), source, inventory, []);
+
+    expect(places.length).toBeGreaterThan(3);
+    expect(places.length).toBeLessThan(10);
+    expect(notLooked).toBeUndefined();
+  });
+
+  test('of 10,000 kinds that are not in Git a bounded number is asked for, and it is told that not all are', async () => {
+    const groupKinds = new Set([...many(10_000, 'Widget'), 'ConfigMap']);
+    const server = everyKind();
+
+    const { places, notLooked } = await watchedPlaces(server, source, { groupKinds, namespaces: new Set() }, [
+      config('a', undefined),
+    ]);
+
+    expect(server.asked()).toBe(limits.kindsOutsideGit + 1);
+    expect(places).toContainEqual({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop' });
+    expect(notLooked).toContain('names 10000 kinds that are not in Git');
+  });
 });

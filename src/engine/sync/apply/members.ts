@@ -1,5 +1,6 @@
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
+import { limits } from '../../../api/limits.ts';
+import { groupKindsAnnotation, partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
 import type { SourceParts } from '../context/context.ts';
@@ -17,7 +18,7 @@ import {
 export type OpenMembers = (place: Place, applySetId: string) => WatchedSet;
 
 /** A kind in so many namespaces is watched in each of them; one watch over all of them is cheaper than more. */
-const mostNamespaces = 3;
+export const mostNamespaces = 3;
 
 type Listener = (object: KubernetesObject | undefined) => void;
 
@@ -161,6 +162,37 @@ export interface Place {
   readonly apiVersion: string;
   readonly kind: string;
   readonly namespace: string | undefined;
+}
+
+/** Where a Source's members are watched, and why that may not be everywhere. */
+export interface WatchedPlaces {
+  readonly places: readonly Place[];
+  readonly notLooked: string | undefined;
+}
+
+/**
+ * The places of an inventory that are watched. Who may edit a Source writes its annotations, and each kind is a watch with our own rights: of
+ * those without an object in Git there is a bound, beyond which nothing may be taken for gone. Of many namespaces a few say that the kind is
+ * watched in all of them; each with each kind would be more than memory holds.
+ */
+export async function watchedPlaces(
+  parts: Pick<SourceParts, 'cluster'>,
+  source: Source,
+  { groupKinds, namespaces }: Inventory,
+  objects: readonly KubernetesObject[],
+): Promise<WatchedPlaces> {
+  const inGit = new Set(objects.map(groupKindOf));
+  const others = [...groupKinds].filter((groupKind) => !inGit.has(groupKind));
+  const looked = new Set(others.slice(0, limits.kindsOutsideGit));
+  const few = {
+    groupKinds: new Set([...groupKinds].filter((groupKind) => inGit.has(groupKind) || looked.has(groupKind))),
+    namespaces: new Set([...namespaces].slice(0, mostNamespaces + 1)),
+  };
+  const notLooked =
+    others.length > looked.size
+      ? `its annotation ${groupKindsAnnotation} names ${others.length} kinds that are not in Git, and objects of at most ${looked.size} are looked for; take those out of it of which it has no objects`
+      : undefined;
+  return { places: await placesOf(parts, source, few, objects), notLooked };
 }
 
 /** Every place of an inventory, in the version of the objects at hand where they have the kind. A kind that is not served has no members. */

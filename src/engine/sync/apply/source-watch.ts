@@ -6,21 +6,18 @@ import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { applySetId } from '../../apply-set.ts';
 import type { SourceParts, SourceState } from '../context/context.ts';
 import { type AppliedObjects, wantedOver } from './apply-object.ts';
-import type { OpenMembers, Place } from './members.ts';
+import { mostNamespaces, type OpenMembers, type Place, type WatchedPlaces } from './members.ts';
 
 /** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
 export interface SourceWatch extends AppliedObjects {
   /** Watches exactly the kinds and namespaces of these objects, and these places. */
-  follow(objects: readonly KubernetesObject[], places: readonly Place[]): void;
+  follow(objects: readonly KubernetesObject[], watched: WatchedPlaces): void;
   /** Everything in the cluster that has the Source's label and is watched. */
   members(): KubernetesObject[];
   /** Why `members` may not be all of them; undefined: they are. */
   notListed(): string | undefined;
   close(): void;
 }
-
-/** A kind in so many namespaces is watched in each of them; one watch over all of them is cheaper than more. */
-const mostNamespaces = 3;
 
 /** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(
@@ -30,6 +27,7 @@ export function createSourceWatch(
 ): SourceWatch {
   const sets = new Map<string, WatchedSet>();
   let several: ReadonlySet<string> = new Set();
+  let notLooked: string | undefined;
 
   function watchId({ apiVersion, kind, namespace }: Place): string {
     const type = `${apiVersion} ${kind}`;
@@ -48,7 +46,8 @@ export function createSourceWatch(
       const set = sets.get(watchId(placeOf(object)));
       return set?.synced() ? set : undefined;
     },
-    follow(objects, places) {
+    follow(objects, { places, notLooked: why }) {
+      notLooked = why;
       const all = [...objects.map(placeOf), ...places];
       several = kindsInManyNamespaces(all);
       const wanted = new Map(all.map((place) => [watchId(place), place]));
@@ -61,6 +60,7 @@ export function createSourceWatch(
     },
     members: () => [...sets.values()].flatMap((set) => set.list()),
     notListed() {
+      if (notLooked !== undefined) return notLooked;
       const missing = [...sets].filter(([, set]) => !set.synced());
       const [first] = missing;
       if (!first) return undefined;

@@ -191,6 +191,22 @@ export async function servesNewKinds(
   return false;
 }
 
+/** Of one commit in one sync: its CustomResourceDefinitions, and those that a controller makes of what came with them. */
+const mostReadings = 4;
+
+/**
+ * Does the work, and again, with news, while the commit brings kinds that were not served when it was read. A kind that comes and goes, as of
+ * an API server of its own that is ill, would keep the Source at it until its deadline: the next poll looks again.
+ */
+export async function whileNewKinds(
+  hasNews: boolean,
+  work: (hasNews: boolean) => Promise<void>,
+  hasNewKinds: () => Promise<boolean>,
+): Promise<void> {
+  await work(hasNews);
+  for (let left = mostReadings - 1; left > 0 && (await hasNewKinds()); left -= 1) await work(true);
+}
+
 function kindOf({ apiVersion, kind }: { apiVersion: string; kind: string }): string {
   return `${apiVersion} ${kind}`;
 }

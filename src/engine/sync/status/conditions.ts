@@ -36,11 +36,11 @@ export function healthyNews(
       return { status: 'False', reason: 'HealthTimeout', message: `not within spec.timeout: ${message}` };
     return { status: 'Unknown', reason: 'Progressing', message };
   }
-  const works = health ? `${objects} objects work; ` : '';
+  const works = health ? `${objects} ${objects === 1 ? 'object works' : 'objects work'}; ` : '';
   return {
     status: 'True',
     reason: 'Healthy',
-    message: `${works}${names.size} Canaries, none rejected or held`,
+    message: `${works}${names.size} ${names.size === 1 ? 'Canary' : 'Canaries'}, none rejected or held`,
   };
 }
 

@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { sourceTree } from './tree-nodes.ts';
+
+function sourceNaming(groupKinds: readonly string[], namespaces: readonly string[]): KubernetesObject {
+  const annotations = {
+    'applyset.kubernetes.io/contains-group-kinds': groupKinds.join(','),
+    'applyset.kubernetes.io/additional-namespaces': namespaces.join(','),
+  };
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name: 'shop', namespace: 'shop', annotations },
+  };
+}
+
+const many = (count: number, name: string) => Array.from({ length: count }, (_, index) => `${name}${index}`);
+
+/** A cluster that serves every kind, with one ConfigMap in each namespace. */
+function aCluster() {
+  const asked: Array<string | undefined> = [];
+  const reader = {
+    get: async () => undefined,
+    find: async (group: string) => ({ apiVersion: group ? `${group}/v1` : 'v1', namespaced: true }),
+    list: async (apiVersion: string, kind: string, { namespace }: { namespace?: string }) => {
+      asked.push(namespace);
+      const metadata = { name: 'config', namespace: namespace ?? 'n29999' };
+      return { items: kind === 'ConfigMap' ? [{ apiVersion, kind, metadata }] : [] };
+    },
+  } as unknown as Parameters<typeof sourceTree>[0];
+  return { asked, reader };
+}
+
+test('an ordinary Source is listed in each of its namespaces', async () => {
+  const { reader, asked } = aCluster();
+
+  const { root, unread } = await sourceTree(reader, sourceNaming(['ConfigMap'], ['cart', 'web']));
+
+  expect(asked).toEqual(['shop', 'cart', 'web']);
+  expect(root.children.map(({ namespace }) => namespace)).toEqual(['cart', 'shop', 'web']);
+  expect(unread).toEqual([]);
+});
+
+test('one that names 30,000 namespaces is listed in all of them at once', async () => {
+  const { reader, asked } = aCluster();
+
+  const { root } = await sourceTree(reader, sourceNaming(['ConfigMap'], many(30_000, 'n')));
+
+  expect(asked).toEqual([undefined]);
+  expect(root.children.map(({ namespace }) => namespace)).toEqual(['n29999']);
+});
+
+test('one that names 10,000 kinds costs a bounded number of requests, and it is told', async () => {
+  const { reader, asked } = aCluster();
+
+  const { unread } = await sourceTree(reader, sourceNaming(many(10_000, 'Widget'), []));
+
+  expect(asked.length).toBeLessThan(1_000);
+  expect(unread.join()).toMatch(/more kinds that the Source names/);
+});
