@@ -225,6 +225,15 @@ export function withProgressReset({ now }: Pick<Context, 'now'>, run: Run): Run 
 }
 
 /**
+ * The run while a write is asked for; its deadline begins once the write is seen. The time of each try would be news for the status, which
+ * calls for the next try at once: one that is refused had no pause.
+ */
+export function untilWritten(context: Pick<Context, 'now'>, run: Run): Run {
+  const isAsked = run.progressKey === undefined && run.lastProgressTime !== undefined;
+  return isAsked ? run : withProgressReset(context, run);
+}
+
+/**
  * Milliseconds between a change of pods and the move of traffic that depends on it, and between a move of traffic and the end of the pods
  * that had it: the data plane learns of endpoints and of weights in different ways, and must know both (S2).
  */

@@ -128,7 +128,7 @@ async function serveDashboard(wiring: WebWiring, settings: DashboardSettings): P
     namespaces: namespacesOf(options),
     isLeader: () => election.leading(),
     problem: () => state.problem,
-    contact: () => contactOf(connection),
+    contact: () => contactOf(connection, Date.now()),
     writer: options.shadow ? undefined : client,
     kindOf: client.find,
     events: createEventSink({ cluster: { create }, clock, log, instance }),
@@ -157,15 +157,18 @@ async function loginProxy(file: string): Promise<LoginProxy> {
 
 const quietContactMs = 5_000;
 
-/** Of the watch of Canaries that was silent for longest. */
-function contactOf({ caches }: Connection): { isCurrent: boolean; lastMs: number } | undefined {
+/** Of the watch of Canaries that was silent for longest; undefined: there is none. */
+export function contactOf(
+  { caches }: Pick<Connection, 'caches'>,
+  nowMs: number,
+): { isCurrent: boolean; lastMs: number } | undefined {
   const watches = caches.health().filter(({ selection }) => selection.kind === 'Canary');
   if (watches.length === 0) return undefined;
   return {
     isCurrent: watches.every(
       // A watch that ends early and begins anew at once is nothing to worry about.
       ({ healthy, failures, lastContactMs }) =>
-        healthy && (failures === 0 || Date.now() - lastContactMs < quietContactMs),
+        healthy && (failures === 0 || nowMs - lastContactMs < quietContactMs),
     ),
     lastMs: Math.min(...watches.map(({ lastContactMs }) => lastContactMs)),
   };

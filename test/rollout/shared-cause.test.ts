@@ -70,6 +70,28 @@ describe('a release held for a shared cause', () => {
     expect(model.outages).toEqual([]);
   });
 
+  it.each([0, 3_600_000, -3_600_000])(
+    'is reverted once, with one word about it, by a leader that takes over at the deadline with its clock off by %d ms',
+    (clockOffsetMs) => {
+      const model = held();
+      const waitMs = 300_000 + 60_000;
+      const beganMs = model.nowMs;
+      while (model.nowMs - beganMs < waitMs - 10_000) model.tick(10_000);
+      expect(isHeld(model)).toBe(true);
+      // The one before sleeps over the deadline; nothing that it asked was answered.
+      model.leadAnew(clockOffsetMs);
+      model.until('Failed', 2_000);
+      expect(model.reverts).toEqual(['b']);
+      expect(model.written).toEqual(['a', 'b', 'a']);
+      // Alerts are made of these.
+      const told = (model.status.incidents ?? []).map(({ outcome }) => outcome);
+      expect(told.filter((outcome) => outcome === 'Reverted' || outcome === 'Failed')).toHaveLength(1);
+      expect(told.filter((outcome) => outcome === 'Held')).toHaveLength(1);
+      expect(model.status.rejected).toHaveLength(1);
+      expect(model.broken).toEqual([]);
+    },
+  );
+
   it('waits for as long as a person asks for it', () => {
     const model = held();
     model.ask('promote', 'b');

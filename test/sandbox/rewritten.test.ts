@@ -1,4 +1,7 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { run } from './cli-run.ts';
 import {
   type Bed,
   canary,
@@ -125,4 +128,24 @@ test('rewritten history waits after a restart, too, where an object of the commi
   await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
   await untilApplied(rewritten);
   expect(await settingsValue()).toBe('two');
+});
+
+test('while rewritten history waits, diff compares with the commit that is applied', async () => {
+  const settings = (colour: string) =>
+    JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings', namespace: 'shop' } },
+      data: { colour },
+    });
+  // As GitHub and GitLab do: a commit that no branch leads to any more can still be had.
+  await promisify(execFile)('git', ['-C', bed.repository, 'config', 'uploadpack.allowAnySHA1InWant', 'true']);
+  await bed.commit('v1', files('shop/web:1', { 'settings.json': settings('red') }));
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const rewritten = await bed.rewrite('v3', files('shop/web:3', { 'settings.json': settings('blue') }));
+  await untilWaiting();
+
+  const { code, text } = await run('diff', 'source/shop', '--kubeconfig', bed.kubeconfigPath, '-n', 'shop');
+
+  expect([code, text.includes('blue'), text.includes(rewritten.slice(0, 7))]).toEqual([0, false, false]);
 });

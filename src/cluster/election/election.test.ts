@@ -152,6 +152,47 @@ describe('leader election', () => {
     expect(election.leading()).toBe(false);
   });
 
+  /** A leader whose renewal was stored and not answered yet; another one has taken the Lease since, as both know. */
+  async function overtaken(monotonicMs?: () => number) {
+    const world = await startWorld();
+    const election = world.candidate('one', monotonicMs && { monotonicMs });
+    const signal = await winner(world, election);
+    let late: (() => void) | undefined;
+    world.fault(
+      (response) => {
+        if (late) return void response.socket?.destroy();
+        world.overwrite({ ...world.lease(), renewTime: 'renewed' });
+        const renewed = world.leaseObject();
+        late = () => answer(response, 200, renewed);
+      },
+      ({ method }) => method === 'PATCH',
+    );
+    await world.pass(10_000, () => late !== undefined);
+    world.overwrite(held('other'));
+    await eventually(() => election.holder() === 'other', 'it heard of the other one');
+    return { world, election, signal, answerLate: () => late?.() };
+  }
+
+  it('stops by what it heard of another holder, although the answer to its own renewal comes after that', async () => {
+    const { election, signal, answerLate } = await overtaken();
+    answerLate();
+    await eventually(() => signal.aborted, 'it stopped');
+    expect([election.leading(), election.holder()]).toEqual([false, 'other']);
+  });
+
+  it('renews nothing by an answer that it reads after it was suspended, and leaves the Lease to the next one', async () => {
+    let suspendedMs = 0;
+    const { world, election, signal, answerLate } = await overtaken(() => suspendedMs);
+    suspendedMs = 20_000;
+    expect(election.leading()).toBe(false);
+    answerLate();
+    await eventually(() => signal.aborted, 'it stopped');
+    world.fault(undefined);
+    await election.stop();
+    expect([election.leading(), election.holder()]).toEqual([false, 'other']);
+    expect(world.lease()?.holderIdentity).toBe('other');
+  });
+
   it('tries again after the machine slept while it took the Lease, when all timers were overdue at once', async () => {
     const world = await startWorld();
     let isAsked = false;

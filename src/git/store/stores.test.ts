@@ -56,6 +56,33 @@ test('a namespace with more than its share fetches nothing once all together fil
   expect((await first.poll(signal)).head.commit).toBe(commit);
 });
 
+test('namespaces below their share fetch although a third one has filled the disk, until each has its share', async () => {
+  const { repository } = fixture;
+  repository.commit({ 'a.txt': noise(1, 30_000) });
+  const stores = fixture.stores({ diskBytes: 150_000 });
+  const of = (namespace: string, credentialsFrom: string) =>
+    fixture.source({ stores, namespace, name: credentialsFrom, credentialsFrom });
+  /** Fetches one copy after the other, and says how many there were room for. */
+  async function fill(namespace: string): Promise<number> {
+    for (let copies = 0; ; copies += 1)
+      try {
+        await of(namespace, `copy ${copies}`).poll(signal);
+      } catch (error) {
+        expect(error).toMatchObject({ code: 'Storage', message: expect.stringContaining(namespace) });
+        return copies;
+      }
+  }
+  const large = await fill('large');
+
+  for (const namespace of ['small', 'other'])
+    expect((await of(namespace, 'copy 0').poll(signal)).kind).toBe('moved');
+
+  const [small, other] = [await fill('small'), await fill('other')];
+  expect(large).toBeGreaterThan(3);
+  expect([small, other]).toEqual([Math.floor(large / 3), Math.floor(large / 3)]);
+  expect(await fill('large')).toBe(large);
+});
+
 test('each Source is told what news mean for the commit that it has', async () => {
   const { repository } = fixture;
   const first = repository.commit({ 'a.yaml': 'a: 1' });

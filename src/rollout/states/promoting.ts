@@ -6,10 +6,22 @@ import {
   remainingMs,
   settlingMs,
   sinceProgressMs,
+  untilWritten,
   withProgress,
-  withProgressReset,
 } from '../context.ts';
-import { ALL, act, emit, enter, note, type Outcome, type Preference, STAY, stay, wake } from '../outcome.ts';
+import {
+  ALL,
+  act,
+  type Effects,
+  emit,
+  enter,
+  note,
+  type Outcome,
+  type Preference,
+  STAY,
+  stay,
+  wake,
+} from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
 import type { Run } from '../run.ts';
 import { type StateOf, without, withRun } from '../state.ts';
@@ -71,7 +83,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   if (!mustMoveTraffic(context, run)) {
     const statusNote = note('Promoting', `writing ${describeRelease(run)} to the primary`);
     return stay(
-      withRun(state, withProgressReset(context, run)),
+      { ...state, run: untilWritten(context, run) },
       act(applyPrimary(context, run.digest)),
       statusNote,
     );
@@ -144,33 +156,50 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
   const stepped = plan.splitsTraffic && plan.promotionStepPercent < 100;
   const waitMs =
     stepped && run.stepTime !== undefined && run.weight === weight
-      ? remainingMs(context, run.stepTime, plan.intervalMs)
+      ? remainingMs(context, later(run.stepTime, run.standing?.route?.since), plan.intervalMs)
       : 0;
   if (waitMs > 0) return stay(state, statusNote, wake(waitMs));
   const to = stepped ? Math.max(0, weight - plan.promotionStepPercent) : 0;
   const grown = act(...raisePrimary(world));
   const needed = podsNeeded(context, 'primary', 100 - to);
-  const { updatedReadyReplicas = 0, desiredReplicas = needed } = world.primary ?? {};
-  const isUpdated = updatedReadyReplicas >= Math.min(needed, desiredReplicas);
-  const ready = readyPods(context, 'primary');
-  if (!world.sharesWorkload && !(isUpdated && ready >= needed)) {
-    const short = { ...run, weight, stepTime: context.now, shortSince: run.shortSince ?? context.now };
-    // Both sides run the release: nothing is taken back, but a person is asked for.
-    const missing = missingPods(context, short, {
-      side: 'primary',
-      ready: Math.min(ready, updatedReadyReplicas),
-      needed,
-      share: 100 - to,
-      deadlineMs: plan.postPromotion.progressDeadlineMs,
-    });
-    return stay({ ...state, run: short }, grown, missing);
-  }
-  const event = emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
-  const moved = { ...without(run, 'shortSince'), weight: to, stepTime: context.now };
+  if (!world.sharesWorkload && !hasPodsFor(context, needed))
+    return waitForPods(context, state, { needed, share: 100 - to, grown });
+  // Asked for before, and not read back yet: the time of each try would call for the next one at once.
+  const isAsked = run.weight === to && run.stepTime !== undefined;
+  const moved = {
+    ...without(run, 'shortSince'),
+    weight: to,
+    stepTime: isAsked ? run.stepTime : context.now,
+  };
+  const event = isAsked
+    ? {}
+    : emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
   const next = { ...state, iterations: 0, run: moved };
   const again = to > 0 ? wake(plan.intervalMs) : {};
   const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
   return { ...stay(next, statusNote, event, grown, again), prefers };
+}
+
+function hasPodsFor(context: Context, needed: number): boolean {
+  const { updatedReadyReplicas = 0, desiredReplicas = needed } = context.world.primary ?? {};
+  return updatedReadyReplicas >= Math.min(needed, desiredReplicas) && readyPods(context, 'primary') >= needed;
+}
+
+/** Both sides run the release: nothing is taken back, but a person is asked for. */
+function waitForPods(
+  context: Context,
+  state: StateOf<'Converging'>,
+  { needed, share, grown }: { readonly needed: number; readonly share: number; readonly grown: Effects },
+): Outcome {
+  const { world, plan, now } = context;
+  const { run } = state;
+  const isKnown = run.shortSince !== undefined && run.stepTime !== undefined;
+  const since = isKnown ? {} : { stepTime: now, shortSince: run.shortSince ?? now };
+  const short = { ...run, weight: world.route?.canaryWeight ?? 0, ...since };
+  const deadlineMs = plan.postPromotion.progressDeadlineMs;
+  const ready = Math.min(readyPods(context, 'primary'), world.primary?.updatedReadyReplicas ?? 0);
+  const missing = missingPods(context, short, { side: 'primary', ready, needed, share, deadlineMs });
+  return stay({ ...state, run: short }, grown, missing);
 }
 
 function startVerifying(context: Context, { run, post, iterations }: StateOf<'Converging'>): Outcome {

@@ -7,6 +7,7 @@ import {
   elapsedMs,
   later,
   sinceProgressMs,
+  untilWritten,
   withProgress,
   withProgressReset,
 } from '../context.ts';
@@ -108,11 +109,7 @@ function applyGood(
       `the last-known-good ${describeRelease(good)} does not become ready as the canary: ${why}`,
     );
   }
-  return stay(
-    withRun(state, withProgressReset(context, run)),
-    known,
-    act(applyPrimary(context, good.digest)),
-  );
+  return stay({ ...state, run: untilWritten(context, run) }, known, act(applyPrimary(context, good.digest)));
 }
 
 /** The primary was written but is not ready: a ready side serves; without progress a person must act (S15). */

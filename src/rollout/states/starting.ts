@@ -1,6 +1,13 @@
 import { servingPods, whyNotReady } from '../../health/readiness.ts';
 import { askGates, noteClosed } from '../checks.ts';
-import { type Context, elapsedMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
+import {
+  type Context,
+  elapsedMs,
+  sinceProgressMs,
+  untilWritten,
+  withProgress,
+  withProgressReset,
+} from '../context.ts';
 import {
   ALL,
   act,
@@ -14,6 +21,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
+import type { Run } from '../run.ts';
 import { type StateOf, trialState, without, withRun } from '../state.ts';
 import {
   fullSize,
@@ -107,12 +115,12 @@ export function starting(context: Context, before: StateOf<'Starting'>): Outcome
     const wakes = note('PrimaryNotReady', 'the primary is scaled to zero; scaling it up first');
     return stay(state, act(...raiseMinReplicas(world, 'primary', 1)), wakes, wake(leftMs));
   }
-  if (world.foreignTarget) return startForeign(context, state);
+  if (world.foreignTarget) return startForeign(context, state, untilWritten(context, before.run));
   const scaler = scalerOf(world, 'canary');
   const asked = head?.digest === run.digest && head.replicas ? head.replicas : fullSize(world);
   const replicas = scaler ? resumeReplicas(scaler) : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: run.digest, replicas });
-  return stay(withRun(state, withProgressReset(context, run)), statusNote, write);
+  return stay({ ...state, run: untilWritten(context, before.run) }, statusNote, write);
 }
 
 /** Traffic is moving to the primary; if the primary never becomes ready for it, the release is tried there instead (issue 11, 2). */
@@ -152,7 +160,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   if (saves.length > 0) return stay(state, statusNote, act(...saves));
   if (hasArrived(context, run, 'canary') || servingPods(world.primary) === 0)
     return stay(
-      withRun(state, withProgressReset(context, run)),
+      { ...state, run: untilWritten(context, run) },
       statusNote,
       act(applyPrimary(context, run.digest)),
     );
@@ -168,7 +176,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
  * Another tool writes the target; the number of pods it asks for stays. Pods that were ready before may have read an older config than the
  * one to be tried: they are stopped first, and new ones read the new config. Flagger analyses the old config in that case.
  */
-function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
+function startForeign(context: Context, state: StateOf<'Starting'>, written: Run): Outcome {
   const { world } = context;
   const { run } = state;
   const { target, primary } = world;
@@ -189,5 +197,5 @@ function startForeign(context: Context, state: StateOf<'Starting'>): Outcome {
   const asked = scaler ? resumeReplicas(scaler) : fullSize(world);
   const replicas = target.desiredReplicas > 0 ? target.desiredReplicas : asked;
   const write = act(...pauseCanary(world, false), { type: 'ApplyCanary', digest, replicas });
-  return stay(withRun(state, { ...withProgressReset(context, run), broughtUp: true }), statusNote, write);
+  return stay({ ...state, run: { ...written, broughtUp: true } }, statusNote, write);
 }

@@ -17,13 +17,14 @@ import { end, failDead, failVerification, hold } from './transitions.ts';
 type Verifying = StateOf<'Verifying'>;
 
 /** All traffic is on the primary; the canary keeps its pods (design sections 2.3 and 4). */
-export function verifying(context: Context, state: Verifying): Outcome {
+export function verifying(context: Context, before: Verifying): Outcome {
   const { world, plan, good } = context;
-  const { run } = state;
   const { postPromotion } = plan;
-  if (good?.digest === run.digest) return proven(context, state);
-  const changed = notAsPromoted(context, state);
+  if (good?.digest === before.run.digest) return proven(context, before);
+  const changed = notAsPromoted(context, before);
   if (changed) return changed;
+  const state = withRun(before, { stepTime: before.run.stepTime ?? context.now });
+  const { run } = state;
   const isGood = run.countsAsGood || postPromotion.successThreshold === 0;
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
   if (isGood && isWhole && hasArrived(context, run, 'primary'))
@@ -51,16 +52,16 @@ export function verifying(context: Context, state: Verifying): Outcome {
 function notAsPromoted(context: Context, state: Verifying): Outcome | undefined {
   const { world } = context;
   const { primary } = world;
-  const countedFromNow = withRun(state, { stepTime: context.now });
+  const countedAnew = { ...state, run: without(state.run, 'stepTime') };
   // Somebody deleted the route: it is recreated, and checks count from then on.
-  if (!world.route) return stay(countedFromNow, progressNote(context, state));
+  if (!world.route) return stay(countedAnew, progressNote(context, state));
   const isEmpty = servingPods(primary) === 0 && primary && !lostReadiness(primary);
   const isScaled = scalePrimaryBack(context).length > 0;
   if (primary?.digest !== state.run.digest || isEmpty || isScaled) return backToConverging(context, state);
   const dead = failDead(context, state);
   if (dead) return dead;
   const again = restoreTemplate(context, state.run.digest);
-  if (again) return stay(countedFromNow, again);
+  if (again) return stay(countedAnew, again);
   return isAllOn(context, 'primary') ? undefined : backToConverging(context, state);
 }
 
