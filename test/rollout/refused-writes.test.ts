@@ -11,10 +11,10 @@ function until(model: Model, holds: () => boolean): void {
   expect(holds()).toBe(true);
 }
 
-/** How many of the next forty looks, a tenth of a second apart, find a status to write. Each write would call for the next look at once. */
-function statusesIn4Seconds(model: Model): number {
+/** How many of the next twenty looks, a tenth of a second apart, find a status to write. Each write would call for the next look at once. */
+function statusesIn2Seconds(model: Model): number {
   let changes = 0;
-  for (let look = 0; look < 40; look += 1) {
+  for (let look = 0; look < 20; look += 1) {
     const before = structuredClone(model.status);
     model.tick(100);
     if (!isSame(before, model.status)) changes += 1;
@@ -75,11 +75,11 @@ const refusals: readonly Action['type'][] = [
   'Reject',
 ];
 
-/** Nothing that the release waits for comes; every ten seconds of a minute and a half it is seen whether the status settles. */
+/** Nothing that the release waits for comes; every half minute it is seen whether the status settles. */
 function expectSettled(model: Model): void {
   for (let second = 0; second < 90; second += 1) {
     model.tick(1000);
-    if (second % 10 === 0) expect(statusesIn4Seconds(model)).toBeLessThan(12);
+    if (second % 30 === 0) expect(statusesIn2Seconds(model)).toBeLessThan(6);
   }
   expect(model.broken).toEqual([]);
 }
