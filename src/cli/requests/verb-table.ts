@@ -53,13 +53,14 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const { run, rejected = [] } = canaryStatus(canary);
+    const { run, rejected = [], serving = [], lastKnownGood } = canaryStatus(canary);
     const good = (await storedReleases(client, canary)).filter(
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
-    // With a release under way the last-known-good, else the good one before it.
-    const wanted = run ? good[0] : good[1];
+    // The last-known-good, unless it serves already: then the good one before it. Under onFailure halt another one may be left on the primary.
+    const serves = !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
+    const wanted = serves ? good[1] : good[0];
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },

@@ -247,6 +247,6 @@ export function repairPrimary(
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const { failedChecks } = state;
   const promoting = { kind: 'Promoting', run, failedChecks, iterations: 0, post: {} } as const;
-  const cause = { reason, finding, reject: false, control: false, isWell: true };
+  const cause = { reason, finding, reject: requested !== undefined, control: false, isWell: true };
   return startRevert(context, promoting, good, cause);
 }

@@ -270,7 +270,10 @@ function rollbackToGood(context: Context, where: Placed, current: State, good: R
       return notApplicable(`${describeRelease(good)} is the last-known-good and already serves`);
     if (isOn) return done(`${describeRelease(good)} stays`, { ...stay(current), rejects });
     const outcome = repairPrimary(context, current, good, 'RolledBack');
-    return done(`rolling back to ${describeRelease(good)}`, { ...outcome, rejects });
+    return done(`rolling back to ${describeRelease(good)}`, {
+      ...outcome,
+      rejects: [...rejects, ...(outcome.rejects ?? [])],
+    });
   }
   if (where.stage !== 'trying' && where.stage !== 'written')
     return notApplicable(`the primary already runs ${describeRelease(good)}, or is being reverted to it`);

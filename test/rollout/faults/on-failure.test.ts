@@ -129,7 +129,11 @@ describe('onFailure halt', () => {
     pass(model, LONG_MS, () => model.primary?.digest === 'a' && model.status.phase === 'Failed');
     expect(model.route?.canaryWeight).toBe(0);
     pass(model, 120_000);
-    expectBack(model, { rejected: 'c' });
+    expect(model.rejected.map(({ digest, reason }) => [digest, reason])).toEqual([
+      ['c', expect.any(String)],
+      ['b', 'RolledBack'],
+    ]);
+    expect(model.status.lastPromotedSpec).toBe('a');
     expect(model.outages).toEqual([]);
     expect(model.broken).toEqual([]);
   });
