@@ -234,7 +234,7 @@ function unproven({ primary, records, status }: World) {
   };
 }
 
-/** It is reverted to the last-known-good. */
+/** It is reverted to the last-known-good; `requested`: a person asked for that, and it is rejected. */
 export function repairPrimary(
   context: Context,
   state: Resting,
@@ -243,10 +243,12 @@ export function repairPrimary(
 ): Outcome {
   const { digest, commit, reason: found, finding } = unproven(context.world);
   const reason = requested ?? found;
+  // What nobody knows cannot be rejected.
+  const reject = requested !== undefined && context.world.primary?.digest !== undefined;
   // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });
   const { failedChecks } = state;
   const promoting = { kind: 'Promoting', run, failedChecks, iterations: 0, post: {} } as const;
-  const cause = { reason, finding, reject: requested !== undefined, control: false, isWell: true };
+  const cause = { reason, finding, reject, control: false, isWell: true };
   return startRevert(context, promoting, good, cause);
 }
