@@ -26,6 +26,18 @@ function switchTo(model: Model, onFailure: OnFailure): void {
   model.canary.spec.postPromotion = { ...model.canary.spec.postPromotion, onFailure };
 }
 
+/** `b` was superseded before it was verified, `c` failed its analysis, and `b` stays on the primary. */
+function leftUnderHalt(): Model {
+  const model = live({ postPromotion: { onFailure: 'halt', metrics, successThreshold: 50 } });
+  model.commit('b');
+  until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+  model.commit('c', { ...GOOD, canaryMetric: 50 });
+  until(model, 'the rejection', () => model.rejected.length > 0);
+  pass(model, 120_000);
+  expect(model.primary?.digest).toBe('b');
+  return model;
+}
+
 describe('onFailure halt', () => {
   it('stays undisturbed by a newer commit: the last-known-good is not written in between', () => {
     const model = held('halt');
@@ -100,13 +112,7 @@ describe('onFailure halt', () => {
   });
 
   it('does not undo a release that was superseded, when the newer one fails its analysis', () => {
-    const model = live({ postPromotion: { onFailure: 'halt', metrics, successThreshold: 50 } });
-    model.commit('b');
-    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
-    model.commit('c', { ...GOOD, canaryMetric: 50 });
-    until(model, 'the rejection', () => model.rejected.length > 0);
-    pass(model, 120_000);
-    expect(model.primary?.digest).toBe('b');
+    const model = leftUnderHalt();
     expect(model.status.message).toMatch(/^the primary runs sha-b .* onFailure keeps it/);
     model.commit('d');
     pass(model, 100_000, () => model.primary?.digest === 'd');
@@ -118,13 +124,7 @@ describe('onFailure halt', () => {
   });
 
   it('takes back what was never verified when a person asks for the last-known-good', () => {
-    const model = live({ postPromotion: { onFailure: 'halt', metrics, successThreshold: 50 } });
-    model.commit('b');
-    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
-    model.commit('c', { ...GOOD, canaryMetric: 50 });
-    until(model, 'the rejection', () => model.rejected.length > 0);
-    pass(model, 120_000);
-    expect(model.primary?.digest).toBe('b');
+    const model = leftUnderHalt();
     model.ask('rollback-to', 'a');
     pass(model, LONG_MS, () => model.primary?.digest === 'a' && model.status.phase === 'Failed');
     expect(model.route?.canaryWeight).toBe(0);
