@@ -39,6 +39,14 @@ export function shareOf({ provider }: CanaryStatus): string {
   return sharesWorkload(provider) ? ' % of pods' : '';
 }
 
+/**
+ * Whether the last-known-good serves and nothing is under way: then a rollback goes to the good release before it. Under `onFailure: halt` another
+ * release may be left on the primary.
+ */
+export function lastKnownGoodServes({ run, serving = [], lastKnownGood }: CanaryStatus): boolean {
+  return !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
+}
+
 /** `Promoting (Held)`; `-` before Holdfast has looked at it. */
 export function phaseOf(object: KubernetesObject): string {
   const { phase, postPromotion } = canaryStatus(object);

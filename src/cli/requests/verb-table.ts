@@ -1,5 +1,5 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import { canaryStatus } from '../../api/canary/summary.ts';
+import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { storedReleases } from '../history.ts';
 import { abortEffect, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
@@ -53,14 +53,13 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const { run, rejected = [], serving = [], lastKnownGood } = canaryStatus(canary);
+    const status = canaryStatus(canary);
+    const { rejected = [] } = status;
     const good = (await storedReleases(client, canary)).filter(
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
-    // The last-known-good, unless it serves already: then the good one before it. Under onFailure halt another one may be left on the primary.
-    const serves = !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
-    const wanted = serves ? good[1] : good[0];
+    const wanted = lastKnownGoodServes(status) ? good[1] : good[0];
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },
