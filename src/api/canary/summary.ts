@@ -74,3 +74,27 @@ export function whyFailed(status: CanaryStatus): string | undefined {
   const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
   return report?.finding ?? past?.message;
 }
+
+/** Of what has no status yet. */
+export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+
+/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
+export function whatStalls(object: KubernetesObject): string | undefined {
+  const status = canaryStatus(object);
+  const stalled = conditionOf(status, 'Stalled');
+  if (stalled?.status !== 'True' || !stalled.message) return undefined;
+  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
+}
+
+/** What is going on with a Canary, in one line. */
+export function messageOf(object: KubernetesObject): string {
+  const status = canaryStatus(object);
+  const ready = conditionOf(status, 'Ready');
+  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
+}
+
+/** Why the last release failed, or nothing goes on; empty where the message says it. */
+export function reasonBehind(object: KubernetesObject): string {
+  const why = whyFailed(canaryStatus(object)) ?? whatStalls(object) ?? '';
+  return messageOf(object).includes(why) ? '' : why;
+}
