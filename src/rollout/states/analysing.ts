@@ -1,6 +1,6 @@
 import type { Plan } from '../../api/canary/plan.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { canaryServes, isReady, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../checks.ts';
 import { type Context, settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
@@ -183,15 +183,20 @@ function returnTraffic(state: Analysing, statusNote: Effects): Outcome {
   return { ...stay(state, statusNote), prefers: state.run.side === 'primary' ? ALL.canary : ALL.primary };
 }
 
-function restart(context: Context, state: Analysing): Outcome {
+/** From weight 0; from where it is, if the other side cannot take the traffic back. */
+function restart(context: Context, before: Analysing): Outcome {
+  const { world, plan } = context;
+  const other = before.run.side === 'primary' ? world.target : world.primary;
+  const state = withRun(before, withProgress(context, before.run, other));
   const { run } = state;
   const statusNote = note('AnalysisRestarted', `${describeRelease(run)} restarts its analysis`);
-  const { route } = context.world;
-  if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored)
-    return returnTraffic(state, statusNote);
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
+  const hasTraffic = shareOf(world.route?.canaryWeight ?? 0, run.side) > 0 || world.route?.mirrored;
+  if (hasTraffic && servingPods(other) > 0 && leftMs > 0)
+    return returnTraffic(state, combine(statusNote, wake(leftMs)));
   const begun = {
-    ...without(run, 'asksGates', 'closedGate', 'unknownSince'),
-    restartKey: context.plan.restartKey,
+    ...without(withProgressReset(context, run), 'asksGates', 'closedGate', 'unknownSince'),
+    restartKey: plan.restartKey,
     startTime: context.now,
     checkNumber: 0,
   };

@@ -168,3 +168,29 @@ describe('all traffic on a blue/green release', () => {
     expectLive(model, 'b');
   });
 });
+
+describe('a changed analysis', () => {
+  it.each([
+    ['no pod', 2],
+    ['one of two pods', 1],
+  ])('does not wait for ever for a primary that has %s left', (_name, missing) => {
+    const model = live();
+    atWeight(model, 'b');
+    model.breakPods('primary', missing);
+    pass(model, 5000);
+    model.canary.spec.analysis = { ...model.canary.spec.analysis, stepWeight: 40 };
+    const seen = seenBy(model, () => model.status.message?.includes('restarts its analysis'));
+    until(model, 'the end of the restart', () => seen.at(-1) === false);
+    expect(model.status.run).toBeDefined();
+    expect(model.broken).toEqual([]);
+  });
+
+  it('promotes a release at once without analysis, where the primary has no pod left', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.die('a');
+    model.canary.spec.skipAnalysis = true;
+    until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+    expectLive(model, 'b');
+  });
+});
