@@ -62,7 +62,15 @@ export function analysing(context: Context, before: Analysing): Outcome {
   if (recreated) return stay(before, recreated);
   if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
   const trial = observe(context, before);
-  return notReady(context, trial) ?? advance(context, trial);
+  const outcome = notReady(context, trial) ?? advance(context, trial);
+  return { ...outcome, ...combine(weightAdvanced(context, trial), outcome) };
+}
+
+/** Told once it was read back, since a write may be refused. */
+function weightAdvanced({ world, plan }: Context, { side, share }: Trial): Effects {
+  const before = shareOf(world.status.canaryWeight ?? 0, side);
+  const isStep = plan.strategy.kind === 'canary' && share > before && share <= largestWeight(plan);
+  return isStep ? emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${share} %`) : {};
 }
 
 /** The side under trial, as a step sees it. */
@@ -344,11 +352,9 @@ function takeStep(context: Context, state: Analysing, move: Step, effects: Effec
   const side = run.side ?? 'canary';
   const again = wake(plan.intervalMs);
   if (move.kind === 'weight') {
-    const before = shareOf(world.route?.canaryWeight ?? 0, side);
-    const event = emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${move.canaryWeight} %`);
     const statusNote = note('Progressing', `${describeRelease(run)} goes to ${move.canaryWeight} %`);
     return {
-      ...stay(state, effects, event, statusNote, again),
+      ...stay(state, effects, statusNote, again),
       prefers: { kind: 'share', side, percent: move.canaryWeight },
     };
   }
