@@ -114,7 +114,7 @@ export const rolloutReasons = {
   AnalysisRestarted: row(
     'steps, strategy, metrics or match changed in the spec',
     'primary',
-    'the analysis starts at 0 %',
+    'the analysis starts at 0 %, or at its present share if the primary cannot take the traffic back',
   ),
   StepsDoNotAdvance: row(
     'spec.analysis has no further step',
