@@ -11,7 +11,13 @@ import { handOverHeld } from './apply/apply-object.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
 import { inventoryWith, watchedPlaces, writeParent } from './apply/members.ts';
 import type { SourceWatch } from './apply/source-watch.ts';
-import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './context/context.ts';
+import {
+  type ApplyResult,
+  folderOf,
+  type SourceParts,
+  type SourceState,
+  type SyncProblem,
+} from './context/context.ts';
 import { whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { commitsInUse } from './poll/store.ts';
@@ -196,6 +202,7 @@ async function applyWhole(
   const { snapshot } = own;
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
   const built = headsOf(parts, source, snapshot);
+  let result: ApplyResult = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
@@ -209,18 +216,14 @@ async function applyWhole(
       : { places: [], notLooked: undefined };
     watch.follow(rest.map(({ object }) => object).filter(isAllowed), watched);
     const { left } = state;
-    state.result = await applySnapshot(
-      parts,
-      source,
-      { ...snapshot, rest },
-      { watched: watch, left, signal },
-    );
-    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
+    result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, left, signal });
+    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, result));
+    if (result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
-    reportOtherWriters(parts, source, state, state.result);
-  } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
-  state.result = { ...state.result, failures: [...state.result.failures, ...own.refused] };
+    reportOtherWriters(parts, source, state, result);
+  }
+  const { commit } = snapshot.commit;
+  state.result = { ...result, commit, failures: [...result.failures, ...own.refused] };
   const { problems } = built;
   const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));

@@ -83,8 +83,9 @@ export function whyNotAdmitted(
 ): Waiting | undefined {
   const { generation } = source.metadata;
   const key = `${commit} ${generation}`;
-  const { appliedCommit, observedGeneration } = source.status ?? {};
-  const wasApplied = appliedCommit === commit && observedGeneration === generation;
+  const { appliedCommit, conditions } = source.status ?? {};
+  const applied = findCondition(conditions, 'Applied');
+  const wasApplied = appliedCommit === commit && applied?.observedGeneration === generation;
   const isAdmitted = wasApplied || state.admitted === key || dependenciesOf(source).length === 0;
   const waiting = isAdmitted ? undefined : whyItWaits(source, parts.sources(), commit);
   if (!waiting) state.admitted = key;
