@@ -81,16 +81,19 @@ async function update(
   const readAndApply = async (isNew: boolean) => {
     if (isNew) {
       await readLedger(parts, source, state, context.signal);
+      const isSameSpec = state.readUnder === readUnder;
+      // Before it is read: whoever asks for another reading meanwhile takes it away.
+      state.readUnder = readUnder;
       const failure = await attempt(() =>
-        read(parts, source, state, { commit: commit.info, signal: context.signal }),
+        read(parts, source, state, { commit: commit.info, isSameSpec, signal: context.signal }),
       );
       if (failure) {
+        delete state.readUnder;
         isReadable = false;
         return reportUnreadable(state, commit, failure.error);
       }
     }
     if (state.snapshot?.isFleeting) delete state.readUnder;
-    else state.readUnder = readUnder;
     const isApplied = state.snapshot && state.result?.failures.length === 0;
     if (isNew || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
   };
@@ -150,12 +153,11 @@ async function read(
   parts: SourceParts,
   source: Source,
   state: SourceState,
-  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+  { commit, isSameSpec, signal }: { commit: CommitInfo; isSameSpec: boolean; signal: AbortSignal },
 ): Promise<void> {
   const before = state.snapshot;
-  const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
   // With problems, what is missing outside the path may have come; so may a kind that was not served.
-  if (before && sameSpec && before.problems.length + before.unknownKinds.length === 0) {
+  if (before && isSameSpec && before.problems.length + before.unknownKinds.length === 0) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     // The same files: only the commit has another name.
     if (
