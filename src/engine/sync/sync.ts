@@ -3,6 +3,7 @@ import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { canaryKey } from '../../release/candidates.ts';
+import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { codeOf, failureOf } from '../failure.ts';
@@ -14,6 +15,7 @@ import type { SourceWatch } from './apply/source-watch.ts';
 import {
   type ApplyResult,
   folderOf,
+  type Snapshot,
   type SourceParts,
   type SourceState,
   type SyncProblem,
@@ -26,6 +28,7 @@ import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot, servesNewKinds, whileNewKinds } from './read/read.ts';
 import { infoOf, readLedger, withLedger } from './read/source-git.ts';
 import { digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
+import type { Inventory } from './scope/inventory.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
@@ -211,15 +214,16 @@ async function applyWhole(
     const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
     const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
-    // Before anything is pruned elsewhere: what only moved here stays.
-    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    const watched = source.spec.prune
-      ? await watchedPlaces(parts, source, inventory, snapshot.all)
-      : { places: [], notLooked: undefined };
-    watch.follow(rest.map(({ object }) => object).filter(isAllowed), watched);
+    const follow = async (known: ApplyResult | undefined) => {
+      const held = claimedKeys(parts, source, snapshot, known);
+      // Before anything is pruned elsewhere: what only moved here stays.
+      parts.claims.publish(state.key, held);
+      await followHeld(parts, source, { watch, inventory, snapshot: { ...snapshot, rest }, held });
+    };
+    await follow(state.result);
     const { left } = state;
     result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, left, signal });
-    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, result));
+    await follow(result);
     if (result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
     reportOtherWriters(parts, source, state, result);
@@ -235,6 +239,26 @@ async function applyWhole(
   const changed = parts.heads.publish(state.key, published);
   for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);
   state.pruned = await prune(parts, source, state, { watch, signal });
+}
+
+/** Watches what the Source holds. Each kind is a watch with our own rights: none of one that is not served, or that the Source may not write. */
+async function followHeld(
+  parts: SourceParts,
+  source: Source,
+  {
+    watch,
+    inventory,
+    snapshot: { all, rest, unknownKinds },
+    held,
+  }: { watch: SourceWatch; inventory: Inventory; snapshot: Snapshot; held: ReadonlySet<string> },
+): Promise<void> {
+  const unknown = new Set(unknownKinds.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+  const isHeld = (object: KubernetesObject) =>
+    held.has(objectKey(object)) && !unknown.has(`${object.apiVersion} ${object.kind}`);
+  const watched = source.spec.prune
+    ? await watchedPlaces(parts, source, inventory, all.filter(isHeld))
+    : { places: [], notLooked: undefined };
+  watch.follow(rest.map(({ object }) => object).filter(isHeld), watched);
 }
 
 /** A Canary that was reverted reports what else of the bad commit stays, which any commit may change. */
