@@ -103,7 +103,7 @@ test('a later commit waits for those it depends on, and is not taken for applied
   const base = { ...sourceFor(bed, { path: 'base' }), metadata: { name: 'base', namespace: 'shop' } };
   await bed.send('POST', sources, base);
   await createSource(bed, { path: 'app', dependsOn: [{ name: 'base' }] });
-  await bed.start();
+  const app = await bed.start();
   await untilSays('Ready', /^True/);
   const suspended = { spec: { suspend: true } };
   await bed.send('PATCH', `${sources}/base`, suspended, 'application/merge-patch+json');
@@ -114,6 +114,15 @@ test('a later commit waits for those it depends on, and is not taken for applied
   await untilSays('Ready', /^False DependencyNotReady/);
   await bed.pass(30_000);
   expect(statusOf(await bed.source()).appliedCommit).toBe(first);
+  expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
+  const put = () => bed.get('v1', 'ConfigMap', 'a');
+  const configMaps = '/api/v1/namespaces/shop/configmaps';
+  await bed.send('DELETE', `${configMaps}/a`);
+  await eventually('the commit before is kept in order', put, { seen: bed.source });
+  await app.drain();
+  await bed.send('DELETE', `${configMaps}/a`);
+  await bed.start();
+  await eventually('after a restart, too', put, { seen: bed.source });
   expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
   const resumed = { spec: { suspend: false } };
   await bed.send('PATCH', `${sources}/base`, resumed, 'application/merge-patch+json');

@@ -20,7 +20,7 @@ import {
   type SourceState,
   type SyncProblem,
 } from './context/context.ts';
-import { whyNotAdmitted } from './poll/dependencies.ts';
+import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
@@ -71,11 +71,16 @@ async function update(
   state: SourceState,
   context: SyncContext,
 ): Promise<void> {
-  const commit = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
+  const chosen = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
     // What is applied is kept in order, also while Git cannot be reached.
     if (state.snapshot && isDue(parts, source, state)) await apply(parts, source, state, context);
     throw error;
   });
+  const commit = admitted(parts, source, state, chosen);
+  if (!commit) {
+    if (chosen.refused) throw chosen.refused.error;
+    return;
+  }
   const readUnder = `${source.metadata.generation ?? 0}`;
   const hasNewKinds = async () =>
     state.snapshot !== undefined && (await servesNewKinds(parts.cluster, state.snapshot));
@@ -152,6 +157,23 @@ async function commitToApply(
   return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
 }
 
+/** The same once other Sources let it in; until then the commit that they let in before, if there is one. */
+function admitted(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  chosen: ToApply,
+): ToApply | undefined {
+  const waiting = whyNotAdmitted(parts, source, state, chosen.info.commit);
+  if (!waiting) return chosen;
+  state.problem ??= { condition: 'Ready', ...waiting };
+  if (state.snapshot) return { ...chosen, info: state.snapshot.commit, isKnown: true };
+  const { appliedCommit } = source.status ?? {};
+  return appliedCommit && wasApplied(source, appliedCommit)
+    ? { ...chosen, info: infoOf(appliedCommit), isKnown: false }
+    : undefined;
+}
+
 async function read(
   parts: SourceParts,
   source: Source,
@@ -196,12 +218,7 @@ async function applyWhole(
 ): Promise<void> {
   const { snapshot: whole } = state;
   if (!whole) return;
-  const waiting = whyNotAdmitted(parts, source, state, whole);
-  state.dirty = waiting !== undefined;
-  if (waiting) {
-    state.problem = { condition: 'Ready', ...waiting };
-    return;
-  }
+  state.dirty = false;
   await parts.bindings.ensure(source);
   const own = await withOwnCanaries(parts, source, state, whole);
   const { snapshot } = own;
