@@ -230,6 +230,7 @@ const noRepository: Repository = {
   listRefs: refuse,
   moveRef: refuse,
   commitFiles: refuse,
+  isExactly: refuse,
   readPaths: refuse,
   changesOf: refuse,
 };

@@ -44,6 +44,14 @@ export function createGitWriting(context: WritingContext): RepositoryWriting {
       await pushRef(context.url, await context.openTransport(signal), update, []);
     },
     commitFiles: (request, signal) => commitFiles(context, request, signal),
+    async isExactly(commit, { parent, files }, signal) {
+      const { parents, tree } = await atCommit(commit, signal, async (_session, found) => found);
+      if (parents.length !== 1 || parents[0] !== parent) return false;
+      const edited = await atCommit(parent, signal, ({ reader }, before) =>
+        editTree(reader, before.tree, files),
+      );
+      return edited.oid === tree;
+    },
     readPaths: (commit, paths, signal) =>
       atCommit(commit, signal, async ({ reader, pause }, { tree }) => {
         const found = new Map<string, Uint8Array | undefined>();
