@@ -57,7 +57,7 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: status.appliedCommit ?? '',
     subject: status.head?.subject ?? '',
     canaries: status.counts?.canaries,
-    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    message: ready?.status === 'False' ? ready.message : (status.message ?? ''),
   };
 }
 
