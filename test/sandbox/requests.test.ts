@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { history, type PastRelease } from '../../src/cli/history.ts';
 import { setPause, setSuspend } from '../../src/cli/requests/pause.ts';
-import { sync } from '../../src/cli/requests/sync.ts';
+import { beginSync } from '../../src/cli/requests/sync.ts';
 import {
   abort,
   approve,
@@ -193,12 +193,13 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   await setSuspend(connection.client, { ...shop, paused: false });
   expect((await bed.source())?.spec).not.toHaveProperty('suspend');
 
-  const answer = await sync(connection.client, systemClock, {
+  const synced = await beginSync(connection.client, systemClock, {
     namespace: 'shop',
     name: 'shop',
     timeoutMs: 120_000,
     format: 'text',
   });
+  const answer = await synced();
   expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(v3.slice(0, 7)) });
   const late = await waitFor(connection.client, systemClock, {
     ...one,
