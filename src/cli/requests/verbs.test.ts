@@ -180,3 +180,31 @@ it('several Canaries share the time that wait has', async () => {
   const { stderr } = await waited;
   expect(stderr.match(/Canary shop\/\w+: not at its end after 60 s/g)).toHaveLength(2);
 });
+
+it('who may not list Secrets rolls back to a release that is named, and is told to name one', async () => {
+  const [v1, v2] = ['a'.repeat(40), 'b'.repeat(40)];
+  const status = {
+    phase: 'Succeeded',
+    lastKnownGood: { digest: 'v1:2', commit: v2 },
+    history: [{ digest: 'v1:1', commit: v1, subject: 'the first', result: 'Succeeded' }],
+  };
+  const { client, asked } = clusterOf(canaryNamed('web', status));
+  const list = async () => {
+    throw localError('forbidden', 'list secrets in shop: 403 Forbidden');
+  };
+  const shown: string[] = [];
+  const ask = (revision: string | undefined) =>
+    request({ ...client, list }, systemClock, rollback, {
+      ...{ ...options, name: 'web', revision, format: 'text' },
+      confirm: async (lines) => shown.push(...lines) > 0,
+    });
+
+  await expect(ask(undefined)).rejects.toThrow(
+    'Secrets of namespace shop, where releases are kept, cannot be listed: name one with --to (list secrets in shop: 403 Forbidden)',
+  );
+  expect(asked).toEqual([]);
+  expect(await ask(v1.slice(0, 7))).toMatchObject({ exitCode: 0 });
+
+  expect(asked).toEqual(['web']);
+  expect(shown).toContain('  to      aaaaaaa the first');
+});
