@@ -1,8 +1,10 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { storedReleases } from '../history.ts';
-import { abortEffect, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
+import { abortEffect, asNamed, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
 import { type VerbCommand, verbCommand } from './verbs.ts';
 
 /** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
@@ -55,7 +57,14 @@ export const rollback: VerbCommand = {
   async revision(client, canary) {
     const status = canaryStatus(canary);
     const { rejected = [] } = status;
-    const good = (await storedReleases(client, canary)).filter(
+    const stored = await storedReleases(client, canary).catch((error: unknown) => {
+      if (!isApiError(error, 'forbidden')) throw error;
+      const { namespace } = canary.metadata;
+      throw new InputError(
+        `Secrets of namespace ${namespace}, where releases are kept, cannot be listed: name one with --to (${error.message})`,
+      );
+    });
+    const good = stored.filter(
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
@@ -64,7 +73,12 @@ export const rollback: VerbCommand = {
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },
   async effect(client, canary, { revision, ...how }) {
-    const wanted = (await storedReleases(client, canary)).find(
+    const stored = await storedReleases(client, canary).catch((error: unknown) => {
+      // Whoever may ask for a rollback need not be able to list the records.
+      if (isApiError(error, 'forbidden')) return [asNamed(canary, revision)];
+      throw error;
+    });
+    const wanted = stored.find(
       ({ digest, commit }) => digest.startsWith(revision) || commit.commit.startsWith(revision),
     );
     // The controller says what is wrong with a revision that is not kept.

@@ -277,6 +277,24 @@ describe('status', () => {
   });
 });
 
+it('puts Sources that are not ready on top, with the whole of what is wrong', async () => {
+  const said = `apps/web.yaml:3: Deployment shop/web: ${'the field is immutable; '.repeat(10)}delete it`;
+  const ready = (status: string, message: string) => ({
+    message: message.slice(0, 160),
+    conditions: [{ type: 'Ready', status, reason: status === 'True' ? 'Applied' : 'Invalid', message }],
+  });
+  const named = (name: string, status: object) => ({
+    ...source,
+    metadata: { namespace: 'shop', name },
+    status,
+  });
+  const sources = [named('apps', ready('True', 'applied')), named('web', ready('False', said))];
+
+  const shown = await lines({ kind: 'Source', screen: { columns: 1_000, colour: false } }, sources);
+
+  expect(shown.slice(1).map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['web', said, 'apps', '']);
+});
+
 describe('the subject on the command line', () => {
   it.each([
     [[], {}],

@@ -22,7 +22,6 @@ import {
   paint,
   type Screen,
   type TableColumn,
-  type Tone,
   wrap,
 } from '../../terminal/output.ts';
 
@@ -58,7 +57,7 @@ interface SourceRow {
   readonly subject: string;
   readonly canaries: string;
   readonly message: string;
-  readonly tone: Tone;
+  readonly tone: StatusTone;
 }
 
 /** A commit's short id and its subject. */
@@ -124,8 +123,9 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: shortCommit(status.appliedCommit) || '-',
     subject: status.head?.subject ?? '-',
     canaries: String(status.counts?.canaries ?? '-'),
+    // The message of the status ends after a line, often before what is wrong is told.
     message:
-      status.message ?? (ready?.status === 'False' ? ready.message : object.status ? '' : notReconciled),
+      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
     tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
   };
 }
@@ -168,26 +168,31 @@ const sourceColumns: ReadonlyArray<TableColumn<SourceRow>> = [
 
 /** What needs a person comes first, then by namespace and name; below each line that is not good: message and next action. */
 export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): string[] {
-  const sorted = [...rows].sort(
-    (left, right) =>
-      urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
-      compareTexts(left.namespace, right.namespace) ||
-      compareTexts(left.name, right.name),
-  );
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
-  return withRemarks(sorted, columns, options, (row) => [
+  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [
     row.message,
     ...(row.why ? [`Why: ${row.why}`] : []),
     ...(row.next ? [`Next: ${row.next}`] : []),
   ]);
 }
 
-/** The Sources, those that are not ready with their message. */
+/** The Sources in the same order, those that are not ready with their message. */
 export function sourceTable(rows: readonly SourceRow[], options: TableOptions): string[] {
   const columns = options.wide
     ? [...sourceColumns, { title: 'MESSAGE', value: (row: SourceRow) => row.message || '-' }]
     : sourceColumns;
-  return withRemarks(rows, columns, options, (row) => [row.message]);
+  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [row.message]);
+}
+
+function mostUrgentFirst<Row extends Pick<SourceRow, 'namespace' | 'name'> & { readonly tone: StatusTone }>(
+  rows: readonly Row[],
+): Row[] {
+  return [...rows].sort(
+    (left, right) =>
+      urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
+      compareTexts(left.namespace, right.namespace) ||
+      compareTexts(left.name, right.name),
+  );
 }
 
 function withRemarks<Row extends { readonly namespace: string; readonly tone: string }>(

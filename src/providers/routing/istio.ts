@@ -64,6 +64,7 @@ export const istio = keepingRoutes(
       const [, ...domain] = destination.host.split('.');
       return { ...backend, destination: { ...destination, host: [name, ...domain].join('.') } };
     },
+    subsetOf: ({ destination }) => (destination as { subset?: string } | undefined)?.subset,
     refusal,
   },
 );

@@ -62,7 +62,7 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     subject: status.head?.subject ?? '',
     canaries: status.counts?.canaries,
     message:
-      status.message ?? (ready?.status === 'False' ? ready.message : object.status ? '' : notReconciled),
+      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
   };
 }
 
