@@ -404,7 +404,7 @@ export const rolloutReasons = {
   ),
   Moved: row('the provider of the spec is in effect', 'the side that this provider serves from', 'nothing'),
   HandBackGivenUp: row(
-    'the target did not take the traffic back in time',
+    'the target did not take the traffic back in time; native: the workload could not be reverted',
     'whoever is ready; the primary stays where it is needed',
     'the Canary is deleted anyway',
     'look at the pods of the target, then delete what was left without an owner',

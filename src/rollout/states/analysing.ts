@@ -271,8 +271,11 @@ function roomFor(
   move: Step,
 ): { readonly state: Analysing; readonly blocked?: Effects } {
   const { world, plan } = context;
-  const whole = { ...state, run: without(state.run, 'shortSince') };
-  if (isPaused(context, state.run)) return { state: whole, blocked: notePause(context, `at ${share} %`) };
+  const run = without(state.run, 'shortSince');
+  const whole = { ...state, run };
+  // Gates are not asked meanwhile, so that their deadlines begin anew.
+  const paused = { ...state, run: without(run, 'closedGate') };
+  if (isPaused(context, run)) return { state: paused, blocked: notePause(context, `at ${share} %`) };
   if (move.kind === 'stuck') {
     const message = `spec.analysis has no step beyond ${share} %; change stepWeight`;
     return { state: whole, blocked: stall('StepsDoNotAdvance', message) };
