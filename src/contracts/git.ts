@@ -165,7 +165,10 @@ export interface RepositoryWriting {
   ): Promise<void>;
   /** Makes a commit, signed when there is a key, and pushes it, never by force; its id. */
   commitFiles(commit: NewCommit, signal?: AbortSignal): Promise<string>;
-  /** Whether a commit has this one parent and changes these files as said, byte for byte, and nothing else. Throws NotFound as `readPaths` does. */
+  /**
+   * Whether a commit has one parent, `parent` or one that it descends from, and changes these files as said, byte for byte, and nothing else. Throws
+   * NotFound as `readPaths` does.
+   */
   isExactly(
     commit: string,
     change: Pick<NewCommit, 'parent' | 'files'>,

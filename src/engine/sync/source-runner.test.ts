@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import type { Condition, KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import { createBuildCache } from '../../render/build/builder.ts';
 import { createApplied } from '../applied.ts';
@@ -32,12 +32,19 @@ function createWorld() {
   const objects = new Map<string, KubernetesObject>();
   const listeners: Array<() => void> = [];
   const meanwhile: Array<() => void> = [];
+  const applying: Array<() => Promise<void>> = [];
+  const said: string[] = [];
+  const commits = [head];
   const cluster = {
     as: () => cluster,
     kindOf: async () => ({ namespaced: true }),
     servedKind: async () => undefined,
     capabilities: async () => undefined,
-    patch: async () => source,
+    async patch(_: unknown, { status }: { status?: { conditions: readonly Condition[] } }) {
+      const ready = status?.conditions.find(({ type }) => type === 'Ready');
+      if (ready) said.push(ready.reason);
+      return source;
+    },
     async get({ name }: ObjectReference) {
       if (name !== 'cluster') return objects.get(name);
       const answer = { ...source, kind: 'ConfigMap', data: { region: variables.region } };
@@ -45,6 +52,7 @@ function createWorld() {
       return answer;
     },
     async apply(object: KubernetesObject) {
+      await applying.shift()?.();
       objects.set(object.metadata.name, object);
       return object;
     },
@@ -65,10 +73,10 @@ function createWorld() {
   const repository = {
     keep: () => undefined,
     onNews: () => () => undefined,
-    poll: async () => ({ kind: 'unchanged', head, refName: 'refs/heads/main' }),
-    treeOidAt: async () => 'tree',
-    readFiles: async () => ({
-      files: [{ path: 'app.yaml', oid: '1', bytes: Buffer.from(manifest) }],
+    poll: async () => ({ kind: 'moved', head: commits.at(-1), refName: 'refs/heads/main' }),
+    treeOidAt: async (commit: string) => commit,
+    readFiles: async (commit: string) => ({
+      files: [{ path: 'app.yaml', oid: commit, bytes: Buffer.from(`${manifest}# ${commit}`) }],
       problems: [],
     }),
   };
@@ -76,9 +84,7 @@ function createWorld() {
     cluster,
     inputs,
     repository,
-    objects,
-    meanwhile,
-    set,
+    ...{ objects, meanwhile, applying, said, commits, set },
     begin: () => listeners.forEach((one) => void one()),
   };
 }
@@ -104,9 +110,8 @@ function createPoller() {
   };
 }
 
-test('a variable that changes while the commit is rendered is applied, too', async () => {
-  const world = createWorld();
-  const poller = createPoller();
+/** Follows the Source; nothing is polled yet. */
+function startRunner(world: ReturnType<typeof createWorld>, poller: ReturnType<typeof createPoller>) {
   const { cluster } = world;
   const parts = {
     ...{ cluster, heads: createHeads(), applied: createApplied(), claims: createClaims() },
@@ -122,11 +127,32 @@ test('a variable that changes while the commit is rendered is applied, too', asy
     openPoller: poller.open,
     repositories: { open: () => world.repository },
   } as unknown as SourceRunnerParts;
-  startSourceRunner(parts, 'shop/shop', source, Promise.resolve());
+  const runner = startSourceRunner(parts, 'shop/shop', source, Promise.resolve());
   world.begin();
+  return runner;
+}
+
+test('a variable that changes while the commit is rendered is applied, too', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  startRunner(world, poller);
   world.meanwhile.push(() => world.set('south'));
 
   await poller.pollWhileWoken();
 
   expect(world.objects.get('app')?.data).toEqual({ region: 'south' });
+});
+
+test('while a commit is being applied its status is not written, whatever changes meanwhile', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const runner = startRunner(world, poller);
+  await poller.pollWhileWoken();
+  world.commits.push({ ...head, commit: 'b'.repeat(40) });
+  world.applying.push(() => runner.refreshStatus());
+  world.set('south');
+
+  await poller.pollWhileWoken();
+
+  expect(world.said).toEqual(['Applied', 'Applied']);
 });

@@ -273,6 +273,19 @@ describe('a commit on a branch is exactly a change', () => {
     expect(await isExactly(pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null }))).toBe(true);
   });
 
+  it('where others went on meanwhile with other files', async () => {
+    const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n' });
+    const undo = pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null })();
+    fixture.repository.git('reset', '-q', '--hard', parent);
+    const head = fixture.repository.commit({ 'own.yaml': 'O' });
+    const source = fixture.source();
+    expect(await source.isExactly(undo, request(head, change))).toBe(true);
+    const aside = fixture.repository.commit({ 'own.yaml': 'aside' }, 'Aside', 'aside');
+    expect(await source.isExactly(aside, request(head, { 'own.yaml': 'aside' }))).toBe(true);
+    const another = fixture.repository.commit({ 'web.yaml': 'w: 1\n', 'new.yaml': null }, 'Undo', 'other');
+    expect(await source.isExactly(another, request(head, change))).toBe(false);
+  });
+
   it.each<[string, () => string]>([
     ['a file has other content', pushed({ 'web.yaml': 'w: 3\n', 'new.yaml': null })],
     ['a file more is changed', pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null, 'own.yaml': 'O' })],

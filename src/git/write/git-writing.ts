@@ -3,6 +3,7 @@ import { GitError } from '../errors.ts';
 import { type Commit, type ObjectReader, requireObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
 import { entryKind, readTree } from '../store/tree.ts';
+import type { GitSource } from '../types.ts';
 import { listRefs } from '../wire/references.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { type Identity, newCommit } from './new-objects.ts';
@@ -25,6 +26,7 @@ interface WritingContext {
     signal: AbortSignal | undefined,
     work: (session: Session, commit: Commit) => Promise<T>,
   ) => Promise<T>;
+  readonly isDescendant: GitSource['isDescendant'];
 }
 
 /** The writing half of a Source's repository; nothing is read or sent yet. */
@@ -46,8 +48,11 @@ export function createGitWriting(context: WritingContext): RepositoryWriting {
     commitFiles: (request, signal) => commitFiles(context, request, signal),
     async isExactly(commit, { parent, files }, signal) {
       const { parents, tree } = await atCommit(commit, signal, async (_session, found) => found);
-      if (parents.length !== 1 || parents[0] !== parent) return false;
-      const edited = await atCommit(parent, signal, ({ reader }, before) =>
+      const [own, ...more] = parents;
+      if (own === undefined || more.length > 0) return false;
+      // Others may have gone on since it was made.
+      if ((await context.isDescendant(parent, own, signal)) !== 'yes') return false;
+      const edited = await atCommit(own, signal, ({ reader }, before) =>
         editTree(reader, before.tree, files),
       );
       return edited.oid === tree;
