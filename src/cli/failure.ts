@@ -57,8 +57,11 @@ export function tellFailure(error: unknown, argv: readonly string[]): number {
 
 /** What there is to say about any thrown value. */
 export function failureBody(error: unknown): OutputBody<'Error'> {
-  const message = error instanceof Error ? error.message : String(error);
-  return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: message.replace(/^error: /, '') };
+  const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '');
+  const why = isApiError(error, 'unauthorized')
+    ? ': the API server does not accept the credentials of the kubeconfig, or they have expired'
+    : '';
+  return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: said + why };
 }
 
 /** The document of kind Error; JSON in one line, since some commands print lines. */

@@ -239,12 +239,18 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
   return command.option('--timeout <seconds>', 'give up after this time', seconds, presetSeconds);
 }
 
+/** What somebody probably wants who names an object of the other kind. */
+const others = {
+  Canary: 'status, tree, events, diff, sync, suspend and resume are about Sources',
+  Source: 'a Canary is held by holdfast pause',
+};
+
 /** `canary/web` or `web`. Throws InputError for another kind. */
 export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
   if (!text.includes('/')) return text;
   const subject = parseObjectArgument(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
-  throw new InputError(`${JSON.stringify(text)} is not a ${kind}`);
+  throw new InputError(`${JSON.stringify(text)} is not a ${kind}; ${others[kind]}`);
 }
 
 function seconds(text: string): number {
