@@ -15,6 +15,9 @@ type Login =
 /** Who is logged in. */
 export const login: Signal<Login> = signal({ kind: 'unknown', problem: '' });
 
+/** By how much the clock of Holdfast's machine is ahead of this one's: times are told as they are there. */
+export const clockAheadMs: Signal<number> = signal(0);
+
 /** Why nothing new is coming; empty while the connection is open. */
 export const lost: Signal<string> = signal('');
 
@@ -54,7 +57,17 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   });
   const isPage = answer.status < 500 && answer.headers.get('content-type')?.startsWith('text/html');
   if (answer.type === 'opaqueredirect' || isPage) throw new LoginEnded();
+  noteClock(answer.headers.get('date'));
   return answer;
+}
+
+/** The header tells whole seconds, and an answer takes its time: less than that is no difference. */
+const leastClockDifferenceMs = 5_000;
+
+function noteClock(date: string | null): void {
+  const aheadMs = Date.parse(date ?? '') - Date.now();
+  if (Number.isNaN(aheadMs)) return;
+  clockAheadMs.value = Math.abs(aheadMs) < leastClockDifferenceMs ? 0 : aheadMs;
 }
 
 function whyNoAnswer(error: unknown): string {

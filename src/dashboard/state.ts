@@ -1,5 +1,5 @@
 import { computed, effect, type Signal, signal } from '@preact/signals';
-import { follow, login } from './connection.ts';
+import { clockAheadMs, follow, login } from './connection.ts';
 import { changed, type FleetLists, listsOf } from './fleet-list.ts';
 import { hashOf, type Route, routeOf } from './routing.ts';
 import type { CanaryView, Fleet, FleetChange, Freshness, SourceView } from './views.ts';
@@ -21,8 +21,10 @@ export const detail: Signal<
 /** How fresh what is shown is; undefined until the server has said. */
 export const freshness: Signal<Freshness | undefined> = signal(undefined);
 
-/** The time, once a second while somebody can see the page. */
-export const nowMs = signal(Date.now());
+const ownTimeMs = signal(Date.now());
+
+/** The time by Holdfast's clock, once a second while somebody can see the page. */
+export const nowMs = computed(() => ownTimeMs.value + clockAheadMs.value);
 
 /** Goes to a view; `replace`: without a step in the history, as while somebody types. */
 export function go(next: Route, replace = false): void {
@@ -51,14 +53,15 @@ export function start(): void {
     route.value = routeOf(location.hash);
   });
   setInterval(() => {
-    if (!document.hidden) nowMs.value = Date.now();
+    if (!document.hidden) ownTimeMs.value = Date.now();
   }, 1_000);
   document.addEventListener('visibilitychange', () => {
     isSeen.value = !document.hidden;
   });
   effect(() => {
-    // Of another object.
-    if (query.value !== undefined) detail.value = undefined;
+    // Of another object, or of who was logged in before.
+    detail.value = undefined;
+    if (query.value === '') fleet.value = undefined;
   });
   // Browsers have few connections for one server, and the server has few places: a page in the background takes none.
   effect(() => (query.value && isSeen.value ? follow(query.value, take) : undefined));

@@ -143,6 +143,8 @@ async function startProxy({ dashboardUrl = '' }: Pick<App, 'dashboardUrl'>) {
       answer.pipe(response);
     });
     forwarded.on('error', () => response.destroy()).end();
+    // A page that is closed must not keep its place at the server.
+    response.on('close', () => forwarded.destroy());
   });
   await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
   return {
@@ -332,6 +334,19 @@ describe('a page of the dashboard', () => {
         .isDisabled(),
     ).toBe(true);
     await page.getByText('You may not list pods of namespace shop.').waitFor();
+  });
+
+  it('tells times by the clock of Holdfast, where that of the reader is wrong', async () => {
+    const page = await visit(app, { user: 'alice' });
+    await page.getByRole('link', { name: /shop\/web/ }).waitFor();
+    await page.clock.setFixedTime(Date.now() + 3 * 3_600_000);
+    await page.reload();
+    await page.getByRole('link', { name: /shop\/web/ }).click();
+    const incident = page.getByRole('region', { name: 'Incidents' }).locator('time').first();
+
+    await incident.waitFor();
+
+    expect(await incident.textContent()).toMatch(/^(\d+ (s|min) ago|now)$/);
   });
 
   it('shows a Source with its commits and objects', async () => {

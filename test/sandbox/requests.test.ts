@@ -135,7 +135,7 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
 
 test.each(['is valid', 'can no longer be acted on'])(
   'rollback takes back what onFailure halt left on the primary without a proof, also where the spec %s',
-  async (case_) => {
+  async (specIs) => {
     // No deadline passes on a busy machine.
     const spec = {
       progressDeadlineSeconds: 600,
@@ -160,7 +160,7 @@ test.each(['is valid', 'can no longer be acted on'])(
     expect(await ask(abort)).toMatchObject({ exitCode: 0 });
     await eventually('v2 is left', async () => !statusOf(await bed.canary()).run);
     expect(await primaryImage()).toBe('shop/web:2');
-    if (case_ !== 'is valid') {
+    if (specIs !== 'is valid') {
       await bed.commit('invalid', { 'canary.json': canary({ spec, analysis: { iterations: 0 } }) });
       await eventually('it is told', async () => {
         return condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec';
