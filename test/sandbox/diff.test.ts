@@ -273,6 +273,27 @@ test('where a rewritten history waits and Git has lost the commit before, diff s
   expect(text).toContain(`holdfast.dev/approve: "rewrite:${second}"`);
 });
 
+test('while a commit waits for other Sources, a Source is compared with the one that is applied', async () => {
+  const config = (level: string) => plain('ConfigMap', 'settings', { data: { level } });
+  const other = plain('ConfigMap', 'other', { data: { level: 'info' } });
+  const first = await bed.commit('first', { 'app/config.json': config('info'), 'base/config.json': other });
+  const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+  const base = { ...sourceFor(bed, { path: 'base' }), metadata: { name: 'base', namespace: 'shop' } };
+  await bed.send('POST', sources, base);
+  await createSource(bed, { path: 'app', dependsOn: [{ name: 'base' }] });
+  await bed.start();
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === first);
+  await bed.send('PATCH', `${sources}/base`, { spec: { suspend: true } }, 'application/merge-patch+json');
+  await bed.commit('second', { 'app/config.json': config('debug') });
+  await eventually('it waits', async () => {
+    return condition(await bed.source(), 'Ready')?.reason === 'DependencyNotReady';
+  });
+
+  const { code, text } = await diff('source/shop');
+
+  expect([code, text]).toEqual([0, expect.stringContaining(`expected ${first.slice(0, 7)}`)]);
+});
+
 test('what cannot be said is exit code 2, with the reason', async () => {
   expect(await diff('canary/web')).toMatchObject({
     code: 2,

@@ -96,8 +96,10 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
     ...{ left: new WeakMap(), drift: createDriftMemory(), previous: new Map(), dirty: false },
   };
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
-  // The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23).
-  const waits = conditions?.find(({ reason }) => reason === 'HistoryRewritten');
+  // The commit that is applied: head, or the one before while a rewritten history (S23) or other Sources keep head out.
+  const waits = conditions?.find(
+    ({ reason }) => reason === 'HistoryRewritten' || reason.startsWith('Dependency'),
+  );
   const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
   const subject = (head?.commit === seen && head?.subject) || '';
   const commit = seen
