@@ -30,6 +30,7 @@ import {
   readyPods,
   routeNote,
   scalerOf,
+  shareOf,
 } from '../traffic/traffic.ts';
 import { largestWeight, nextStep, type Step, shareOfIteration } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
@@ -48,11 +49,6 @@ export function positionOf(
   return `${shareOf(world.route?.canaryWeight ?? 0, run.side)}/${iterations}`;
 }
 
-/** The share of the side that is tried, in percent. */
-function shareOf(canaryWeight: number, side: Side = 'canary'): number {
-  return side === 'primary' ? 100 - canaryWeight : canaryWeight;
-}
-
 /**
  * A release is tried by Flagger's rules (flagger-behaviour 2), on the canary or on the primary. Checks have their own clock: missing pods,
  * capacity and pause delay only moves of traffic, not checks (issue 11).
@@ -62,15 +58,7 @@ export function analysing(context: Context, before: Analysing): Outcome {
   if (recreated) return stay(before, recreated);
   if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
   const trial = observe(context, before);
-  const outcome = notReady(context, trial) ?? advance(context, trial);
-  return { ...outcome, ...combine(weightAdvanced(context, trial), outcome) };
-}
-
-/** Told once it was read back, since a write may be refused. */
-function weightAdvanced({ world, plan }: Context, { side, share }: Trial): Effects {
-  const before = shareOf(world.status.canaryWeight ?? 0, side);
-  const isStep = plan.strategy.kind === 'canary' && share > before && share <= largestWeight(plan);
-  return isStep ? emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${share} %`) : {};
+  return notReady(context, trial) ?? regainShare(context, trial) ?? advance(context, trial);
 }
 
 /** The side under trial, as a step sees it. */
@@ -220,12 +208,8 @@ function advance(context: Context, trial: Trial): Outcome {
   const { plan, world } = context;
   const { share, isUp } = trial;
   const { run, iterations } = trial.state;
-  const skipsAnalysis = plan.skipAnalysis || run.fastLane || run.promoteNow;
-  if (skipsAnalysis && isUp && !isPaused(context, run)) return promote(context, trial.state);
-  const tried = planFor(plan, run);
-  const due = shareOfIteration(tried, iterations);
-  if (share < due) return regainShare(context, trial, due);
-  const next = nextStep(tried, { canaryWeight: share, iterations });
+  if (skipsAnalysis(context, run) && isUp && !isPaused(context, run)) return promote(context, trial.state);
+  const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
   const move = limitStep(context, next, share, run);
   // Before traffic leaves it: a primary that is scaled down could not take the traffic back (flagger issue 1600).
   const primaryPods = world.primary?.desiredReplicas ?? 0;
@@ -244,9 +228,15 @@ function advance(context: Context, trial: Trial): Outcome {
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
 }
 
+function skipsAnalysis({ plan }: Context, { fastLane, promoteNow }: Run): boolean {
+  return plan.skipAnalysis || fastLane || promoteNow === true;
+}
+
 /** Its route was refused, or traffic had to leave it: nothing is checked, and no step follows, before it has its share again. */
-function regainShare(context: Context, trial: Trial, percent: number): Outcome {
+function regainShare(context: Context, trial: Trial): Outcome | undefined {
   const { run, iterations } = trial.state;
+  const percent = shareOfIteration(planFor(context.plan, run), iterations);
+  if (trial.share >= percent || skipsAnalysis(context, run)) return undefined;
   const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored: false } as const;
   const { state, blocked } = roomFor(context, trial, move);
   if (blocked) return stay(state, blocked);

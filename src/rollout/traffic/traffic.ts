@@ -1,10 +1,23 @@
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
+import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
 import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
-import { type Action, act, combine, type Effects, note, type Preference, stall, wake } from '../outcome.ts';
+import {
+  type Action,
+  act,
+  combine,
+  type Effects,
+  emit,
+  note,
+  type Preference,
+  stall,
+  wake,
+} from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
+import type { State } from '../state.ts';
 import type { ScalerSide, World } from '../world.ts';
+import { largestWeight } from './weights.ts';
 
 /**
  * The one allocator of traffic: from the ready pods of both sides, the preferred side, and the route as read back, to the next route (issue
@@ -113,6 +126,25 @@ function recreateRoute({ world, plan }: Context, run: Run | undefined, preferenc
     (preference.kind === 'all' && preference.side === 'canary') || (hadAll && status.canaryWeight === 100);
   const toPrimary = !canaryServes(target) || (servingPods(primary) > 0 && !wantsCanary);
   return act({ type: 'SetTraffic', route: toPrimary ? trafficAt(plan, 0) : ALL_TO_CANARY });
+}
+
+/** The share of this side, in percent. */
+export function shareOf(canaryWeight: number, side: Side = 'canary'): number {
+  return side === 'primary' ? 100 - canaryWeight : canaryWeight;
+}
+
+/** A step of traffic by a release; told once it was read back, since a write may be refused. */
+export function tellMove({ world: { status, route }, plan }: Context, state: State): Effects {
+  const before = status.canaryWeight ?? 0;
+  const weight = route?.canaryWeight ?? before;
+  const tell = (reason: RolloutReason, side: Side) =>
+    emit('Normal', reason, `${side} weight ${shareOf(before, side)} % -> ${shareOf(weight, side)} %`);
+  if (state.kind === 'Converging' && weight < before) return tell('TrafficShifted', 'primary');
+  if (state.kind !== 'Analysing' || plan.strategy.kind !== 'canary') return {};
+  const { side = 'canary' } = state.run;
+  const share = shareOf(weight, side);
+  const isStep = share > shareOf(before, side) && share <= largestWeight(plan);
+  return isStep ? tell('WeightAdvanced', side) : {};
 }
 
 /** Reports a route that the gateway does not accept; after the deadline it asks a person to look (issue 11, 17). */
