@@ -135,6 +135,21 @@ describe('another target', () => {
     expect(found.invalid?.message).toMatch(/^spec\.targetRef: .*Deployment web;.*Deployment web2/);
   });
 
+  test('that is refused is still the one of the Canary that has it', () => {
+    const older = canary({
+      metadata: { name: 'older', creationTimestamp: '2020-01-01' },
+      spec,
+      status: proven,
+    });
+    const newer = (name: string) => {
+      const targetRef = { ...good.targetRef, name };
+      const metadata = { name: 'newer', creationTimestamp: '2026-01-01' };
+      const found = inForce(canary({ metadata, spec: { ...good, targetRef } }), [older]);
+      return 'failure' in found ? found.failure.reason : 'in force';
+    };
+    expect([newer('web2'), newer('web')]).toEqual(['in force', 'TargetConflict']);
+  });
+
   test('is taken before that', () => {
     const found = inForce(canary({ spec, status: kept }));
     expect('failure' in found ? found.failure : found.canary.spec.targetRef.name).toBe('web2');

@@ -175,16 +175,16 @@ function findConflictingCanary(
 ): KubernetesObject | undefined {
   const { kind, name } = canary.spec.targetRef;
   const age = ({ metadata }: KubernetesObject) => [metadata.creationTimestamp ?? '', metadata.name].join(' ');
-  return canaries.find((other) => {
-    const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
-    return (
-      other.metadata.namespace === canary.metadata.namespace &&
-      other.metadata.name !== canary.metadata.name &&
-      !other.metadata.deletionTimestamp &&
-      target?.kind === kind &&
-      target.name === name &&
-      age(other) < age(canary)
-    );
+  const isElder = (other: KubernetesObject) =>
+    other.metadata.namespace === canary.metadata.namespace &&
+    other.metadata.name !== canary.metadata.name &&
+    !other.metadata.deletionTimestamp &&
+    age(other) < age(canary);
+  return canaries.filter(isElder).find((other) => {
+    // Another target that is refused takes it from nobody.
+    const { spec } = (otherTarget(other) && lastValidSpec(other)) ?? other;
+    const target = (spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
+    return target?.kind === kind && target.name === name;
   });
 }
 
