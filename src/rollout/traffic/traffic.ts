@@ -211,9 +211,12 @@ function toShare(
   const set = act({ type: 'SetTraffic', route });
   const other = side === 'canary' ? 'primary' : 'canary';
   const before = world.route?.canaryWeight ?? 0;
-  const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
+  // A match leaves all other requests with the primary: they are given back if the canary has them.
+  const givesRest = route.matched && before === 100 && world.route?.matched === false;
+  const givesBack = givesRest || (side === 'canary' ? canaryWeight < before : canaryWeight > before);
+  const rest = route.matched ? 100 : 100 - percent;
   // A side gets back no more than it can carry (S1, S4).
-  if (givesBack && readySharePercent(context, other) < 100 - percent && readyPods(context, side) > 0)
+  if (givesBack && readySharePercent(context, other) < rest && readyPods(context, side) > 0)
     return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
   return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));
