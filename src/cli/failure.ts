@@ -42,19 +42,26 @@ export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: st
 export function tellFailure(error: unknown, argv: readonly string[]): number {
   const isUsage = error instanceof CommanderError;
   if (isUsage && error.exitCode === 0) return exitCodes.good;
-  const message = error instanceof Error ? error.message : String(error);
+  const body = failureBody(error);
   // Wrong arguments are told by the parser itself.
-  if (!isUsage) process.stderr.write(`error: ${message}\n`);
-  const exitCode = exitCodes.noAnswer;
+  if (!isUsage) process.stderr.write(`error: ${body.message}\n`);
   // What -o says, also where the arguments could not be read whole. Undefined: output is for people.
   const formats = argv.flatMap((word, index) => {
     if (word === '-o' || word === '--output') return [argv[index + 1]];
     return /^(?:-o|--output=)(json|yaml)$/.exec(word)?.[1] ?? [];
   });
   const format = formats.findLast((format) => format === 'json' || format === 'yaml');
-  const body = { exitCode, reason: reasonOf(error), message: message.replace(/^error: /, '') };
   if (format) process.stdout.write(failureDocument(body, format));
-  return exitCode;
+  return body.exitCode;
+}
+
+/** What there is to say about any thrown value. */
+export function failureBody(error: unknown): OutputBody<'Error'> {
+  const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '');
+  const why = isApiError(error, 'unauthorized')
+    ? ': the API server does not accept the credentials of the kubeconfig, or they have expired'
+    : '';
+  return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: said + why };
 }
 
 /** The document of kind Error; JSON in one line, since some commands print lines. */

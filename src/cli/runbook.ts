@@ -1,5 +1,11 @@
+import type { Canary } from '../api/canary/canary.ts';
 import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
+import { apiVersionOf } from '../api/kinds/kinds.ts';
+import type { KubernetesObject, NamespacedName } from '../api/kubernetes.ts';
+import { partOfLabel } from '../api/metadata.ts';
 import { InputError } from '../api/problems.ts';
+import { isApiError } from '../cluster/errors.ts';
+import { applySetId } from '../engine/apply-set.ts';
 import { type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
@@ -56,10 +62,11 @@ export const runbookCommand: CliCommand = {
 
 /** The runbook of a Canary as it is now, with its names. Throws ApiError and InputError. */
 export async function pageFor(
-  client: Pick<RequestClient, 'get'>,
-  place: { readonly namespace: string; readonly name: string },
+  client: Pick<RequestClient, 'get' | 'list'>,
+  place: NamespacedName,
 ): Promise<{ readonly reason: string; readonly canary: string; readonly text: string }> {
-  const status = canaryStatus(await readOne(client, 'Canary', place));
+  const object = await readOne(client, 'Canary', place);
+  const status = canaryStatus(object);
   const reason = conditionOf(status, 'Ready')?.reason ?? 'none yet';
   const canary = `${place.namespace}/${place.name}`;
   if (reasonOf(reason) === undefined)
@@ -67,7 +74,40 @@ export async function pageFor(
   const { text } = pageOf(reason);
   // What is under way is what it is about; an older release may have been rejected before.
   const commit = status.run?.commit ?? status.rejected?.at(-1)?.commit;
-  return { reason, canary, text: filledIn(text, { ...place, commit }) };
+  const source = text.includes('source/shop') ? await sourceOf(client, object) : undefined;
+  return { reason, canary, text: filledIn(text, { ...place, ...workloadsOf(object), commit, source }) };
+}
+
+/** The Source that holds the Canary; undefined: another tool does, or who asks may not list Sources. */
+async function sourceOf(
+  client: Pick<RequestClient, 'list'>,
+  canary: KubernetesObject,
+): Promise<NamespacedName | undefined> {
+  const id = canary.metadata.labels?.[partOfLabel];
+  if (id === undefined) return undefined;
+  const { items } = await client
+    .list(apiVersionOf('Source'), 'Source', { metadataOnly: true })
+    .catch((error: unknown) => {
+      if (isApiError(error, 'forbidden', 'unknownKind')) return { items: [] };
+      throw error;
+    });
+  const found = items.find((source) => applySetId(source) === id)?.metadata;
+  return found && { namespace: found.namespace ?? '', name: found.name };
+}
+
+function workloadsOf({ metadata, spec, status }: KubernetesObject): Workloads {
+  const { targetRef, service, provider } = (spec ?? {}) as Partial<Canary['spec']>;
+  const target = targetRef?.name ?? metadata.name;
+  const inEffect = (status as { provider?: string } | undefined)?.provider ?? provider;
+  const isAlone = inEffect === 'native' || inEffect === 'knative';
+  const isKnative = targetRef?.apiVersion?.startsWith('serving.knative.dev/');
+  const kind = targetRef?.kind?.toLowerCase() ?? 'deployment';
+  return {
+    workload: isKnative ? 'services.serving.knative.dev' : kind,
+    target,
+    primary: isAlone ? target : `${target}-primary`,
+    apex: service?.name || target,
+  };
 }
 
 function reasonOf(word: string): string | undefined {
@@ -83,18 +123,40 @@ function pageOf(reason: string): { readonly reason: string; readonly text: strin
   );
 }
 
-/** The names of the page's example are web, shop and COMMIT. */
-export function filledIn(
-  page: string,
-  { namespace, name, commit }: { namespace: string; name: string; commit: string | undefined },
-): string {
+interface Workloads {
+  /** Kind of the target, as kubectl takes it. */
+  readonly workload: string;
+  readonly target: string;
+  readonly primary: string;
+  readonly apex: string;
+}
+
+/** What stands in the place of the page's example: Canary, Deployment and route `web`, namespace and Source `shop`, and COMMIT. */
+interface Names extends NamespacedName, Workloads {
+  readonly commit: string | undefined;
+  readonly source: NamespacedName | undefined;
+}
+
+/** In one pass: the names that are filled in may hold those of the example. */
+const example =
+  /source\/shop -n shop|deploy(?:ment)?([ /])(web(?:-primary)?)\b|\bweb-primary\b|\b(http(?:route|proxy)) web\b|\bapp=web\b|\bweb\b|-n shop\b|\bCOMMIT\b/g;
+
+/** A page with these names. */
+export function filledIn(page: string, names: Names): string {
   const intro = /^In the commands, replace .*\n(.*\n)?\n/m;
-  const commands = page.replace(intro, '').replace(/^```sh\n[\s\S]*?^```/gm, (block) => {
-    const named = block
-      .replaceAll('canary/web', `canary/${name}`)
-      .replace(/\bweb-primary\b/g, `${name}-primary`)
-      .replaceAll('-n shop', `-n ${namespace}`);
-    return commit && /^[0-9a-f]{40,64}$/.test(commit) ? named.replace(/\bCOMMIT\b/g, commit) : named;
-  });
-  return commands;
+  return page.replace(intro, '').replace(/^```sh\n[\s\S]*?^```/gm, (block) =>
+    block.replace(example, (word, between?: string, workload?: string, route?: string) => {
+      if (workload) return `${names.workload}${between}${workload === 'web' ? names.target : names.primary}`;
+      return route ? `${route} ${names.apex}` : nameFor(word, names);
+    }),
+  );
+}
+
+function nameFor(word: string, { namespace, name, primary, target, commit, source }: Names): string {
+  if (word === 'web') return name;
+  if (word === 'web-primary') return primary;
+  if (word === 'app=web') return `app=${target}`;
+  if (word === '-n shop') return `-n ${namespace}`;
+  if (word === 'COMMIT') return commit && /^[0-9a-f]{40,64}$/.test(commit) ? commit : word;
+  return source ? `source/${source.name} -n ${source.namespace}` : 'source/SOURCE -n NAMESPACE';
 }

@@ -37,11 +37,30 @@ export function logOut(): void {
   login.value = { kind: 'nobody', message: 'You are logged out.' };
 }
 
-/** Addresses are relative, so that the page works behind any path of a proxy. The first header is what other sites cannot send. */
-function send(path: string, init: RequestInit = {}): Promise<Response> {
+/** A login proxy answered in place of Holdfast. */
+class LoginEnded extends Error {}
+
+/**
+ * Addresses are relative, so that the page works behind any path of a proxy. The first header is what other sites cannot send. Throws LoginEnded for a
+ * redirect or a page: Holdfast answers with neither, and behind a login proxy that is what comes once a login has ended.
+ */
+async function send(path: string, init: RequestInit = {}): Promise<Response> {
   const token = sessionStorage.getItem(tokenKey);
   const headers = { 'x-holdfast-page': '1', ...(token ? { 'x-holdfast-token': token } : {}) };
-  return fetch(path, { ...init, headers: { ...headers, ...init.headers } });
+  const answer = await fetch(path, {
+    ...init,
+    redirect: 'manual',
+    headers: { accept: 'application/json, text/event-stream', ...headers, ...init.headers },
+  });
+  const isPage = answer.status < 500 && answer.headers.get('content-type')?.startsWith('text/html');
+  if (answer.type === 'opaqueredirect' || isPage) throw new LoginEnded();
+  return answer;
+}
+
+function whyNoAnswer(error: unknown): string {
+  return error instanceof LoginEnded
+    ? 'A proxy answers in place of Holdfast: reload the page to log in again.'
+    : 'Holdfast does not answer.';
 }
 
 /** Asks who is logged in. */
@@ -51,8 +70,8 @@ export async function askSession(): Promise<void> {
     if (answer.ok) login.value = { kind: 'somebody', session: (await answer.json()) as Session };
     else if (answer.status === 401) login.value = { kind: 'nobody', message: await messageIn(answer) };
     else login.value = { kind: 'unknown', problem: await messageIn(answer) };
-  } catch {
-    login.value = { kind: 'unknown', problem: 'Holdfast does not answer.' };
+  } catch (error) {
+    login.value = { kind: 'unknown', problem: whyNoAnswer(error) };
   }
 }
 
@@ -67,7 +86,8 @@ export async function request(body: object): Promise<string | undefined> {
     const headers = { 'content-type': 'application/json' };
     const answer = await send('api/requests', { method: 'POST', headers, body: JSON.stringify(body) });
     return answer.ok ? undefined : await messageIn(answer);
-  } catch {
+  } catch (error) {
+    if (error instanceof LoginEnded) return `Nothing was asked for. ${whyNoAnswer(error)}`;
     return 'Holdfast does not answer; look whether it was taken before asking again.';
   }
 }
@@ -97,8 +117,8 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
         retryMs = firstRetryMs;
         onEvent(event, data);
       });
-    } catch {
-      return 'Holdfast does not answer.';
+    } catch (error) {
+      return whyNoAnswer(error);
     }
   }
 

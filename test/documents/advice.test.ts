@@ -8,6 +8,7 @@ import { exitCodeMeanings } from '../../src/cli/failure.ts';
 import { filledIn, pageFor } from '../../src/cli/runbook.ts';
 import runbooks from '../../src/cli/runbooks.json' with { type: 'json' };
 import { adviceFor } from '../../src/cli/status/detail.ts';
+import { applySetId } from '../../src/engine/apply-set.ts';
 
 const root = join(import.meta.dirname, '../..');
 const program = new Command();
@@ -129,16 +130,56 @@ test('the program has the runbooks of the documentation, and fills in the names 
   if (process.env.UPDATE_DOCS) writeFileSync(join(root, 'src/cli/runbooks.json'), wanted);
   else expect(runbooks).toEqual(lines);
 
-  const place = { namespace: 'till', name: 'checkout', commit: 'a'.repeat(40) };
+  const place = {
+    ...{
+      namespace: 'till',
+      name: 'web-checkout',
+      commit: 'a'.repeat(40),
+      source: { namespace: 'git', name: 'tills' },
+    },
+    ...{ workload: 'daemonset', target: 'web-till', primary: 'web-till-primary', apex: 'web-pay' },
+  };
   for (const [reason, page] of Object.entries(pages)) {
     const blocks = [...filledIn(page, place).matchAll(/```sh\n[\s\S]*?```/g)]
       .map(([block]) => block)
       .join('\n');
-    expect([reason, /canary\/web|-n shop|web-primary|\bCOMMIT\b/.exec(blocks)?.[0]]).toEqual([
+    expect([reason, /[/ =]web(?![-\w])|-n shop|source\/shop|web-primary|\bCOMMIT\b/.exec(blocks)?.[0]]).toEqual([
       reason,
       undefined,
     ]);
   }
+});
+
+test('the runbook of a Canary names it, its workloads and its Source', async () => {
+  const source = {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { namespace: 'git', name: 'tills' },
+  };
+  const canary = {
+    ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary' },
+    metadata: {
+      name: 'pay',
+      namespace: 'shop',
+      labels: { 'applyset.kubernetes.io/part-of': applySetId(source) },
+    },
+    spec: { targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'till' } },
+  };
+  const shown = async (reason: string) => {
+    const conditions = [{ type: 'Ready', status: 'False', reason, message: '' }];
+    const client = {
+      get: async () => ({ ...canary, status: { conditions } }),
+      list: async () => ({ items: [source] }),
+    };
+    const { text } = await pageFor(client as never, { namespace: 'shop', name: 'pay' });
+    return [...text.matchAll(/^(?:kubectl|holdfast) .*$/gm)].map(([line]) => line);
+  };
+
+  expect(await shown('PrimaryNotReady')).toContain('kubectl -n shop describe daemonset till-primary');
+  expect(await shown('ChecksFailed')).toContain(
+    "kubectl -n shop get canary pay -o jsonpath='{.status.incidents[0]}'",
+  );
+  expect(await shown('SourceNotRead')).toContain('holdfast sync source/tills -n git');
 });
 
 test('the runbook of a Canary is about the release under way, not about one that was rejected before', async () => {
@@ -153,7 +194,10 @@ test('the runbook of a Canary is about the release under way, not about one that
       metadata: { name: 'web', namespace: 'shop' },
       status: status(more),
     };
-    return pageFor({ get: async () => canary }, { namespace: 'shop', name: 'web' });
+    return pageFor(
+      { get: async () => canary, list: async () => ({ items: [], resourceVersion: '' }) },
+      { namespace: 'shop', name: 'web' },
+    );
   };
   expect((await shown({ run: { commit: running } })).text).toContain(`git revert --no-edit ${running} `);
   expect((await shown({})).text).toContain(`git revert --no-edit ${rejected} `);

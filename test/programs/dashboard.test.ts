@@ -130,6 +130,34 @@ const rights: Readonly<Record<string, readonly string[]>> = {
   bob: reader,
 };
 
+/** A proxy before the dashboard, under the path of the API server's. `answerWith`: it answers itself from then on, as when a login has ended. */
+async function startProxy({ dashboardUrl = '' }: Pick<App, 'dashboardUrl'>) {
+  const path = '/api/v1/namespaces/holdfast-system/services/holdfast:dashboard/proxy';
+  let own: { readonly status: number; readonly headers: Readonly<Record<string, string>> } | undefined;
+  const proxy = createServer(({ url = '', method, headers }, response) => {
+    if (!url.startsWith(path)) return void response.writeHead(404).end();
+    if (own) return void response.writeHead(own.status, own.headers).end('<html>Log in</html>');
+    const target = `${dashboardUrl}/${url.slice(path.length).replace(/^\//, '')}`;
+    const forwarded = httpRequest(target, { method, headers }, (answer) => {
+      response.writeHead(answer.statusCode ?? 502, answer.headers);
+      answer.pipe(response);
+    });
+    forwarded.on('error', () => response.destroy()).end();
+  });
+  await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
+  return {
+    url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`,
+    answerWith(status: number, headers: Readonly<Record<string, string>>) {
+      own = { status, headers };
+      proxy.closeAllConnections();
+    },
+    close() {
+      proxy.closeAllConnections();
+      proxy.close();
+    },
+  };
+}
+
 function authorize({ sandbox }: Bed): void {
   sandbox.authenticate((token) => (token in rights || token === 'carol' ? token : undefined));
   sandbox.authorize(({ user, verb, resource, namespace }) => {
@@ -215,18 +243,7 @@ describe('a page of the dashboard', () => {
   });
 
   it('works behind any path of a proxy, with a slash at its end or without', async () => {
-    const path = '/api/v1/namespaces/holdfast-system/services/holdfast:dashboard/proxy';
-    const proxy = createServer(({ url = '', method, headers }, response) => {
-      if (!url.startsWith(path)) return void response.writeHead(404).end();
-      const target = `${app.dashboardUrl}/${url.slice(path.length).replace(/^\//, '')}`;
-      const forwarded = httpRequest(target, { method, headers }, (answer) => {
-        response.writeHead(answer.statusCode ?? 502, answer.headers);
-        answer.pipe(response);
-      });
-      forwarded.on('error', () => response.destroy()).end();
-    });
-    await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
-    const behind = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${path}`;
+    const { url: behind, close } = await startProxy(app);
     try {
       const page = await visit({ dashboardUrl: behind }, { user: 'alice' });
       await page.getByRole('link', { name: /shop\/web/ }).waitFor();
@@ -235,9 +252,35 @@ describe('a page of the dashboard', () => {
       expect(page.url()).toBe(`${behind}/?from=portal#/canaries?text=nothing`);
       expect(trouble.splice(0)).toEqual([`asked ${behind}?from=portal`]);
     } finally {
-      proxy.closeAllConnections();
-      proxy.close();
+      close();
     }
+  });
+
+  it.each([
+    ['its login page', 200, { 'content-type': 'text/html' }],
+    ['a refusal with its login page', 403, { 'content-type': 'text/html' }],
+    ['a redirect', 302, { location: 'https://login.example.com/' }],
+  ])('says to log in again when a login proxy answers with %s', async (_, status, headers) => {
+    const proxy = await startProxy(app);
+    try {
+      const page = await visit({ dashboardUrl: proxy.url }, { user: 'alice', hash: '#/source/shop/shop' });
+      const sync = page.getByRole('button', { name: 'sync' });
+      await sync.waitFor();
+      proxy.answerWith(status, headers);
+      await sync.click();
+      await page
+        .locator('.requests')
+        .getByText(/reload the page to log in/)
+        .waitFor();
+      await page
+        .locator('.notices')
+        .getByText(/reload the page to log in/)
+        .waitFor();
+    } finally {
+      proxy.close();
+      trouble.splice(0);
+    }
+    expect((await bed.source())?.metadata.annotations).not.toHaveProperty('holdfast.dev/sync');
   });
 
   it('shows a release move, step by step, with evidence, plots and what it changes, and takes an abort', async () => {

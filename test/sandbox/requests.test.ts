@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { history, type PastRelease } from '../../src/cli/history.ts';
 import { setPause, setSuspend } from '../../src/cli/requests/pause.ts';
-import { sync } from '../../src/cli/requests/sync.ts';
+import { beginSync } from '../../src/cli/requests/sync.ts';
 import {
   abort,
   approve,
@@ -136,7 +136,11 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
 test.each(['is valid', 'can no longer be acted on'])(
   'rollback takes back what onFailure halt left on the primary without a proof, also where the spec %s',
   async (case_) => {
-    const spec = { postPromotion: { onFailure: 'halt', successThreshold: 1_000 } };
+    // No deadline passes on a busy machine.
+    const spec = {
+      progressDeadlineSeconds: 600,
+      postPromotion: { onFailure: 'halt', successThreshold: 1_000 },
+    };
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
     await createSource(bed);
     await bed.start();
@@ -199,12 +203,13 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   await setSuspend(connection.client, { ...shop, paused: false });
   expect((await bed.source())?.spec).not.toHaveProperty('suspend');
 
-  const answer = await sync(connection.client, systemClock, {
+  const synced = await beginSync(connection.client, systemClock, {
     namespace: 'shop',
     name: 'shop',
     timeoutMs: 120_000,
     format: 'text',
   });
+  const answer = await synced();
   expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(v3.slice(0, 7)) });
   const late = await waitFor(connection.client, systemClock, {
     ...one,

@@ -54,7 +54,9 @@ export function abortEffect(canary: KubernetesObject): Effect {
  */
 export function rollbackEffect(
   canary: KubernetesObject,
-  wanted: RecordView,
+  wanted: Pick<RecordView, 'digest' | 'promotedTime'> & {
+    readonly commit: { readonly commit: string; readonly subject: string };
+  },
   { isNamed, nowMs }: { isNamed: boolean; nowMs: number },
 ): Effect {
   const { run, phase, lastKnownGood, serving = [] } = canaryStatus(canary);
@@ -66,11 +68,26 @@ export function rollbackEffect(
       `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, serves already. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
     );
   }
+  const since = formatAge(wanted.promotedTime, nowMs);
   const takesAway = isOlder ? '; it replaces the last known good release' : '';
   return {
     from: named(canary, run?.commit ?? serving[0]?.commit ?? lastKnownGood?.commit),
-    to: `${commitLine(wanted.commit.commit, wanted.commit.subject)} (good since ${formatAge(wanted.promotedTime, nowMs)})`,
+    to: `${commitLine(wanted.commit.commit, wanted.commit.subject)}${since && ` (good since ${since})`}`,
     effect: `${isOlder ? 'the older release is tried on the canary without analysis and then promoted' : 'the rollout ends and the last known good release serves'}${takesAway}; the release at head is not tried again until holdfast retry or another commit. Git stays as it is`,
+  };
+}
+
+/** A release that was named, as far as the status tells of it. */
+export function asNamed(canary: KubernetesObject, revision: string): Parameters<typeof rollbackEffect>[1] {
+  const { lastKnownGood, history = [] } = canaryStatus(canary);
+  const past = [...(lastKnownGood ? [lastKnownGood] : []), ...history].find(
+    ({ digest, commit }) => digest.startsWith(revision) || commit.startsWith(revision),
+  );
+  const { digest = revision, commit = revision } = past ?? {};
+  return {
+    digest,
+    commit: { commit, subject: commitSubject(canary, commit) ?? '' },
+    promotedTime: lastKnownGood?.digest === digest ? lastKnownGood.promotedTime : undefined,
   };
 }
 

@@ -4,13 +4,18 @@ import { annotationPrefix } from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+} from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
-import { exitCodes } from '../failure.ts';
+import { exitCodes, failureBody, failureDocument } from '../failure.ts';
 import {
   allNamespacesOption,
   type ClusterFlags,
@@ -121,15 +126,18 @@ interface Target {
   readonly name: string;
 }
 
+/** What an object's answer is, or how it is waited for once all objects were asked. */
+export type Begun = CommandResult | (() => Promise<CommandResult>);
+
 /**
  * Does the same to the object that is named, or to each with the labels of -l (with -A in all namespaces), one after the other; the exit code is the
- * highest. With -l, data are a List. Throws InputError where none is named or found.
+ * highest. With -l, data are a List, and an error of one object keeps the answers of the others. Throws InputError where none is named or found.
  */
 export async function forTargets(
   { access, client }: Pick<Connection, 'access' | 'client'>,
   kind: 'Canary' | 'Source',
   { subject, flags }: { readonly subject: string | undefined; readonly flags: ObjectFlags },
-  work: (target: Target) => Promise<CommandResult>,
+  work: (target: Target) => Promise<Begun>,
 ): Promise<CommandResult> {
   if (flags.allNamespaces && flags.namespace !== undefined)
     throw new InputError('-A and -n exclude each other');
@@ -139,7 +147,7 @@ export async function forTargets(
     if (flags.allNamespaces)
       throw new InputError(`-A needs -l LABELS: they say which ${kind} objects are meant`);
     if (subject === undefined) throw new InputError(`name a ${kind}, or choose by labels with -l`);
-    return work({ namespace, name: nameIn(subject, kind) });
+    return ended(await work({ namespace, name: nameIn(subject, kind) }));
   }
   const { items } = await client.list(apiVersionOf(kind), kind, {
     ...(flags.allNamespaces ? {} : { namespace }),
@@ -150,10 +158,64 @@ export async function forTargets(
     throw new InputError(
       `no ${kind}${flags.allNamespaces ? '' : ` of namespace ${namespace}`} has the labels ${flags.selector}`,
     );
+  const targets = items.map(({ metadata }) => ({
+    namespace: metadata.namespace ?? namespace,
+    name: metadata.name,
+  }));
+  return joined(await forEach(kind, targets, flags.output, work), flags.output);
+}
+
+/**
+ * All are begun, one after the other, before the first is waited for. An error of one is told beside the answers of the others, unless the next would
+ * meet it as well.
+ */
+async function forEach(
+  kind: 'Canary' | 'Source',
+  targets: readonly Target[],
+  format: ObjectFlags['output'],
+  work: (target: Target) => Promise<Begun>,
+): Promise<CommandResult[]> {
+  const begun: Array<{ readonly subject: string; readonly one: Begun }> = [];
+  for (const target of targets) {
+    const subject = `${kind} ${namespacedName({ metadata: target })}`;
+    try {
+      begun.push({ subject, one: await work(target) });
+    } catch (error) {
+      const left = isApiError(error, ...ofTheCluster) ? targets.length - begun.length - 1 : 0;
+      begun.push({ subject, one: failed(subject, error, { left, format }) });
+      if (left > 0) break;
+    }
+  }
   const results: CommandResult[] = [];
-  for (const { metadata } of items)
-    results.push(await work({ namespace: metadata.namespace ?? namespace, name: metadata.name }));
-  return joined(results, flags.output);
+  for (const { subject, one } of begun)
+    results.push(await ended(one).catch((error: unknown) => failed(subject, error, { left: 0, format })));
+  return results;
+}
+
+async function ended(begun: Begun): Promise<CommandResult> {
+  return typeof begun === 'function' ? begun() : begun;
+}
+
+/** What the next object would meet as well. */
+const ofTheCluster = [
+  ...(['unauthorized', 'unknownKind', 'tooManyRequests', 'transient', 'timeout'] as const),
+  ...(['badAnswer', 'aborted', 'configuration'] as const),
+];
+
+/** What is told of an object that has no answer. */
+function failed(
+  subject: string,
+  error: unknown,
+  { left, format }: { readonly left: number; readonly format: ObjectFlags['output'] },
+): CommandResult {
+  const said = failureBody(error);
+  const body = { ...said, message: `${subject}: ${said.message}` };
+  const rest = left > 0 ? `error: ended there; nothing was done about ${left} more\n` : '';
+  return {
+    stdout: format === 'text' ? '' : failureDocument(body, format),
+    stderr: `error: ${body.message}\n${rest}`,
+    exitCode: exitCodes.noAnswer,
+  };
 }
 
 function joined(results: readonly CommandResult[], format: ObjectFlags['output']): CommandResult {
@@ -177,12 +239,18 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
   return command.option('--timeout <seconds>', 'give up after this time', seconds, presetSeconds);
 }
 
+/** What somebody probably wants who names an object of the other kind. */
+const others = {
+  Canary: 'status, tree, events, diff, sync, suspend and resume are about Sources',
+  Source: 'a Canary is held by holdfast pause',
+};
+
 /** `canary/web` or `web`. Throws InputError for another kind. */
 export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
   if (!text.includes('/')) return text;
   const subject = parseObjectArgument(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
-  throw new InputError(`${JSON.stringify(text)} is not a ${kind}`);
+  throw new InputError(`${JSON.stringify(text)} is not a ${kind}; ${others[kind]}`);
 }
 
 function seconds(text: string): number {

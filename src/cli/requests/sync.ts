@@ -1,6 +1,6 @@
 import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, namespacedName } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
@@ -37,7 +37,7 @@ export const syncCommand: CliCommand = {
     withTimeout(command, 60).action(async (subject: string | undefined, flags: WaitFlags) => {
       const result = await withConnection(flags, context, (connection) =>
         forTargets(connection, 'Source', { subject, flags }, (target) =>
-          sync(connection.client, systemClock, {
+          beginSync(connection.client, systemClock, {
             ...target,
             timeoutMs: flags.timeout * 1000,
             format: flags.output,
@@ -49,16 +49,32 @@ export const syncCommand: CliCommand = {
   },
 };
 
-/** Asks for a look and waits until it was taken; exit code 1 when the Source is not ready after it. Throws ApiError and InputError. */
-export async function sync(
+/** Asks for a look; what it gives waits until it was taken; exit code 1 when the Source is not ready after it. Throws ApiError and InputError. */
+export async function beginSync(
   client: RequestClient,
   clock: Clock,
   options: SyncOptions,
-): Promise<CommandResult> {
+): Promise<() => Promise<CommandResult>> {
   const source = await readOne(client, 'Source', options);
-  const value = tokenFor('now', clock.nowMs());
+  const askedMs = clock.nowMs();
+  const value = tokenFor('now', askedMs);
   await annotate(client, source, 'sync', value);
-  const status = await pollUntil(clock, options.timeoutMs, async () => {
+  return () => synced(client, clock, { ...options, source, value, askedMs });
+}
+
+interface AskedSync extends SyncOptions {
+  readonly source: KubernetesObject;
+  readonly value: string;
+  readonly askedMs: number;
+}
+
+async function synced(
+  client: RequestClient,
+  clock: Clock,
+  { source, value, askedMs, ...options }: AskedSync,
+): Promise<CommandResult> {
+  const leftMs = askedMs + options.timeoutMs - clock.nowMs();
+  const status = await pollUntil(clock, leftMs, async () => {
     const now = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
     return now.handled?.sync === value ? now : undefined;
   });

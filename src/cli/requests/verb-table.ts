@@ -1,8 +1,10 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import { canaryStatus } from '../../api/canary/summary.ts';
+import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { storedReleases } from '../history.ts';
-import { abortEffect, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
+import { abortEffect, asNamed, nothingUnderWay, rollbackEffect, UnfitRequestError } from './effect.ts';
 import { type VerbCommand, verbCommand } from './verbs.ts';
 
 /** `holdfast promote`: skips the rest of the analysis, or of the checks after promotion. */
@@ -53,19 +55,30 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const { run, rejected = [], serving = [], lastKnownGood } = canaryStatus(canary);
-    const good = (await storedReleases(client, canary)).filter(
+    const status = canaryStatus(canary);
+    const { rejected = [] } = status;
+    const stored = await storedReleases(client, canary).catch((error: unknown) => {
+      if (!isApiError(error, 'forbidden')) throw error;
+      const { namespace } = canary.metadata;
+      throw new InputError(
+        `Secrets of namespace ${namespace}, where releases are kept, cannot be listed: name one with --to (${error.message})`,
+      );
+    });
+    const good = stored.filter(
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
-    // The last-known-good, unless it serves already: then the good one before it. Under onFailure halt another one may be left on the primary.
-    const serves = !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
-    const wanted = serves ? good[1] : good[0];
+    const wanted = lastKnownGoodServes(status) ? good[1] : good[0];
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },
   async effect(client, canary, { revision, ...how }) {
-    const wanted = (await storedReleases(client, canary)).find(
+    const stored = await storedReleases(client, canary).catch((error: unknown) => {
+      // Whoever may ask for a rollback need not be able to list the records.
+      if (isApiError(error, 'forbidden')) return [asNamed(canary, revision)];
+      throw error;
+    });
+    const wanted = stored.find(
       ({ digest, commit }) => digest.startsWith(revision) || commit.commit.startsWith(revision),
     );
     // The controller says what is wrong with a revision that is not kept.

@@ -2,10 +2,13 @@ import { expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { systemClock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
+import { createVirtualClock } from '../../engine/virtual-clock.test-support.ts';
 import type { Connection } from '../../server/connection.ts';
 import { forTargets, type ObjectFlags, type RequestClient } from './request.ts';
 import { abort, approve, ignoreWindow, promote, retry, rollback, skipStep } from './verb-table.ts';
-import { request, type VerbCommand } from './verbs.ts';
+import { begin, request, type VerbCommand } from './verbs.ts';
+import { waitFor } from './wait.ts';
 
 function canaryNamed(name: string, status: object): KubernetesObject {
   const metadata = { name, namespace: 'shop', labels: { tier: 'web' } };
@@ -95,4 +98,113 @@ it('a Canary that a request does not fit keeps none of the others with the label
   expect(result.exitCode).toBe(1);
   const { items } = parse(result.stdout) as { items: Array<{ kind: string }> };
   expect(items.map(({ kind }) => kind)).toEqual(['RequestResult', 'Error', 'RequestResult']);
+});
+
+const underWay = (name: string) =>
+  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
+
+/** Aborts those with the labels, over an API server that answers requests about `broken` with this error. */
+async function abortBeside(error: Error, output: ObjectFlags['output'] = 'text') {
+  const { client, asked } = clusterOf(underWay('api'), underWay('broken'), underWay('web'));
+  const patch: RequestClient['patch'] = async (reference, ...more) => {
+    if (reference.name === 'broken') throw error;
+    return client.patch(reference, ...more);
+  };
+  const connection = { access: { namespace: 'shop' }, client } as unknown as Connection;
+  const flags = { selector: 'tier=web', output } as ObjectFlags;
+  const result = await forTargets(connection, 'Canary', { subject: undefined, flags }, (target) =>
+    request({ ...client, patch }, systemClock, abort, { ...options, ...target, format: output }),
+  );
+  return { ...result, asked };
+}
+
+it('a refusal for one of the Canaries with the labels is told, beside the answers of the others', async () => {
+  const refused = localError('forbidden', 'patch Canary shop/broken: 403 abort is not allowed');
+
+  const { asked, stdout, stderr, exitCode } = await abortBeside(refused);
+  const json = await abortBeside(refused, 'json');
+
+  expect(asked).toEqual(['api', 'web']);
+  expect(stdout.match(/^Canary shop\/\w+/gm)).toEqual(['Canary shop/api', 'Canary shop/web']);
+  expect(stderr).toBe('error: Canary shop/broken: patch Canary shop/broken: 403 abort is not allowed\n');
+  expect(exitCode).toBe(2);
+  const { items } = parse(json.stdout) as { items: Array<{ kind: string; reason?: string }> };
+  expect(items).toMatchObject([
+    { kind: 'RequestResult' },
+    { reason: 'Forbidden' },
+    { kind: 'RequestResult' },
+  ]);
+});
+
+it('no further Canary is asked while the API server does not answer, and what was done before is told', async () => {
+  const lost = localError('timeout', 'patch Canary shop/broken: no answer');
+
+  const { asked, stdout, stderr, exitCode } = await abortBeside(lost);
+
+  expect(asked).toEqual(['api']);
+  expect(stdout).toContain('Canary shop/api');
+  expect(stderr).toBe(
+    'error: Canary shop/broken: patch Canary shop/broken: no answer\nerror: ended there; nothing was done about 1 more\n',
+  );
+  expect(exitCode).toBe(2);
+});
+
+it('with --wait all Canaries with the labels are asked before the first is waited for, and share the time', async () => {
+  const clock = createVirtualClock();
+  const { client, asked } = clusterOf(underWay('api'), underWay('web'));
+  const connection = { access: { namespace: 'shop' }, client } as unknown as Connection;
+  const flags = { selector: 'tier=web', output: 'text' } as ObjectFlags;
+
+  const aborted = forTargets(connection, 'Canary', { subject: undefined, flags }, (target) =>
+    begin(client, clock, abort, { ...options, ...target, wait: true, format: 'text' }),
+  );
+  await clock.advance(0);
+  expect(asked).toEqual(['api', 'web']);
+  await clock.advance(options.timeoutMs);
+
+  expect(await aborted).toMatchObject({ exitCode: 4 });
+});
+
+it('several Canaries share the time that wait has', async () => {
+  const clock = createVirtualClock();
+  const { client } = clusterOf(underWay('api'), underWay('web'));
+  const connection = { access: { namespace: 'shop' }, client } as unknown as Connection;
+  const flags = { selector: 'tier=web', output: 'text' } as ObjectFlags;
+  const asked = { commit: undefined, timeoutMs: 60_000, startedMs: clock.nowMs(), format: 'text' } as const;
+
+  const waited = forTargets(connection, 'Canary', { subject: undefined, flags }, (target) =>
+    waitFor(client, clock, { ...asked, ...target }),
+  );
+  await clock.advance(asked.timeoutMs);
+
+  const { stderr } = await waited;
+  expect(stderr.match(/Canary shop\/\w+: not at its end after 60 s/g)).toHaveLength(2);
+});
+
+it('who may not list Secrets rolls back to a release that is named, and is told to name one', async () => {
+  const [v1, v2] = ['a'.repeat(40), 'b'.repeat(40)];
+  const status = {
+    phase: 'Succeeded',
+    lastKnownGood: { digest: 'v1:2', commit: v2 },
+    history: [{ digest: 'v1:1', commit: v1, subject: 'the first', result: 'Succeeded' }],
+  };
+  const { client, asked } = clusterOf(canaryNamed('web', status));
+  const list = async () => {
+    throw localError('forbidden', 'list secrets in shop: 403 Forbidden');
+  };
+  const shown: string[] = [];
+  const ask = (revision: string | undefined) =>
+    request({ ...client, list }, systemClock, rollback, {
+      ...{ ...options, name: 'web', revision, format: 'text' },
+      confirm: async (lines) => shown.push(...lines) > 0,
+    });
+
+  await expect(ask(undefined)).rejects.toThrow(
+    'Secrets of namespace shop, where releases are kept, cannot be listed: name one with --to (list secrets in shop: 403 Forbidden)',
+  );
+  expect(asked).toEqual([]);
+  expect(await ask(v1.slice(0, 7))).toMatchObject({ exitCode: 0 });
+
+  expect(asked).toEqual(['web']);
+  expect(shown).toContain('  to      aaaaaaa the first');
 });

@@ -10,6 +10,7 @@ import { exitCodes, failureDocument } from '../failure.ts';
 import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } from './effect.ts';
 import {
   annotate,
+  type Begun,
   forTargets,
   type Outcome,
   outcomeCodes,
@@ -73,7 +74,7 @@ export function verbCommand(spec: VerbCommand): CliCommand {
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
         const result = await withConnection(flags, context, (connection) =>
           forTargets(connection, 'Canary', { subject, flags }, (target) =>
-            request(connection.client, systemClock, spec, {
+            begin(connection.client, systemClock, spec, {
               ...target,
               revision: flags.revision ?? flags.to,
               wait: flags.wait === true,
@@ -96,6 +97,17 @@ export async function request(
   spec: VerbCommand,
   options: VerbOptions,
 ): Promise<CommandResult> {
+  const begun = await begin(client, clock, spec, options);
+  return typeof begun === 'function' ? begun() : begun;
+}
+
+/** Makes the request; what it gives waits for the answer. Throws ApiError and InputError. */
+export async function begin(
+  client: RequestClient,
+  clock: Clock,
+  spec: VerbCommand,
+  options: VerbOptions,
+): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
   try {
     const revision = options.revision ?? (await spec.revision(client, canary));
@@ -133,7 +145,7 @@ async function confirmed(
   client: RequestClient,
   clock: Clock,
   { spec, options, canary, revision, effect }: Asked,
-): Promise<CommandResult> {
+): Promise<Begun> {
   if (effect && options.confirm && !(await options.confirm(effectLines(canary, spec.name, effect)))) {
     const stderr = `${describe(canary)}: nothing was requested\n`;
     const exitCode = exitCodes.bad;
@@ -143,15 +155,31 @@ async function confirmed(
   }
   const value = tokenFor(revision, clock.nowMs());
   await annotate(client, canary, spec.verb, value);
+  const askedMs = clock.nowMs();
+  return () => answerOf(client, clock, { spec, options, canary, value, askedMs });
+}
+
+interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
+  readonly value: string;
+  readonly askedMs: number;
+}
+
+/** The time counts from the request: others may have been waited for since. */
+async function answerOf(
+  client: RequestClient,
+  clock: Clock,
+  { spec, options, canary, value, askedMs }: Requested,
+): Promise<CommandResult> {
+  const leftMs = (timeoutMs: number) => askedMs + timeoutMs - clock.nowMs();
   const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
-  const answered = await pollUntil(clock, Math.min(answerMs, options.timeoutMs), async () => {
+  const answered = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
     const status = await readStatus();
     return status.handled?.[spec.verb] === value ? status : undefined;
   });
   const answer = answered?.answers?.[spec.verb];
   if (!answered || !answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
-  const rest = await pollUntil(clock, options.timeoutMs, async () => {
+  const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
     const status = await readStatus();
     // The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already.
     const outcome = status.lastTransitionTime === answer.time ? undefined : outcomeOf(status);

@@ -25,6 +25,8 @@ interface WaitOptions {
   /** The release of this commit; undefined: whatever is under way. */
   readonly commit: string | undefined;
   readonly timeoutMs: number;
+  /** When that time began, for several Canaries that share it; default: now. */
+  readonly startedMs?: number;
   readonly format: WaitFlags['output'];
   /** Takes what is waited for, a line each time that it changes. */
   readonly progress?: (line: string) => void;
@@ -44,12 +46,14 @@ export const waitCommand: CliCommand = {
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
     withTimeout(command, 600).action(
       async (subject: string | undefined, flags: WaitFlags & { commit?: string }) => {
+        const startedMs = systemClock.nowMs();
         const result = await withConnection(flags, context, (connection) =>
           forTargets(connection, 'Canary', { subject, flags }, (target) =>
             waitFor(connection.client, systemClock, {
               ...target,
               commit: flags.commit,
               timeoutMs: flags.timeout * 1000,
+              startedMs,
               format: flags.output,
               progress: (line) => process.stderr.write(line),
             }),
@@ -70,7 +74,8 @@ export async function waitFor(
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
   let awaited = '';
-  const rest = await pollUntil(clock, options.timeoutMs, async () => {
+  const leftMs = options.timeoutMs - (clock.nowMs() - (options.startedMs ?? clock.nowMs()));
+  const rest = await pollUntil(clock, leftMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);

@@ -2,10 +2,12 @@ import type { CheckResult } from '../../api/canary/status.ts';
 import {
   canaryStatus,
   conditionOf,
+  messageOf,
   phaseOf,
   shareOf,
   shortCommit,
   toneOf,
+  whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
 import { revertCommand, runbookOf } from '../../api/incident.ts';
@@ -24,7 +26,7 @@ import {
   wrap,
 } from '../../terminal/output.ts';
 import { changeSummary } from '../release-changes.ts';
-import { commitLine, commitSubject, messageOf, sourceRow, whatStalls } from './rows.ts';
+import { commitLine, commitSubject, sourceRow } from './rows.ts';
 
 const barWidth = 20;
 const indent = '  ';
@@ -111,7 +113,7 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
       ),
     ),
     ...section(screen, 'Objects', text(counted.join(', '))),
-    ...section(screen, 'Conditions', conditions(status, screen, nowMs)),
+    ...section(screen, 'Conditions', conditions({ ...status, message: row.message }, screen, nowMs)),
   ];
 }
 
@@ -157,19 +159,19 @@ function checks(rows: readonly CheckResult[], screen: Screen, nowMs: number): st
   const columns: ReadonlyArray<TableColumn<CheckResult>> = [
     { title: '', value: ({ verdict }) => verdict, tone: ({ verdict }) => verdictTones[verdict] ?? 'none' },
     { title: '', value: ({ name }) => name, least: 12 },
-    { title: '', value: (check) => measured(check), least: 16 },
-    { title: '', value: ({ time }) => formatAge(time, nowMs) },
+    { title: '', value: measured, least: 16 },
   ];
-  return body(columns, rows, screen);
+  const last = { title: '', value: ({ time }: CheckResult) => formatAge(time, nowMs) };
+  return bodyWith(({ detail = '' }) => detail, { columns, last, rows, screen });
 }
 
-function measured({ value, min, max, detail }: CheckResult): string {
+function measured({ value, min, max }: CheckResult): string {
   const bounds = [
     min === undefined ? '' : `min ${number(min)}`,
     max === undefined ? '' : `max ${number(max)}`,
   ];
   const bound = bounds.filter(Boolean).join(', ');
-  const parts = [value === undefined ? '' : number(value), bound && `(${bound})`, detail ?? ''];
+  const parts = [value === undefined ? '' : number(value), bound && `(${bound})`];
   return parts.filter(Boolean).join(' ');
 }
 
@@ -215,10 +217,33 @@ function conditions(
     { title: '', value: ({ type }) => type },
     { title: '', value: ({ status }) => status },
     { title: '', value: ({ reason }) => reason, least: 10 },
-    { title: '', value: ({ message }) => (message === shown ? '' : message), least: 10 },
-    { title: '', value: ({ lastTransitionTime }) => formatAge(lastTransitionTime, nowMs) },
   ];
-  return body(columns, rows, screen);
+  const last = { title: '', value: (row: Condition) => formatAge(row.lastTransitionTime, nowMs) };
+  return bodyWith(({ message }) => (message === shown ? '' : message), { columns, last, rows, screen });
+}
+
+/** With a text for each row: in a pipe in the line, on a terminal, where it would be cut, below it. */
+function bodyWith<Row>(
+  textOf: (row: Row) => string,
+  {
+    columns,
+    last,
+    rows,
+    screen,
+  }: {
+    readonly columns: ReadonlyArray<TableColumn<Row>>;
+    readonly last: TableColumn<Row>;
+    readonly rows: readonly Row[];
+    readonly screen: Screen;
+  },
+): string[] {
+  if (!Number.isFinite(screen.columns))
+    return body([...columns, { title: '', value: textOf }, last], rows, screen);
+  return body([...columns, last], rows, screen).flatMap((line, index) => {
+    const row = rows[index];
+    const below = row === undefined ? [] : wrap(textOf(row), screen.columns, indent + indent);
+    return [line, ...below.map((text) => paint(screen, 'quiet', text))];
+  });
 }
 
 /** A table without its titles, indented. */

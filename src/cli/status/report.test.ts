@@ -277,6 +277,53 @@ describe('status', () => {
   });
 });
 
+it('shows the whole message of each condition of one Canary, also on a narrow terminal', async () => {
+  const message =
+    'spec.analysis.mirror and spec.service.retries have no effect with provider contour; take them out';
+  const conditions = [{ type: 'FieldsNotActedOn', status: 'True', reason: 'NotSupported', message }];
+  const careless = canary('careless', { phase: 'Succeeded', conditions } as CanaryStatus);
+
+  const shown = await lines({ kind: 'Canary', name: 'careless', screen: { columns: 60, colour: false } }, [
+    careless,
+  ]);
+
+  expect(shown.map((line) => line.trim()).join(' ')).toContain(message);
+  expect(shown.filter((line) => line.length > 60)).toEqual([]);
+});
+
+it('shows the whole of why a check has no value, also on a narrow terminal', async () => {
+  const detail = 'the query returns 2 series; aggregate them to one, as with sum(...)';
+  const checks = [
+    { name: 'error-rate', verdict: 'inconclusive', max: 1, detail, time: '2026-03-01T02:59:00Z' },
+  ];
+  const blind = canary('blind', { phase: 'Progressing', checks } as CanaryStatus);
+
+  const shown = await lines({ kind: 'Canary', name: 'blind', screen: { columns: 60, colour: false } }, [
+    blind,
+  ]);
+
+  expect(shown).toContain('  inconclusive  error-rate  (max 1)  1m ago');
+  expect(shown.map((line) => line.trim()).join(' ')).toContain(detail);
+});
+
+it('puts Sources that are not ready on top, with the whole of what is wrong', async () => {
+  const said = `apps/web.yaml:3: Deployment shop/web: ${'the field is immutable; '.repeat(10)}delete it`;
+  const ready = (status: string, message: string) => ({
+    message: message.slice(0, 160),
+    conditions: [{ type: 'Ready', status, reason: status === 'True' ? 'Applied' : 'Invalid', message }],
+  });
+  const named = (name: string, status: object) => ({
+    ...source,
+    metadata: { namespace: 'shop', name },
+    status,
+  });
+  const sources = [named('apps', ready('True', 'applied')), named('web', ready('False', said))];
+
+  const shown = await lines({ kind: 'Source', screen: { columns: 1_000, colour: false } }, sources);
+
+  expect(shown.slice(1).map((line) => line.trim().split(/ {2,}/)[0])).toEqual(['web', said, 'apps', '']);
+});
+
 describe('the subject on the command line', () => {
   it.each([
     [[], {}],

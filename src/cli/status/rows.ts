@@ -2,13 +2,15 @@ import { planOf } from '../../api/canary/plan.ts';
 import {
   canaryStatus,
   conditionOf,
+  messageOf,
+  notReconciled,
   phaseOf,
+  reasonBehind,
   type StatusTone,
   shareOf,
   shortCommit,
   toneOf,
   urgency,
-  whyFailed,
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -20,7 +22,6 @@ import {
   paint,
   type Screen,
   type TableColumn,
-  type Tone,
   wrap,
 } from '../../terminal/output.ts';
 
@@ -56,7 +57,7 @@ interface SourceRow {
   readonly subject: string;
   readonly canaries: string;
   readonly message: string;
-  readonly tone: Tone;
+  readonly tone: StatusTone;
 }
 
 /** A commit's short id and its subject. */
@@ -70,32 +71,12 @@ export function commitSubject(object: KubernetesObject, commit: string | undefin
   return [...serving, ...history, ...incidents].find((entry) => entry.commit === commit)?.subject;
 }
 
-/** Of what has no status yet. */
-const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
-
-/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
-export function whatStalls(object: KubernetesObject): string | undefined {
-  const status = canaryStatus(object);
-  const stalled = conditionOf(status, 'Stalled');
-  if (stalled?.status !== 'True' || !stalled.message) return undefined;
-  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
-}
-
-/** What is going on with a Canary, in one line. */
-export function messageOf(object: KubernetesObject): string {
-  const status = canaryStatus(object);
-  const ready = conditionOf(status, 'Ready');
-  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
-}
-
 /** The row of a Canary. */
 export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const status = canaryStatus(object);
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
-  const message = messageOf(object);
-  const why = whyFailed(status) ?? whatStalls(object) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
     namespace,
@@ -107,8 +88,8 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
     next: status.next ? `${status.next.action}${when}` : '',
-    message,
-    why: message.includes(why) ? '' : why,
+    message: messageOf(object),
+    why: reasonBehind(object),
     tone: toneOf(object),
   };
 }
@@ -142,8 +123,9 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: shortCommit(status.appliedCommit) || '-',
     subject: status.head?.subject ?? '-',
     canaries: String(status.counts?.canaries ?? '-'),
+    // The message of the status ends after a line, often before what is wrong is told.
     message:
-      status.message ?? (ready?.status === 'False' ? ready.message : object.status ? '' : notReconciled),
+      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
     tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
   };
 }
@@ -186,26 +168,31 @@ const sourceColumns: ReadonlyArray<TableColumn<SourceRow>> = [
 
 /** What needs a person comes first, then by namespace and name; below each line that is not good: message and next action. */
 export function canaryTable(rows: readonly CanaryRow[], options: TableOptions): string[] {
-  const sorted = [...rows].sort(
-    (left, right) =>
-      urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
-      compareTexts(left.namespace, right.namespace) ||
-      compareTexts(left.name, right.name),
-  );
   const columns = options.wide ? [...canaryColumns, ...wideColumns] : canaryColumns;
-  return withRemarks(sorted, columns, options, (row) => [
+  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [
     row.message,
     ...(row.why ? [`Why: ${row.why}`] : []),
     ...(row.next ? [`Next: ${row.next}`] : []),
   ]);
 }
 
-/** The Sources, those that are not ready with their message. */
+/** The Sources in the same order, those that are not ready with their message. */
 export function sourceTable(rows: readonly SourceRow[], options: TableOptions): string[] {
   const columns = options.wide
     ? [...sourceColumns, { title: 'MESSAGE', value: (row: SourceRow) => row.message || '-' }]
     : sourceColumns;
-  return withRemarks(rows, columns, options, (row) => [row.message]);
+  return withRemarks(mostUrgentFirst(rows), columns, options, (row) => [row.message]);
+}
+
+function mostUrgentFirst<Row extends Pick<SourceRow, 'namespace' | 'name'> & { readonly tone: StatusTone }>(
+  rows: readonly Row[],
+): Row[] {
+  return [...rows].sort(
+    (left, right) =>
+      urgency.indexOf(left.tone) - urgency.indexOf(right.tone) ||
+      compareTexts(left.namespace, right.namespace) ||
+      compareTexts(left.name, right.name),
+  );
 }
 
 function withRemarks<Row extends { readonly namespace: string; readonly tone: string }>(

@@ -44,6 +44,7 @@ export function onlyOne<T>(
 export function freshReading({ atMs, value }: Point, { nowMs, windowMs }: MetricRequest): MetricReading {
   const ageMs = nowMs - atMs;
   if (Math.abs(ageMs) <= windowMs + clockSkewMs) return valueReading(value);
+  if (Number.isNaN(ageMs)) return { kind: 'noData', detail: 'the time of the sample cannot be read' };
   const age = `the sample is ${Math.round(ageMs / 1_000)} s old`;
   return { kind: 'noData', detail: `${age}; the data is stale or a clock is wrong` };
 }

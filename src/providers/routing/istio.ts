@@ -45,7 +45,7 @@ export const istio = keepingRoutes(
     resources: ['virtualservices.networking.istio.io', 'destinationrules.networking.istio.io'],
     requests: istioMetrics,
     references: (_, { apex, primary, canary }) => [
-      { ...virtualService, name: apex },
+      { ...virtualService, lastApplied: true, name: apex },
       { ...destinationRule, name: primary },
       { ...destinationRule, name: canary },
     ],
@@ -64,6 +64,7 @@ export const istio = keepingRoutes(
       const [, ...domain] = destination.host.split('.');
       return { ...backend, destination: { ...destination, host: [name, ...domain].join('.') } };
     },
+    subsetOf: ({ destination }) => (destination as { subset?: string } | undefined)?.subset,
     refusal,
   },
 );

@@ -198,3 +198,27 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     expect(() => router.objects(context, { ...at(20), primaryWeight: 70 }, found)).toThrow(RangeError);
   });
 });
+
+it('leaves a VirtualService alone that leads to a subset, which the Services of both sides do not have', () => {
+  const canary = aCanary({
+    provider: 'istio',
+    routeRef: { apiVersion: 'networking.istio.io/v1beta1', kind: 'VirtualService', name: 'shop-front' },
+  });
+  const context = aContext(canary);
+  const live: KubernetesObject[] = [
+    {
+      apiVersion: 'networking.istio.io/v1beta1',
+      kind: 'VirtualService',
+      metadata: { name: 'shop-front', namespace: 'shop' },
+      spec: { http: [{ route: [{ destination: { host: 'podinfo', subset: 'v1' } }] }] },
+    },
+  ];
+  const router = routerFor('istio');
+
+  expect(router?.objects(context, at(20), live)).toEqual([]);
+  expect(router?.read(context, live)).toMatchObject({
+    accepted: false,
+    problem:
+      'VirtualService shop-front: rule 1 leads to subset v1 of podinfo, and a subset is of one Service alone; let it lead to podinfo without a subset',
+  });
+});

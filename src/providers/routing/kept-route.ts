@@ -30,6 +30,8 @@ interface KeptKind {
   serviceOf(backend: Entry, context: RouteContext): string | undefined;
   /** The same backend, to this Service. */
   leadingTo(backend: Entry, service: string): Entry;
+  /** The part of its Service that a backend leads to, which another Service does not have. */
+  subsetOf?(backend: Entry): string | undefined;
   /** Why the data plane has not taken the live object, undefined when it has. */
   refusal(live: KubernetesObject): string | undefined;
 }
@@ -210,8 +212,13 @@ function problemIn(context: RouteContext, kept: KeptKind, object: KubernetesObje
   if (ours.length === 0)
     return `${title} leads to none of the Services ${apex}, ${primary} and ${canary}; let a rule lead to ${apex}`;
   const mixed = ours.find((rule) => listed(rule, kept).length !== ownIn(context, kept, rule).length);
-  return mixed
-    ? `${title}: rule ${rules.indexOf(mixed) + 1} leads to ${apex} and to others; weights are written where all backends of a rule are the Canary's`
+  if (mixed)
+    return `${title}: rule ${rules.indexOf(mixed) + 1} leads to ${apex} and to others; weights are written where all backends of a rule are the Canary's`;
+  const subsetIn = (rule: Entry) =>
+    ownIn(context, kept, rule).flatMap((backend) => kept.subsetOf?.(backend) ?? [])[0];
+  const partial = ours.find((rule) => subsetIn(rule) !== undefined);
+  return partial
+    ? `${title}: rule ${rules.indexOf(partial) + 1} leads to subset ${subsetIn(partial)} of ${apex}, and a subset is of one Service alone; let it lead to ${apex} without a subset`
     : undefined;
 }
 

@@ -206,9 +206,9 @@ function restart(context: Context, before: Analysing): Outcome {
 /** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
 function advance(context: Context, trial: Trial): Outcome {
   const { plan, world } = context;
-  const { share, isUp } = trial;
+  const { share } = trial;
   const { run, iterations } = trial.state;
-  if (skipsAnalysis(context, run) && isUp && !isPaused(context, run)) return promote(context, trial.state);
+  if (isPromotedNow(context, trial)) return promote(context, trial.state);
   const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
   const move = limitStep(context, next, share, run);
   // Before traffic leaves it: a primary that is scaled down could not take the traffic back (flagger issue 1600).
@@ -228,15 +228,17 @@ function advance(context: Context, trial: Trial): Outcome {
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
 }
 
-function skipsAnalysis({ plan }: Context, { fastLane, promoteNow }: Run): boolean {
-  return plan.skipAnalysis || fastLane || promoteNow === true;
+/** It is promoted without its remaining checks, which its pods being ready is enough for. */
+function isPromotedNow(context: Context, { state: { run }, isUp }: Trial): boolean {
+  const skipsAnalysis = context.plan.skipAnalysis || run.fastLane || run.promoteNow;
+  return Boolean(skipsAnalysis) && isUp && !isPaused(context, run);
 }
 
 /** Its route was refused, or traffic had to leave it: nothing is checked, and no step follows, before it has its share again. */
 function regainShare(context: Context, trial: Trial): Outcome | undefined {
   const { run, iterations } = trial.state;
   const percent = shareOfIteration(planFor(context.plan, run), iterations);
-  if (trial.share >= percent || skipsAnalysis(context, run)) return undefined;
+  if (trial.share >= percent || isPromotedNow(context, trial)) return undefined;
   const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored: false } as const;
   const { state, blocked } = roomFor(context, trial, move);
   if (blocked) return stay(state, blocked);

@@ -49,7 +49,9 @@ export function createMetricsSink(
       const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
       const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
       sources.note(key, meters.syncs, counted).inc(counted);
-      if (succeeded) sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
+      // One that fails from the start on, as after a restart while Git is away, has an age, too: the alarm asks for that.
+      if (succeeded || !sources.hasNoted(key, meters.lastSync, labels))
+        sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
     },
     drift(key, objects) {
       const source = sources.objectOf(key);
@@ -111,7 +113,7 @@ function createMeters(registry: Registry) {
     lastSync: new Gauge({
       registers,
       name: 'holdfast_source_last_sync_timestamp_seconds',
-      help: 'Last successful sync',
+      help: 'Last successful sync; without one since the start, the first poll',
       labelNames,
     }),
     successes: counter('flagger_canary_successes_total', 'Releases that succeeded', runLabels),
@@ -119,9 +121,15 @@ function createMeters(registry: Registry) {
   };
 }
 
+interface SeriesMeter {
+  readonly name?: string;
+  remove(labels: Labels): void;
+}
+
 /** What was counted by the object it is about. */
 function createSeries(find: Find) {
   const removals = new Map<string, Map<string, () => void>>();
+  const seriesOf = ({ name }: SeriesMeter, labels: Labels) => JSON.stringify([name, labels]);
   const objectOf = (key: string) => {
     const [namespace = '', name = ''] = key.split('/');
     return find(namespace, name);
@@ -129,16 +137,14 @@ function createSeries(find: Find) {
   return {
     objectOf,
     /** Remembers that a metric has a series about an object; gives the metric back. */
-    note<Meter extends { readonly name?: string; remove(labels: Labels): void }>(
-      key: string,
-      meter: Meter,
-      labels: Labels,
-    ): Meter {
+    note<Meter extends SeriesMeter>(key: string, meter: Meter, labels: Labels): Meter {
       const ofObject = removals.get(key) ?? new Map<string, () => void>();
       removals.set(key, ofObject);
-      ofObject.set(JSON.stringify([meter.name, labels]), () => meter.remove(labels));
+      ofObject.set(seriesOf(meter, labels), () => meter.remove(labels));
       return meter;
     },
+    hasNoted: (key: string, meter: SeriesMeter, labels: Labels) =>
+      removals.get(key)?.has(seriesOf(meter, labels)) === true,
     forgetGone(): void {
       for (const [key, ofObject] of removals) {
         if (objectOf(key)) continue;

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { Registry } from 'prom-client';
-import { beforeEach, describe, expect, it, test } from 'vitest';
+import { beforeEach, describe, expect, it, test, vi } from 'vitest';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Incident } from '../../api/incident.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -178,7 +178,26 @@ describe('what is counted', () => {
     );
     expect(lines).toContain('holdfast_source_syncs_total{name="shop",namespace="shop",result="failure"} 1');
     expect(about(lines, 'flagger_canary_successes_total')).toEqual([]);
-    expect(about(lines, 'last_sync')).toEqual([]);
+  });
+
+  it('of a Source that was never synced begins with its first poll, so that its age can raise an alarm', async () => {
+    const at = async (seconds: number, succeeded: boolean) => {
+      vi.setSystemTime(seconds * 1_000);
+      sink.sync('shop/shop', succeeded);
+      return about(await scrape(), 'last_sync');
+    };
+    const lastSync = (seconds: number) => [
+      `holdfast_source_last_sync_timestamp_seconds{name="shop",namespace="shop"} ${seconds}`,
+    ];
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      expect(await at(100, false)).toEqual(lastSync(100));
+      expect(await at(200, false)).toEqual(lastSync(100));
+      expect(await at(300, true)).toEqual(lastSync(300));
+      expect(await at(400, false)).toEqual(lastSync(300));
+    } finally {
+      vi.useRealTimers();
+    }
   });
 
   it('goes with the object it is about, and comes back only for a new one', async () => {

@@ -1,6 +1,7 @@
 /** Providers that ask the API server: external metrics and Keptn. */
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
+import type { CanaryMetric } from '../../../api/canary/metrics.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../../api/metric-template.ts';
 import type { MetricCluster } from '../provider.ts';
@@ -37,6 +38,8 @@ function aCluster(given: Readonly<Record<string, object>> = {}, pass = true) {
     },
     async externalMetric({ namespace, metric, labelSelector }) {
       asked.push([namespace, metric, labelSelector].join(' '));
+      const given = objects.get(metric);
+      if (given) return { items: [given] };
       const double = doubles.find(({ type }) => type === 'externalmetrics');
       return JSON.parse(double?.answer([12.5]) ?? '');
     },
@@ -49,12 +52,13 @@ function read(
   query: string,
   cluster: MetricCluster | undefined,
   crossesNamespaces = false,
+  more: Pick<CanaryMetric, 'maxSampleAge'> = {},
 ) {
   const template = {
     metadata: { name: 'm', namespace: 'shop' },
     spec: { provider: { type }, query },
   } as MetricTemplate;
-  const metric = { name: 'm', templateRef: { name: 'm' } };
+  const metric = { name: 'm', templateRef: { name: 'm' }, ...more };
   const source = { canary, metric, role: 'canary', provider: 'contour', metricsServer: '', nowMs } as const;
   const send = async () => {
     throw new Error('nobody is asked over HTTP');
@@ -81,6 +85,26 @@ describe('externalmetrics without an address', () => {
       expect(asked).toEqual([]);
     },
   );
+
+  it('takes a value without a time as of now, unless its age is bounded', async () => {
+    const { cluster } = aCluster({ queue: { value: '3', timestamp: null }, length: { value: '4' } });
+
+    expect(await read('externalmetrics', 'queue', cluster)).toEqual({ kind: 'value', value: 3 });
+    expect(await read('externalmetrics', 'length', cluster)).toEqual({ kind: 'value', value: 4 });
+    expect(await read('externalmetrics', 'queue', cluster, false, { maxSampleAge: '1m' })).toEqual({
+      kind: 'noData',
+      detail: 'the answer tells no time of the value (maxSampleAge is 1m)',
+    });
+  });
+
+  it('has no data where the time cannot be read', async () => {
+    const { cluster } = aCluster({ queue: { value: '3', timestamp: 'yesterday' } });
+
+    expect(await read('externalmetrics', 'queue', cluster)).toEqual({
+      kind: 'noData',
+      detail: 'the time of the sample cannot be read',
+    });
+  });
 });
 
 describe('keptn', () => {

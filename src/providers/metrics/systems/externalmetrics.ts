@@ -1,12 +1,14 @@
 /** The Kubernetes API of external metrics, as KEDA and adapters serve it (flagger-behaviour.md 4). */
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
-import { freshReading, onlyOne } from '../points.ts';
+import { freshReading, onlyOne, valueReading } from '../points.ts';
 import { clusterFor, failedReading, type MetricProvider, type MetricRequest } from '../provider.ts';
 import { below, credentials, restProvider } from '../rest.ts';
 
 const answerSchema = z.object({
-  items: z.array(z.object({ timestamp: z.string(), value: z.union([z.string().max(64), z.number()]) })),
+  items: z.array(
+    z.object({ timestamp: z.string().nullish(), value: z.union([z.string().max(64), z.number()]) }),
+  ),
 });
 
 /** At an address of its own it is asked as any server is. */
@@ -58,9 +60,13 @@ function metricIn({ query, namespace: own }: MetricRequest) {
 }
 
 function readingOf({ items }: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {
-  return onlyOne(items, 'a labelSelector that selects one', ({ timestamp, value }) =>
-    freshReading({ atMs: Date.parse(timestamp), value: numberOf(String(value)) }, request),
-  );
+  return onlyOne(items, 'a labelSelector that selects one', (item) => {
+    const value = numberOf(String(item.value));
+    if (item.timestamp) return freshReading({ atMs: Date.parse(item.timestamp), value }, request);
+    // An adapter may tell no time: then the value is that of now, as for Flagger, unless its age is bounded.
+    if (request.maxSampleAgeMs === undefined) return valueReading(value);
+    return { kind: 'noData', detail: 'the answer tells no time of the value' };
+  });
 }
 
 const factors: Readonly<Record<string, number>> = {

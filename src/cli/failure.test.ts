@@ -1,0 +1,22 @@
+import { expect, it } from 'vitest';
+import { localError } from '../cluster/errors.ts';
+import { failureBody } from './failure.ts';
+import { nameIn } from './requests/request.ts';
+
+it('says what a refused login means', () => {
+  const error = localError('unauthorized', 'get the kinds at /api: 401 Unauthorized');
+
+  expect(failureBody(error)).toEqual({
+    exitCode: 2,
+    reason: 'Unauthorized',
+    message:
+      'get the kinds at /api: 401 Unauthorized: the API server does not accept the credentials of the kubeconfig, or they have expired',
+  });
+});
+
+it.each([
+  ['source/shop', 'Canary', 'status, tree, events, diff, sync, suspend and resume are about Sources'],
+  ['canary/web', 'Source', 'a Canary is held by holdfast pause'],
+] as const)('names the commands for %s where a %s is asked for', (subject, kind, hint) => {
+  expect(() => nameIn(subject, kind)).toThrow(`"${subject}" is not a ${kind}; ${hint}`);
+});
