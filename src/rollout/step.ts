@@ -21,7 +21,7 @@ import { keepConfigCopies, repairRecord, scalePrimaryBack, withServices } from '
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { allocate, isScaledToZero } from './traffic/traffic.ts';
+import { allocate, isScaledToZero, tellMove } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import type { World } from './world.ts';
 
@@ -73,6 +73,7 @@ export function step(world: World): Decision {
     : [];
   const before = combine(
     answers,
+    tellMove(context, state),
     context.good ? repairRecord(context) : {},
     act(...unpaused, ...restoreReplicas(context, outcome)),
   );

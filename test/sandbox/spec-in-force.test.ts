@@ -148,3 +148,28 @@ test('another target for a Canary with a release is refused: the former one serv
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:3');
   expect(sampler.totals().failed).toBe(0);
 });
+
+test('another name of the Service, committed at a step, leaves no share of the canary in the former route', async () => {
+  const analysis = { iterations: undefined, stepWeights: [40, 80] };
+  const files = (name: string) => ({
+    'canary.json': canary({ spec: { ...onGateway, service: { ...onGateway.service, name } }, analysis }),
+  });
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), ...files('web') });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('40 %', async () => (await status()).canaryWeight === 40, { seen: status });
+  await bed.commit('another name', files('shop'));
+  const route = (name: string) => bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', name);
+  await eventually('the new route', async () => (await route('shop')) !== undefined, { seen: status });
+  await waitForPhase(bed, 'Succeeded');
+  const { rules = [] } = ((await route('web'))?.spec ?? {}) as {
+    rules?: Array<{ backendRefs: Array<{ name: string; weight: number }> }>;
+  };
+  const weights = rules[0]?.backendRefs.map(({ name, weight }) => [name, weight]);
+  expect(weights).toEqual([
+    ['web-primary', 100],
+    ['web-canary', 0],
+  ]);
+});

@@ -30,6 +30,7 @@ import {
   readyPods,
   routeNote,
   scalerOf,
+  shareOf,
 } from '../traffic/traffic.ts';
 import { largestWeight, nextStep, type Step, shareOfIteration } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
@@ -48,11 +49,6 @@ export function positionOf(
   return `${shareOf(world.route?.canaryWeight ?? 0, run.side)}/${iterations}`;
 }
 
-/** The share of the side that is tried, in percent. */
-function shareOf(canaryWeight: number, side: Side = 'canary'): number {
-  return side === 'primary' ? 100 - canaryWeight : canaryWeight;
-}
-
 /**
  * A release is tried by Flagger's rules (flagger-behaviour 2), on the canary or on the primary. Checks have their own clock: missing pods,
  * capacity and pause delay only moves of traffic, not checks (issue 11).
@@ -62,15 +58,7 @@ export function analysing(context: Context, before: Analysing): Outcome {
   if (recreated) return stay(before, recreated);
   if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
   const trial = observe(context, before);
-  const outcome = notReady(context, trial) ?? regainShare(context, trial) ?? advance(context, trial);
-  return { ...outcome, ...combine(weightAdvanced(context, trial), outcome) };
-}
-
-/** Told once it was read back, since a write may be refused. */
-function weightAdvanced({ world, plan }: Context, { side, share }: Trial): Effects {
-  const before = shareOf(world.status.canaryWeight ?? 0, side);
-  const isStep = plan.strategy.kind === 'canary' && share > before && share <= largestWeight(plan);
-  return isStep ? emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${share} %`) : {};
+  return notReady(context, trial) ?? regainShare(context, trial) ?? advance(context, trial);
 }
 
 /** The side under trial, as a step sees it. */

@@ -12,7 +12,6 @@ import {
 import {
   ALL,
   act,
-  combine,
   type Effects,
   emit,
   enter,
@@ -113,20 +112,7 @@ export function convergingPrefers(context: Context, state: StateOf<'Converging'>
 }
 
 /** The primary was written: it becomes ready, and then gets the traffic (design section 4). */
-export function converging(context: Context, state: StateOf<'Converging'>): Outcome {
-  const outcome = converge(context, state);
-  return { ...outcome, ...combine(trafficShifted(context), outcome) };
-}
-
-/** Told once it was read back, since a write may be refused. */
-function trafficShifted({ world: { status, route } }: Context): Effects {
-  const before = status.canaryWeight ?? 0;
-  const weight = route?.canaryWeight ?? before;
-  if (weight >= before) return {};
-  return emit('Normal', 'TrafficShifted', `primary weight ${100 - before} % -> ${100 - weight} %`);
-}
-
-function converge(context: Context, before: StateOf<'Converging'>): Outcome {
+export function converging(context: Context, before: StateOf<'Converging'>): Outcome {
   const { world, plan } = context;
   const { primary } = world;
   const state = withRun(before, withProgress(context, before.run, primary));

@@ -1,10 +1,23 @@
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
+import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
 import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
-import { type Action, act, combine, type Effects, note, type Preference, stall, wake } from '../outcome.ts';
+import {
+  type Action,
+  act,
+  combine,
+  type Effects,
+  emit,
+  note,
+  type Preference,
+  stall,
+  wake,
+} from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
+import type { State } from '../state.ts';
 import type { ScalerSide, World } from '../world.ts';
+import { largestWeight } from './weights.ts';
 
 /**
  * The one allocator of traffic: from the ready pods of both sides, the preferred side, and the route as read back, to the next route (issue
@@ -115,6 +128,25 @@ function recreateRoute({ world, plan }: Context, run: Run | undefined, preferenc
   return act({ type: 'SetTraffic', route: toPrimary ? trafficAt(plan, 0) : ALL_TO_CANARY });
 }
 
+/** The share of this side, in percent. */
+export function shareOf(canaryWeight: number, side: Side = 'canary'): number {
+  return side === 'primary' ? 100 - canaryWeight : canaryWeight;
+}
+
+/** A step of traffic by a release; told once it was read back, since a write may be refused. */
+export function tellMove({ world: { status, route }, plan }: Context, state: State): Effects {
+  const before = status.canaryWeight ?? 0;
+  const weight = route?.canaryWeight ?? before;
+  const tell = (reason: RolloutReason, side: Side) =>
+    emit('Normal', reason, `${side} weight ${shareOf(before, side)} % -> ${shareOf(weight, side)} %`);
+  if (state.kind === 'Converging' && weight < before) return tell('TrafficShifted', 'primary');
+  if (state.kind !== 'Analysing' || plan.strategy.kind !== 'canary') return {};
+  const { side = 'canary' } = state.run;
+  const share = shareOf(weight, side);
+  const isStep = share > shareOf(before, side) && share <= largestWeight(plan);
+  return isStep ? tell('WeightAdvanced', side) : {};
+}
+
 /** Reports a route that the gateway does not accept; after the deadline it asks a person to look (issue 11, 17). */
 export function routeNote(context: Context, run: Run): Effects {
   const { route } = context.world;
@@ -179,9 +211,12 @@ function toShare(
   const set = act({ type: 'SetTraffic', route });
   const other = side === 'canary' ? 'primary' : 'canary';
   const before = world.route?.canaryWeight ?? 0;
-  const givesBack = side === 'canary' ? canaryWeight < before : canaryWeight > before;
+  // A match leaves all other requests with the primary: they are given back if the canary has them.
+  const givesRest = route.matched && before === 100 && world.route?.matched === false;
+  const givesBack = givesRest || (side === 'canary' ? canaryWeight < before : canaryWeight > before);
+  const rest = route.matched ? 100 : 100 - percent;
   // A side gets back no more than it can carry (S1, S4).
-  if (givesBack && readySharePercent(context, other) < 100 - percent && readyPods(context, side) > 0)
+  if (givesBack && readySharePercent(context, other) < rest && readyPods(context, side) > 0)
     return act(...raiseMinReplicas(world, 'primary', fullSize(world)));
   if (percent === 0 || readyPods(context, side) >= needed) return set;
   return act(...(side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed)));

@@ -137,3 +137,22 @@ describe('one pod of ten cannot pull its image during verification (issue 11, 10
     expect(model.reverts).toEqual(['b']);
   });
 });
+
+describe('an A/B test while the primary has no pod', () => {
+  it('leaves all requests with the canary until the primary is back', () => {
+    const { stepWeight: _, maxWeight: __, ...checks } = analysis;
+    const match = [{ headers: { beta: { exact: 'yes' } } }];
+    const model = live({ provider: 'istio', analysis: { ...checks, iterations: 3, match } });
+    model.commit('b');
+    until(model, 'matched requests on b', () => model.route?.matched === true);
+    model.breakPods('primary', 2);
+    until(model, 'all requests on b', () => model.route?.matched === false);
+    model.outages.length = 0;
+    pass(model, 60_000);
+    expect(model.outages).toEqual([]);
+    model.healPods();
+    until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+    expectLive(model, 'b');
+    expect(model.outages).toEqual([]);
+  });
+});

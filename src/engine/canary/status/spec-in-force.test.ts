@@ -135,8 +135,56 @@ describe('another target', () => {
     expect(found.invalid?.message).toMatch(/^spec\.targetRef: .*Deployment web;.*Deployment web2/);
   });
 
+  test('that is refused is still the one of the Canary that has it', () => {
+    const older = canary({
+      metadata: { name: 'older', creationTimestamp: '2020-01-01' },
+      spec,
+      status: proven,
+    });
+    const newer = (name: string) => {
+      const targetRef = { ...good.targetRef, name };
+      const metadata = { name: 'newer', creationTimestamp: '2026-01-01' };
+      const found = inForce(canary({ metadata, spec: { ...good, targetRef } }), [older]);
+      return 'failure' in found ? found.failure.reason : 'in force';
+    };
+    expect([newer('web2'), newer('web')]).toEqual(['in force', 'TargetConflict']);
+  });
+
   test('is taken before that', () => {
     const found = inForce(canary({ spec, status: kept }));
     expect('failure' in found ? found.failure : found.canary.spec.targetRef.name).toBe('web2');
+  });
+});
+
+describe('another provider, Service or route', () => {
+  const others = [
+    ['spec.provider', { provider: 'gatewayapi:v1' }],
+    ['spec.service.name', { service: { port: 80, name: 'shop' } }],
+    [
+      'spec.routeRef',
+      { routeRef: { apiVersion: 'gateway.networking.k8s.io/v1', kind: 'HTTPRoute', name: 'shop' } },
+    ],
+  ] as const;
+
+  test.each(others)('%s waits while the canary has traffic', (path, change) => {
+    const found = inForce(canary({ spec: { ...good, ...change }, status: { ...proven, canaryWeight: 40 } }));
+    if ('failure' in found) throw found.failure;
+    expect(found.canary.spec).toMatchObject(good);
+    expect(found.invalid).toMatchObject({ reason: 'InvalidSpec', transient: true });
+    expect(found.invalid?.message).toMatch(
+      new RegExp(`^${path}: takes effect once the canary has no traffic`),
+    );
+  });
+
+  test('is taken once it has none, and other changes are taken at once', () => {
+    const renamed = { ...good, service: { port: 80, name: 'shop' } };
+    const more = { ...good, analysis: { ...good.analysis, threshold: 5 } };
+    for (const [spec, canaryWeight] of [
+      [renamed, 0],
+      [more, 40],
+    ] as const) {
+      const found = inForce(canary({ spec, status: { ...proven, canaryWeight } }));
+      expect('failure' in found ? found.failure : found.canary.spec).toMatchObject(spec);
+    }
   });
 });

@@ -35,7 +35,7 @@ export function canaryInForce(
   parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
-  const newest = otherTarget(object) ?? readCanary(parts, object);
+  const newest = otherTarget(object) ?? otherRoute(parts, object) ?? readCanary(parts, object);
   if (!('failure' in newest)) {
     const { canary } = newest;
     // As it was read, with what an annotation said of it: the annotation may be what is changed next.
@@ -46,9 +46,10 @@ export function canaryInForce(
   if (!lastValid || !invalidReasons.has(newest.failure.reason)) return newest;
   const before = readCanary(parts, withSpec(object, lastValid));
   if ('failure' in before) return newest;
-  const { reason, message } = newest.failure;
+  const { reason, message, transient } = newest.failure;
   const explained = `${message}; the spec of generation ${lastValid.generation} stays in force`;
-  return { canary: before.canary, specInForce: lastValid, invalid: new EngineError(reason, explained) };
+  const invalid = new EngineError(reason, explained, transient);
+  return { canary: before.canary, specInForce: lastValid, invalid };
 }
 
 /**
@@ -66,6 +67,49 @@ function otherTarget(object: KubernetesObject): { readonly failure: EngineError 
     return undefined;
   const message = `a Canary keeps its target, ${nameOf(before.spec)}; give ${nameOf(object.spec ?? {})} a Canary of its own`;
   return { failure: invalidCanary([{ path: 'spec.targetRef', message }]) };
+}
+
+/** What a Canary's Services and routes are found by. */
+interface RouteSpec {
+  readonly provider?: string;
+  readonly targetRef?: { readonly name?: string };
+  readonly service?: { readonly name?: string };
+  readonly ingressRef?: unknown;
+  readonly routeRef?: unknown;
+  readonly upstreamRef?: unknown;
+}
+
+/** Other Services or routes while the canary has traffic: nobody would take its share from the former ones, and its pods go at the end. */
+function otherRoute(
+  { options }: Pick<CanaryParts, 'options'>,
+  object: KubernetesObject,
+): { readonly failure: EngineError } | undefined {
+  const before = lastValidSpec(object);
+  const { canaryWeight = 0, lastKnownGood } = canaryStatus(object);
+  if (!before || !lastKnownGood || canaryWeight === 0) return undefined;
+  const [former, now] = [before.spec, object.spec ?? {}].map((spec) =>
+    partsOfRoute(spec as RouteSpec, options),
+  );
+  // Between native and copies nothing of this changes before the release has ended (ADR 21).
+  if (!former || !now || sharesWorkload(former['spec.provider']) || sharesWorkload(now['spec.provider']))
+    return undefined;
+  const path = Object.keys(now).find((field) => former[field] !== now[field]);
+  if (path === undefined) return undefined;
+  const message = `takes effect once the canary has no traffic, which now has ${canaryWeight} % by the former one`;
+  return { failure: new EngineError('InvalidSpec', `${path}: ${message}`, true) };
+}
+
+function partsOfRoute(
+  { provider, targetRef, service, ingressRef, routeRef, upstreamRef }: RouteSpec,
+  { defaultProvider }: Pick<CanaryParts['options'], 'defaultProvider'>,
+): Record<string, string> {
+  return {
+    'spec.provider': provider ?? defaultProvider,
+    'spec.service.name': service?.name || (targetRef?.name ?? ''),
+    'spec.ingressRef': JSON.stringify(ingressRef ?? null),
+    'spec.routeRef': JSON.stringify(routeRef ?? null),
+    'spec.upstreamRef': JSON.stringify(upstreamRef ?? null),
+  };
 }
 
 /** The object, and once more with the spec in force where that is another one; for callers that only need names. */
@@ -140,16 +184,16 @@ function findConflictingCanary(
 ): KubernetesObject | undefined {
   const { kind, name } = canary.spec.targetRef;
   const age = ({ metadata }: KubernetesObject) => [metadata.creationTimestamp ?? '', metadata.name].join(' ');
-  return canaries.find((other) => {
-    const target = (other.spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
-    return (
-      other.metadata.namespace === canary.metadata.namespace &&
-      other.metadata.name !== canary.metadata.name &&
-      !other.metadata.deletionTimestamp &&
-      target?.kind === kind &&
-      target.name === name &&
-      age(other) < age(canary)
-    );
+  const isElder = (other: KubernetesObject) =>
+    other.metadata.namespace === canary.metadata.namespace &&
+    other.metadata.name !== canary.metadata.name &&
+    !other.metadata.deletionTimestamp &&
+    age(other) < age(canary);
+  return canaries.filter(isElder).find((other) => {
+    // Another target that is refused takes it from nobody.
+    const { spec } = (otherTarget(other) && lastValidSpec(other)) ?? other;
+    const target = (spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
+    return target?.kind === kind && target.name === name;
   });
 }
 
