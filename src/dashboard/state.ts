@@ -60,6 +60,10 @@ export function start(): void {
     // Of another object.
     if (query.value !== undefined) detail.value = undefined;
   });
+  effect(() => {
+    // The next person may read less.
+    if (login.value.kind === 'nobody') fleet.value = undefined;
+  });
   // Browsers have few connections for one server, and the server has few places: a page in the background takes none.
   effect(() => (query.value && isSeen.value ? follow(query.value, take) : undefined));
 }
