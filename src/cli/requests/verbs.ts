@@ -11,6 +11,7 @@ import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } 
 import {
   annotate,
   type Begun,
+  ended,
   forTargets,
   type Outcome,
   outcomeCodes,
@@ -18,6 +19,7 @@ import {
   pollUntil,
   type RequestClient,
   readOne,
+  refused,
   tokenFor,
   type WaitFlags,
   withObjectFlags,
@@ -97,8 +99,7 @@ export async function request(
   spec: VerbCommand,
   options: VerbOptions,
 ): Promise<CommandResult> {
-  const begun = await begin(client, clock, spec, options);
-  return typeof begun === 'function' ? begun() : begun;
+  return ended(await begin(client, clock, spec, options));
 }
 
 /** Makes the request; what it gives waits for the answer. Throws ApiError and InputError. */
@@ -116,21 +117,9 @@ export async function begin(
     return await confirmed(client, clock, { spec, options, canary, revision, effect });
   } catch (error) {
     // With -l others follow, which it may fit.
-    if (error instanceof UnfitRequestError) return notMade(canary, options, error);
+    if (error instanceof UnfitRequestError) return refused(canary, error, options.format);
     throw error;
   }
-}
-
-/** What is not requested, as an answer of its own. */
-function notMade(
-  canary: KubernetesObject,
-  { format }: Pick<VerbOptions, 'format'>,
-  { reason, message }: Pick<UnfitRequestError, 'reason' | 'message'>,
-): CommandResult {
-  const exitCode = exitCodes.bad;
-  const body = { exitCode, reason, message: `${describe(canary)}: ${message}` };
-  const stdout = format === 'text' ? '' : failureDocument(body, format);
-  return { stdout, stderr: `${describe(canary)}: refused (${reason}): ${message}\n`, exitCode };
 }
 
 interface Asked {
