@@ -34,6 +34,9 @@ function clusterOf(...canaries: KubernetesObject[]) {
   return { client, asked };
 }
 
+const underWay = (name: string) =>
+  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
+
 const noRelease = { phase: 'Succeeded' };
 const options = { namespace: 'shop', revision: undefined, wait: false, timeoutMs: 120_000 } as const;
 
@@ -56,6 +59,22 @@ it.each<[VerbCommand, string]>([
     expect(text).toMatchObject({ exitCode: 1, stdout: '' });
     expect(text.stderr).toContain(`Canary shop/web: refused (${reason}): `);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Error', exitCode: 1, reason });
+    expect(asked).toEqual([]);
+  },
+);
+
+it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
+  '$name of a suspended Canary is refused at once, and not done when it goes on one day',
+  async (spec) => {
+    const { client, asked } = clusterOf({ ...underWay('web'), spec: { suspend: true } });
+    const named = { ...options, name: 'web', revision: 'v1:2' };
+
+    const { exitCode, stderr } = await request(client, systemClock, spec, { ...named, format: 'text' });
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(
+      'Canary shop/web: refused (Suspended): spec.suspend is set, so that nothing is done for it; remove that first\n',
+    );
     expect(asked).toEqual([]);
   },
 );
@@ -99,9 +118,6 @@ it('a Canary that a request does not fit keeps none of the others with the label
   const { items } = parse(result.stdout) as { items: Array<{ kind: string }> };
   expect(items.map(({ kind }) => kind)).toEqual(['RequestResult', 'Error', 'RequestResult']);
 });
-
-const underWay = (name: string) =>
-  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
 
 /** Aborts those with the labels, over an API server that answers requests about `broken` with this error. */
 async function abortBeside(error: Error, output: ObjectFlags['output'] = 'text') {

@@ -110,6 +110,11 @@ export async function begin(
   options: VerbOptions,
 ): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
+  // It would stay on the Canary unanswered, and be done when that goes on one day.
+  if ((canary.spec as { suspend?: boolean } | undefined)?.suspend) {
+    const message = 'spec.suspend is set, so that nothing is done for it; remove that first';
+    return refused(canary, { reason: 'Suspended', message }, options.format);
+  }
   try {
     const revision = options.revision ?? (await spec.revision(client, canary));
     const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
