@@ -82,8 +82,32 @@ function dottedElement(element: string): string {
   return `[${keys.map(([key, value]) => `${key}=${JSON.stringify(value)}`).join(',')}]`;
 }
 
-/** The wire form of a set: nested objects, `.` marking branches that are members themselves. */
-export function toFieldsV1(fields: FieldSet): JsonRecord {
+/** Most writes change the fields of one manager: the sets of the others, and their wire forms, are known. */
+const sets = new WeakMap<JsonRecord, FieldSet>();
+const wireForms = new WeakMap<FieldSet, JsonRecord>();
+
+/** Reads the wire form of a set. Neither is to be changed afterwards. */
+export function fieldSetOf(fieldsV1: JsonRecord): FieldSet {
+  const known = sets.get(fieldsV1);
+  if (known) return known;
+  const fields = fromFieldsV1(fieldsV1);
+  sets.set(fieldsV1, fields);
+  wireForms.set(fields, fieldsV1);
+  return fields;
+}
+
+/** The wire form of a set. Neither is to be changed afterwards. */
+export function fieldsV1Of(fields: FieldSet): JsonRecord {
+  const known = wireForms.get(fields);
+  if (known) return known;
+  const fieldsV1 = toFieldsV1(fields);
+  sets.set(fieldsV1, fields);
+  wireForms.set(fields, fieldsV1);
+  return fieldsV1;
+}
+
+/** Nested objects, `.` marking branches that are members themselves. */
+function toFieldsV1(fields: FieldSet): JsonRecord {
   const root: JsonRecord = {};
   for (const path of [...fields].sort()) {
     let current = root;
@@ -104,8 +128,7 @@ function withoutLeafDots(node: JsonRecord): JsonRecord {
   return Object.fromEntries(entries);
 }
 
-/** Reads the wire form back. */
-export function fromFieldsV1(node: JsonRecord, path = '', out = new Set<string>()): Set<string> {
+function fromFieldsV1(node: JsonRecord, path = '', out = new Set<string>()): Set<string> {
   const entries = Object.entries(node);
   if (entries.length === 0 && path !== '') out.add(path);
   for (const [element, child] of entries) {

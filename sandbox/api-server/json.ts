@@ -39,14 +39,24 @@ export function at(value: unknown, ...fields: readonly string[]): unknown {
   return current;
 }
 
-/** A deep copy that may be changed. */
+/** A deep copy of JSON that may be changed; several times as fast as `structuredClone`, which each write would pay for. */
 export function clone<T>(value: T): T {
-  return structuredClone(value);
+  if (Array.isArray(value)) return value.map(clone) as T;
+  if (!isRecord(value)) return value;
+  const copy: JsonRecord = {};
+  for (const field of Object.keys(value)) setOwn(copy, field, clone(value[field]));
+  return copy as T;
+}
+
+/** A field named like one that every object inherits is a field like others. */
+function setOwn(target: JsonRecord, field: string, value: unknown): void {
+  if (field !== '__proto__') target[field] = value;
+  else Object.defineProperty(target, field, { value, enumerable: true, writable: true, configurable: true });
 }
 
 /** Deep equality; the order of an object's fields does not matter. */
 export function sameJson(left: unknown, right: unknown): boolean {
-  return isDeepStrictEqual(left, right);
+  return left === right || isDeepStrictEqual(left, right);
 }
 
 /** Map of text to text (labels, selectors, data); other values are left out. */

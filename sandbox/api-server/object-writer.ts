@@ -1,10 +1,11 @@
-import { randomBytes, randomUUID } from 'node:crypto';
+import { randomUUID } from 'node:crypto';
 import type { Clock } from '../../src/api/clock.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { admit } from './admission.ts';
 import { ApiError, alreadyExists, badRequest, conflict, notFound } from './errors.ts';
 import { asString, clone, type JsonRecord, sameJson } from './json.ts';
 import { apiVersionOf, type KindInfo, type KindRegistry } from './kinds.ts';
+import { randomSuffix } from './safe-names.ts';
 import { applyConfiguration, trackUpdate, type Writer } from './server-side-apply.ts';
 import type { Store } from './store.ts';
 
@@ -104,7 +105,7 @@ function insert({ world, kind, options, track }: Write, body: KubernetesObject):
 function generatedName(body: KubernetesObject): string {
   const prefix = asString(body.metadata.generateName);
   if (!prefix) throw badRequest('name or generateName is required');
-  return `${prefix}${randomBytes(8).toString('hex').slice(0, 5)}`;
+  return `${prefix}${randomSuffix()}`;
 }
 
 function requireNamespace(world: ApiWorld, kind: KindInfo, namespace: string | undefined): void {

@@ -4,12 +4,12 @@ import { ApiError } from './errors.ts';
 import {
   dotted,
   type FieldSet,
+  fieldSetOf,
+  fieldsV1Of,
   flatten,
-  fromFieldsV1,
   itemElement,
   joinPath,
   SEPARATOR,
-  toFieldsV1,
 } from './field-set.ts';
 import { asRecord, asRecords, asString, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';
@@ -63,7 +63,7 @@ function decode(object: KubernetesObject | undefined): Entry[] {
     apiVersion: asString(entry.apiVersion),
     ...(entry.subresource ? { subresource: asString(entry.subresource) } : {}),
     time: asString(entry.time),
-    fields: fromFieldsV1(asRecord(entry.fieldsV1)),
+    fields: fieldSetOf(asRecord(entry.fieldsV1)),
   }));
 }
 
@@ -77,7 +77,7 @@ function encode(entries: readonly Entry[]): JsonRecord[] {
       apiVersion,
       time,
       fieldsType: 'FieldsV1',
-      fieldsV1: toFieldsV1(fields),
+      fieldsV1: fieldsV1Of(fields),
       ...(subresource ? { subresource } : {}),
     }));
 }
@@ -99,6 +99,7 @@ function sameWriter(left: Writer, right: Writer): boolean {
 }
 
 function minus(fields: FieldSet, taken: FieldSet): FieldSet {
+  if (![...taken].some((path) => fields.has(path))) return fields;
   return new Set([...fields].filter((path) => !taken.has(path)));
 }
 

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asNumber, asStrings, at, sameJson } from '../api-server/json.ts';
+import { templateHash } from '../api-server/safe-names.ts';
 import { type ControllerClient, isControlledBy } from './controller.ts';
 
 const REVISIONS = 'apps/controllerrevisions';
@@ -35,7 +35,7 @@ export function revisedTemplate(revision: KubernetesObject): unknown {
 function create(client: ControllerClient, workload: KubernetesObject, revision: number): KubernetesObject {
   const { name, namespace, uid } = workload.metadata;
   const template = templateOf(workload);
-  const hash = createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
+  const hash = templateHash(template);
   const labels = { ...asStrings(at(template, 'metadata', 'labels')), [HASH_LABEL]: hash };
   const owner = {
     apiVersion: 'apps/v1',

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, asStrings, at, sameJson } from '../api-server/json.ts';
+import { templateHash } from '../api-server/safe-names.ts';
 import { type ControllerClient, isControlledBy, splitKey } from './controller.ts';
 import { newReplicaCount, rollingBounds, wantedReplicas } from './deployment-scaling.ts';
 import { progressing, setCondition } from './deployment-status.ts';
@@ -98,7 +98,7 @@ function createReplicaSet(
 ): KubernetesObject {
   const { name, namespace, uid } = deployment.metadata;
   const template = asRecord(at(deployment, 'spec', 'template'));
-  const hash = createHash('sha256').update(JSON.stringify(template)).digest('hex').slice(0, 10);
+  const hash = templateHash(template);
   const labels = { ...asStrings(at(template, 'metadata', 'labels')), [HASH_LABEL]: hash };
   const selector = asRecord(at(deployment, 'spec', 'selector'));
   const owner = {

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, asString, asStrings, at } from '../api-server/json.ts';
+import { randomSuffix } from '../api-server/safe-names.ts';
 import {
   type Controller,
   type ControllerClient,
@@ -114,7 +114,7 @@ export function newPod(
     kind: 'Pod',
     metadata: {
       ...metadata,
-      name: podName ?? `${name}-${randomBytes(4).toString('hex').slice(0, 5)}`,
+      name: podName ?? `${name}-${randomSuffix()}`,
       ...(namespace ? { namespace } : {}),
       labels: { ...asStrings(metadata.labels), ...labels },
       ownerReferences: [{ apiVersion, kind, name, uid, controller: true, blockOwnerDeletion: true }],

@@ -114,7 +114,7 @@ export const rolloutReasons = {
   AnalysisRestarted: row(
     'steps, strategy, metrics or match changed in the spec',
     'primary',
-    'the analysis starts at 0 %',
+    'the analysis starts at 0 %, or at its present share if the primary cannot take the traffic back',
   ),
   StepsDoNotAdvance: row(
     'spec.analysis has no further step',
@@ -404,7 +404,7 @@ export const rolloutReasons = {
   ),
   Moved: row('the provider of the spec is in effect', 'the side that this provider serves from', 'nothing'),
   HandBackGivenUp: row(
-    'the target did not take the traffic back in time',
+    'the target did not take the traffic back in time; native: the workload could not be reverted',
     'whoever is ready; the primary stays where it is needed',
     'the Canary is deleted anyway',
     'look at the pods of the target, then delete what was left without an owner',

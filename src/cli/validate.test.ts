@@ -204,6 +204,21 @@ spec:
     expect(newer.exitCode).toBe(0);
   });
 
+  it('doubts a Job that Kubernetes deletes by itself: it would run again and again', async () => {
+    const job = `apiVersion: batch/v1
+kind: Job
+metadata: {name: setup, namespace: shop}
+spec:
+  ttlSecondsAfterFinished: 60
+  template: {spec: {restartPolicy: Never, containers: [{name: setup, image: setup}]}}
+`;
+    const { exitCode, lines } = await report({ 'j.yaml': job });
+    expect(lines).toEqual([
+      expect.stringMatching(/^j\.yaml:5: warning: spec\.ttlSecondsAfterFinished: .*runs again/),
+    ]);
+    expect(exitCode).toBe(0);
+  });
+
   it('notes valid fields that have no effect, without failing', async () => {
     const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
     const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });

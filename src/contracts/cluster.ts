@@ -97,6 +97,8 @@ export interface WatchQuery {
   readonly metadataOnly?: boolean;
   /** Of EndpointSlices only their ports and which pods are ready is kept. */
   readonly endpointsOnly?: boolean;
+  /** What kubectl applied last is kept, too, which otherwise costs memory for nothing. */
+  readonly lastApplied?: boolean;
 }
 
 /** A set of objects kept up to date by a watch, with what we wrote ourselves already in it. */

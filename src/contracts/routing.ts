@@ -10,6 +10,8 @@ export interface RouteKind {
   readonly kind: string;
   /** Where its objects are: another namespace than the Canary's, or empty for a kind that has none. */
   readonly namespace?: string;
+  /** What kubectl applied last is read of its objects, too. */
+  readonly lastApplied?: boolean;
 }
 
 /** One object that a provider writes, or that somebody else keeps and it reads to make its own from. */

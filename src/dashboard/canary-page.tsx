@@ -23,6 +23,11 @@ export function CanaryPage({ view }: { view: CanaryView }) {
         </p>
       </header>
       {row.message && <p class="message">{row.message}</p>}
+      {row.why && (
+        <p>
+          <b>Why:</b> {row.why}
+        </p>
+      )}
       {row.next && (
         <p>
           <b>Next:</b> {row.next.action} <When time={row.next.time} />

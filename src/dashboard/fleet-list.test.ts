@@ -20,6 +20,7 @@ function row(name: string, more: Partial<CanaryRow> = {}): CanaryRow {
       headCommit: 'abcdef0123',
       reason: 'Succeeded',
       message: '',
+      why: '',
       next: undefined,
     },
     ...{ owner: '', isPaused: false },

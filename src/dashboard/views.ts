@@ -24,6 +24,8 @@ export interface CanaryRow {
   readonly headCommit: string;
   readonly reason: string;
   readonly message: string;
+  /** Why the last release failed, or nothing goes on; empty where the message says it. */
+  readonly why: string;
   readonly next: Next | undefined;
   /** Annotation holdfast.dev/owner, or else the Source that applies it. */
   readonly owner: string;

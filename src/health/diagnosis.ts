@@ -86,7 +86,7 @@ export function diagnose(primary: WorkloadView | undefined, target: WorkloadView
   const canaryFault = sameRelease && worst ? matchingFault(worst, cause, target) : undefined;
   return {
     cause,
-    evidence: evidenceOf(primary, canaryFault),
+    evidence: evidenceOf(primary, canaryFault, whyNotReady(primary)),
     onCanaryToo: canaryFault !== undefined,
   };
 }
@@ -106,13 +106,17 @@ function matchingFault(worst: PodFault, cause: Cause, target: WorkloadView): Pod
   );
 }
 
-function evidenceOf(primary: WorkloadView | undefined, canaryFault: PodFault | undefined): string[] {
+function evidenceOf(
+  primary: WorkloadView | undefined,
+  canaryFault: PodFault | undefined,
+  otherwise: string,
+): string[] {
   const faults = (primary?.faults ?? []).map((fault) => `${fault.pod}: ${describeFault(fault)}`);
   const deadline = primary?.progressDeadlineExceeded
     ? ['its controller gave up: ProgressDeadlineExceeded']
     : [];
   const canary = canaryFault ? [`canary ${canaryFault.pod}: ${describeFault(canaryFault)}`] : [];
   const found = [...faults, ...deadline];
-  const evidence = found.length > 0 ? found : [whyNotReady(primary)];
+  const evidence = found.length > 0 ? found : [otherwise];
   return [...new Set(evidence)].slice(0, mostEvidence - canary.length).concat(canary);
 }

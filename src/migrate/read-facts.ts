@@ -7,7 +7,7 @@ import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import { inParallel } from '../engine/sync/apply/apply-order.ts';
-import { placesOf } from '../engine/sync/apply/members.ts';
+import { type Place, placesOf } from '../engine/sync/apply/members.ts';
 import { type FormerOwner, isTrackOf, tracksOn } from '../engine/sync/scope/former-owner.ts';
 import { inventoryOf } from '../engine/sync/scope/inventory.ts';
 import { isMadeByController } from '../engine/sync/scope/prune-plan.ts';
@@ -82,23 +82,41 @@ interface Found extends Member {
 async function membersOf({ client }: Connection, source: KubernetesObject): Promise<Found[]> {
   const cluster = createClusterPort(client);
   const places = await placesOf({ cluster }, source as Source, inventoryOf(source), []);
+  const kinds = new Map<string, Place[]>();
+  for (const place of places) {
+    const type = `${place.apiVersion} ${place.kind}`;
+    kinds.set(type, [...(kinds.get(type) ?? []), place]);
+  }
   const id = applySetId(source);
   const found: Found[] = [];
-  await inParallel(places, async ({ apiVersion, kind, namespace }) => {
-    const { items } = await client.list(apiVersion, kind, {
-      ...(namespace === undefined ? {} : { namespace }),
-      metadataOnly: true,
-    });
-    for (const item of items) {
-      const live = { ...item, apiVersion, kind };
+  await inParallel([...kinds.values()], async (ofKind) => {
+    for (const live of await objectsAt(client, ofKind)) {
       if (isMadeByController(live)) continue;
-      found.push({
-        reference: referenceOf(live),
-        live,
-        isMember: item.metadata.labels?.[partOfLabel] === id,
-      });
+      const isMember = live.metadata.labels?.[partOfLabel] === id;
+      found.push({ reference: referenceOf(live), live, isMember });
     }
   });
+  return found;
+}
+
+/** Objects of one kind: in several namespaces by one list of all, unless only some of them may be read. Metadata alone. */
+async function objectsAt(client: ClusterClient, places: readonly Place[]): Promise<KubernetesObject[]> {
+  const namespaces = new Set(places.map(({ namespace }) => namespace));
+  const list = async ({ apiVersion, kind }: Place, namespace: string | undefined) => {
+    const where = namespace === undefined ? {} : { namespace };
+    const { items } = await client.list(apiVersion, kind, { ...where, metadataOnly: true });
+    return items.map((item) => ({ ...item, apiVersion, kind }));
+  };
+  const [first] = places;
+  if (first && places.length > 1) {
+    const all = await list(first, undefined).catch((error: unknown) => {
+      if (isApiError(error, 'forbidden')) return undefined;
+      throw error;
+    });
+    if (all) return all.filter(({ metadata }) => namespaces.has(metadata.namespace));
+  }
+  const found: KubernetesObject[] = [];
+  for (const place of places) found.push(...(await list(place, place.namespace)));
   return found;
 }
 

@@ -63,6 +63,8 @@ interface SelectInput {
   problems: readonly FileProblem[];
   /** Canaries of the cluster whose targets this Source may have; one that is also in Git is taken from there. */
   liveCanaries: readonly KubernetesObject[];
+  /** Of these: the Source held it before, as the cluster says. What came before is not known after a start. */
+  isHeld?: (canary: KubernetesObject) => boolean;
   /** The previous release of each Canary of this Source, by `canaryKey`. */
   previous: ReadonlyMap<string, PreviousPlan>;
   /** Whether ConfigMaps and Secrets are part of releases (Flagger's -enable-config-tracking). Default true. */
@@ -112,7 +114,7 @@ export function selectPlans(input: SelectInput): Selection {
 function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined {
   const previous = context.previous.get(candidate.key);
   const target = context.byKey.get(targetKey(candidate) ?? '');
-  if (!target && !candidate.origin && !previous) return undefined;
+  if (!target && !candidate.origin && !previous && !mayBeBroken(candidate, context)) return undefined;
   const files = new Set(['', ...(previous?.origins ?? []).map(fileOfOrigin)]);
   const concerning = context.problems.filter(({ file }) => files.has(file));
   if (concerning.length > 0) return frozen(candidate, concerning);
@@ -120,6 +122,11 @@ function planOf(candidate: Candidate, context: Context): CanaryPlan | undefined 
   // The target may be in any of the broken files.
   if (context.problems.length > 0) return frozen(candidate, context.problems);
   return candidate.object ? missing(candidate, context) : undefined;
+}
+
+/** Nothing of it was read, and it may be in one of the broken files. */
+function mayBeBroken({ object }: Candidate, { isHeld, problems }: Context): boolean {
+  return problems.length > 0 && object !== undefined && isHeld?.(object) === true;
 }
 
 function releasePlan(candidate: Candidate, target: RenderedObject, context: Context): CanaryPlan {

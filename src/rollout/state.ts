@@ -188,3 +188,8 @@ export function without<Key extends keyof Run>(run: Run, ...keys: readonly Key[]
   const left: ReadonlySet<string> = new Set(keys);
   return Object.fromEntries(Object.entries(run).filter(([key]) => !left.has(key))) as unknown as Run;
 }
+
+/** The run while neither gates nor checks are asked: their deadlines begin anew afterwards. */
+export function notAsked(run: Run): Run {
+  return without(run, 'closedGate', 'unknownSince');
+}

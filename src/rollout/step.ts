@@ -1,3 +1,4 @@
+import { present } from '../api/kubernetes.ts';
 import { knownReason } from '../api/reasons.ts';
 import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
@@ -11,7 +12,8 @@ import {
   note,
   type Outcome,
 } from './outcome.ts';
-import { type State, stateOf } from './state.ts';
+import { runOf } from './run.ts';
+import { notAsked, type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
@@ -43,7 +45,9 @@ export function step(world: World): Decision {
     const statusNote = note('Suspended', 'suspended: nothing is written until spec.suspend is removed', {
       action: 'nothing automatic',
     });
-    return finish(context, { state: undefined, effects: statusNote, intentFirst: false });
+    const run = runOf(world.status);
+    const effects = combine(statusNote, run ? { status: { run: present(notAsked(run)) } } : {});
+    return finish(context, { state: undefined, effects, intentFirst: false });
   }
   const state = stateOf(context);
   const { taken, effects: answers } = handleVerbs(context, state);

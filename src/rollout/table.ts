@@ -153,7 +153,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     prefers: heldPrefers,
     head: 'takesBack',
     followsHead:
-      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure halt on the primary',
+      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure halt or after a rollback on the primary',
     deadline:
       'auto: reverted after progressDeadlineSeconds without progress; revert: at once; hold and halt: none',
     checks: 'after promotion',

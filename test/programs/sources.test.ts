@@ -82,6 +82,27 @@ test('a chart sees the version of the cluster and the kinds that it serves', asy
   expect(seen).toEqual({ version, canaries: 'true', monitors: 'false' });
 });
 
+test('a chart waits for the version of the cluster and says so, and other Sources go on', async () => {
+  const map = (name: string) =>
+    `apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n  namespace: shop\ndata:\n  x: y\n`;
+  const refusal = { code: 403, reason: 'Forbidden', message: 'no' };
+  const allow = bed.sandbox.fault(({ path }) => (path === '/version' ? refusal : undefined));
+  await bed.commit('first', {
+    'web/Chart.yaml': chart,
+    'web/templates/a.yaml': map('of-chart'),
+    'plain/a.yaml': map('plain'),
+  });
+  await addSource('web', { path: './web', prune: true });
+  await addSource('plain', { path: './plain' });
+  await bed.start({ programs });
+  await ready('plain', 'Applied');
+  expect(await ready('web', 'Forbidden')).toContain('the version of the server');
+  expect(await bed.get('v1', 'ConfigMap', 'of-chart')).toBeUndefined();
+  allow();
+  await ready('web', 'Applied');
+  expect(await bed.get('v1', 'ConfigMap', 'of-chart')).toBeDefined();
+});
+
 test('hostile folders are refused with file and line, and other Sources go on', async () => {
   const map = 'apiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: good\n  namespace: shop\ndata:\n  x: ';
   await bed.commit('first', {

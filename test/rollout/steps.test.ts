@@ -1,6 +1,6 @@
 /** Steps of an analysis: what keeps one back, and what makes them begin again (design section 4). */
 import { describe, expect, it } from 'vitest';
-import { analysis, atWeight, expectLive, live, until, untilOver } from './faults/worlds.ts';
+import { analysis, atWeight, expectLive, live, pass, until, untilOver } from './faults/worlds.ts';
 import type { Model } from './model.ts';
 
 const told = (model: Model, reason: string) => model.events.filter((event) => event.reason === reason).length;
@@ -56,5 +56,29 @@ describe('the spec changes in the middle of an analysis', () => {
     expect(told(model, 'AnalysisRestarted')).toBe(0);
     untilOver(model);
     expectLive(model, 'b');
+  });
+});
+
+describe('a move of traffic that is refused', () => {
+  const moves = (model: Model) =>
+    model.events.filter(({ reason }) => reason === 'WeightAdvanced' || reason === 'TrafficShifted');
+
+  it('is told once it is done, on the way to the canary and back', () => {
+    const model = live();
+    model.commit('b');
+    model.refused.add('SetTraffic');
+    pass(model, 60_000);
+    expect(moves(model)).toEqual([]);
+    model.refused.clear();
+    until(model, 'the promotion', () => model.primary?.digest === 'b');
+    model.refused.add('SetTraffic');
+    pass(model, 30_000);
+    expect(moves(model).map(({ message }) => message)).toEqual(['canary weight 0 % -> 50 %']);
+    model.refused.clear();
+    untilOver(model);
+    expect(moves(model).map(({ message }) => message)).toEqual([
+      'canary weight 0 % -> 50 %',
+      'primary weight 50 % -> 100 %',
+    ]);
   });
 });

@@ -178,6 +178,36 @@ describe('confirm-rollout', () => {
   });
 });
 
+describe('the deadline of a gate', () => {
+  const hour = 3_600_000;
+  it.each([
+    ['a closed window', 'confirm-rollout', 'Waiting', (model: Model) => model.closeWindow(hour)],
+    ['a freeze', 'confirm-promotion', 'WaitingPromotion', (model: Model) => model.freezeFor(hour)],
+    [
+      'a suspension',
+      'confirm-promotion',
+      'WaitingPromotion',
+      (model: Model) => {
+        model.canary.spec.suspend = true;
+      },
+    ],
+  ] as const)('begins anew after %s, during which the gate is not asked', (_, type, phase, begin) => {
+    const model = withHooks([type], { hook: { deadline: '5m' } });
+    model.window = { open: true };
+    model.hooks[type] = 'refused';
+    untilPhase(model, phase);
+    begin(model);
+    ticks(model, hour / 5000);
+    delete model.canary.spec.suspend;
+    ticks(model, 30);
+    expect(model.status.phase).toBe(phase);
+    expect(model.rejected).toEqual([]);
+    model.until('Failed');
+    expect(model.rejected.map(({ reason }) => reason)).toEqual(['GateDeadlineExceeded']);
+    expectSafe(model);
+  });
+});
+
 describe('confirm-promotion', () => {
   it.each(NO)(
     '%s: the weight stays as read back, iterations are untouched, checks go on (2.19, 8)',

@@ -10,6 +10,7 @@ import {
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
+import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: QuickBed;
 beforeEach(async () => {
@@ -113,6 +114,30 @@ test('a broken file is named with its line, freezes what it holds, and nothing e
   await waitForPhase(bed, 'Succeeded');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'web-primary'))).toBe('shop/web:2');
   expect(imageOf(await bed.get('apps/v1', 'Deployment', 'other-primary'))).toBe('shop/other:1');
+});
+
+test('what a broken file holds stays frozen after a restart, with its config', async () => {
+  const web = (image: string) => `${canary()}\n---\n${deploymentWithConfig(image)}\n`;
+  await bed.commit('v1', { 'web.yaml': web('shop/web:1'), 'config.json': configWith('info') });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await app.drain();
+
+  await bed.commit('v2', {
+    'web.yaml': `${web('shop/web:2')}---\n{ broken`,
+    'config.json': configWith('debug'),
+  });
+  await bed.start();
+
+  await sourceCondition('Rendered', 'InvalidManifests');
+  await eventually(
+    'the Canary says so',
+    async () => /previous plan stays in effect.*web\.yaml/.test(`${statusOf(await bed.canary()).message}`),
+    { seen: async () => statusOf(await bed.canary()) },
+  );
+  await bed.pass(30_000);
+  expect((await bed.get('v1', 'ConfigMap', 'settings'))?.data).toEqual({ level: 'info' });
 });
 
 test('an object that Flux applies is refused and named, the others are applied', async () => {

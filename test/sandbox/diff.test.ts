@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { git } from '../../sandbox/git-server/git-repository.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { partOfLabel } from '../../src/api/metadata.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
@@ -10,7 +11,9 @@ import { run } from './cli-run.ts';
 import {
   type Bed,
   canary,
+  condition,
   createSource,
+  eventually,
   onGateway,
   sourceFor,
   startBed,
@@ -248,6 +251,26 @@ test('each object of a Source that somebody changed is named with values and who
   expect(table.text).toMatch(/ConfigMap shop\/notes +data.level +info +debug +kubectl/);
   expect(table.text).toMatch(/ConfigMap shop\/gone +exists +missing/);
   expect(text + table.text).not.toMatch(new RegExp(`swordfish|hunter2|${password}`));
+});
+
+test('where a rewritten history waits and Git has lost the commit before, diff says what to do', async () => {
+  const config = (level: string) => plain('ConfigMap', 'settings', { data: { level } });
+  const first = await bed.commit('first', { 'config.json': config('info') });
+  await createSource(bed);
+  await bed.start();
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === first);
+  const second = await bed.rewrite('another history', { 'config.json': config('debug') });
+  await eventually('it waits', async () => {
+    return condition(await bed.source(), 'Ready')?.reason === 'HistoryRewritten';
+  });
+  await git(bed.repository, ['reflog', 'expire', '--expire=now', '--all']);
+  await git(bed.repository, ['gc', '--quiet', '--prune=now']);
+
+  const { code, text } = await diff('source/shop');
+
+  expect(code).toBe(2);
+  expect(text).toContain(`${first.slice(0, 7)} is gone from Git`);
+  expect(text).toContain(`holdfast.dev/approve: "rewrite:${second}"`);
 });
 
 test('what cannot be said is exit code 2, with the reason', async () => {

@@ -125,7 +125,12 @@ test('events lists what was reported of a Canary and its pods, the newest last, 
     lastTimestamp: '2030-01-01T00:05:00Z',
   });
   await report('b', pod('web-shop-6d5b244484-x7k2p'), { count: 1, lastTimestamp: '2030-01-01T00:05:00Z' });
+  const [own] = bed.sandbox.store
+    .list('/pods', 'shop')
+    .filter(({ metadata }) => metadata.name.startsWith('web-primary-'));
+  await report('c', pod(own?.metadata.name ?? ''), { count: 1, lastTimestamp: '2029-01-01T00:00:00Z' });
   const { stdout } = await cli('events', 'canary/web');
+  expect(stdout).toContain(` Pod shop/${own?.metadata.name} `);
   const lines = stdout.trimEnd().split('\n');
   expect(lines.at(-1)).toMatch(
     /\(x12 over 5m\) +Warning +BackOff +Pod shop\/web-primary-6d5b244484-x7k2p +back-off +\[31mrestarting$/,

@@ -202,6 +202,40 @@ describe('a Canary whose target is a Knative Service', () => {
     expect((await traffic()).latest).toBe(100);
   });
 
+  test('goes back to the release before when the Canary is deleted at a step, though each write of it is refused at first', async () => {
+    await bed.send(
+      'POST',
+      '/apis/flagger.app/v1beta1/namespaces/shop/canaries',
+      JSON.parse(ofKnative({ revertOnDeletion: true })),
+    );
+    await bed.commit('v1', { 'web.json': service('shop/web:1') });
+    await createSource(bed);
+    await bed.start({ metricsServer: prometheus.url });
+    await waitForPhase(bed, 'Initialized');
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually('40 % on v2', async () => statusOf(await bed.canary()).canaryWeight === 40);
+    // The next look at Git would bring v2 back at once: nothing holds it any more.
+    const source = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
+    await bed.send('PATCH', source, { spec: { suspend: true } }, 'application/merge-patch+json');
+    const isSuspended = async () => condition(await bed.source(), 'Ready')?.reason === 'Suspended';
+    await eventually('Git is left alone', isSuspended);
+    let isRefused = false;
+    bed.sandbox.fault(({ method, path, userAgent }) => {
+      if (method !== 'PATCH' || !path.endsWith('/services/web') || !userAgent.startsWith('holdfast/'))
+        return undefined;
+      isRefused = !isRefused;
+      return isRefused ? { code: 403, reason: 'Forbidden', message: 'denied by a webhook' } : undefined;
+    });
+    await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+    await eventually('the Canary is gone', async () => (await bed.canary()) === undefined, {
+      seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }),
+    });
+
+    expect(await primaryRevision()).toBeUndefined();
+    expect((await traffic()).latest).toBe(100);
+    expect(JSON.stringify((await live())?.spec)).toContain('shop/web:1');
+  });
+
   test('is taken over as Flagger left it', async () => {
     const flux = otherTool(bed);
     await flux.apply(service('shop/web:1'), ofKnative());

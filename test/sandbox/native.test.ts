@@ -226,6 +226,33 @@ test('a Canary that is deleted at a step while its workload cannot be written wa
   expect(imageOf(await live())).toBe('shop/web:1');
 });
 
+test('a Canary whose workload cannot be written until the deadline of its deletion goes, and a person is told of the step', async () => {
+  const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
+  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+  await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
+  await bed.commit('v1', { 'web.json': web('shop/web:1') });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await bed.commit('v2', { 'web.json': web('shop/web:2') });
+  await eventually('the step', async () => statusOf(await bed.canary()).canaryWeight === 50);
+  await suspendSource();
+  bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path.includes('/deployments')
+      ? { code: 403, reason: 'Forbidden', message: 'deployments is forbidden' }
+      : undefined,
+  );
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  await eventually('it is told', async () => {
+    const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
+    const { items } = body as { items: Array<{ reason: string; note: string }> };
+    return items.some(
+      ({ reason, note }) => reason === 'HandBackGivenUp' && note.includes('stays at its step'),
+    );
+  });
+});
+
 test('config is tried and comes back with its release, to the very ReplicaSet that was there', async () => {
   const steps = { ...analysis, stepWeight: 50, maxWeight: 50 };
   const level = async () => {

@@ -19,6 +19,7 @@ import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
 import {
   canary,
+  condition,
   createSource,
   deployment,
   eventually,
@@ -133,36 +134,45 @@ test('abort rejects, retry tries again, rollback goes back and history tells it 
   expect(releases.find(({ commit }) => commit === v2)).toMatchObject({ subject: 'v2' });
 });
 
-test('rollback takes back what onFailure halt left on the primary without a proof', async () => {
-  // No deadline passes on a busy machine.
-  const spec = {
-    progressDeadlineSeconds: 600,
-    postPromotion: { onFailure: 'halt', successThreshold: 1_000 },
-  };
-  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': canary({ spec }) });
-  await eventually('v2 is verified', async () => {
-    const { postPromotion } = statusOf(await bed.canary());
-    return (postPromotion as { state?: string } | undefined)?.state === 'Verifying';
-  });
-  const slow = { spec, analysis: { interval: '1m', iterations: 500 } };
-  await bed.commit('v3', { 'web.json': deployment('shop/web:3'), 'canary.json': canary(slow) });
-  await waitForPhase(bed, 'Progressing');
-  await eventually('v3 is tried', async () => {
-    const run = statusOf(await bed.canary()).run as { subject?: string } | undefined;
-    return run?.subject === 'v3';
-  });
-  expect(await ask(abort)).toMatchObject({ exitCode: 0 });
-  await eventually('v2 is left', async () => !statusOf(await bed.canary()).run);
-  expect(await primaryImage()).toBe('shop/web:2');
+test.each(['is valid', 'can no longer be acted on'])(
+  'rollback takes back what onFailure halt left on the primary without a proof, also where the spec %s',
+  async (case_) => {
+    // No deadline passes on a busy machine.
+    const spec = {
+      progressDeadlineSeconds: 600,
+      postPromotion: { onFailure: 'halt', successThreshold: 1_000 },
+    };
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': canary({ spec }) });
+    await eventually('v2 is verified', async () => {
+      const { postPromotion } = statusOf(await bed.canary());
+      return (postPromotion as { state?: string } | undefined)?.state === 'Verifying';
+    });
+    const slow = { spec, analysis: { interval: '1m', iterations: 500 } };
+    await bed.commit('v3', { 'web.json': deployment('shop/web:3'), 'canary.json': canary(slow) });
+    await waitForPhase(bed, 'Progressing');
+    await eventually('v3 is tried', async () => {
+      const run = statusOf(await bed.canary()).run as { subject?: string } | undefined;
+      return run?.subject === 'v3';
+    });
+    expect(await ask(abort)).toMatchObject({ exitCode: 0 });
+    await eventually('v2 is left', async () => !statusOf(await bed.canary()).run);
+    expect(await primaryImage()).toBe('shop/web:2');
+    if (case_ !== 'is valid') {
+      await bed.commit('invalid', { 'canary.json': canary({ spec, analysis: { iterations: 0 } }) });
+      await eventually('it is told', async () => {
+        return condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec';
+      });
+    }
 
-  expect(await ask(rollback)).toMatchObject({ exitCode: 0 });
+    expect(await ask(rollback)).toMatchObject({ exitCode: 0 });
 
-  expect(await primaryImage()).toBe('shop/web:1');
-});
+    expect(await primaryImage()).toBe('shop/web:1');
+  },
+);
 
 test('pause and resume are a state; sync looks at Git at once; wait tells apart how it ended', async () => {
   const { v3 } = await untilAnalysis();

@@ -293,12 +293,27 @@ test('a provider whose CRD is missing is named with its kind, and the Canary goe
   await untilPhase('Initialized');
 });
 
-test('a VirtualService that was there before says again what it said once its Canary is gone', async () => {
+const toItself = { hosts: ['podinfo'], http: [{ route: [{ destination: { host: 'podinfo' } }] }] };
+const toSides = ['podinfo-primary', 'podinfo-canary'].map((host, index) => ({
+  destination: { host },
+  weight: 100 - 100 * index,
+}));
+const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+
+test.each([
+  { was: 'applied by Git', spec: toItself, annotations: {}, left: {} },
+  {
+    was: 'applied by kubectl and taken over by Flagger',
+    spec: { hosts: ['podinfo'], gateways: ['mesh'], http: [{ route: toSides }] },
+    annotations: { [lastApplied]: JSON.stringify({ spec: toItself }) },
+    left: { [lastApplied]: JSON.stringify({ spec: toItself }) },
+  },
+])('a VirtualService that was $was says again what it said once its Canary is gone', async (before) => {
+  const { spec, annotations, left } = before;
   const [router] = withObjects.filter(({ name }) => name === 'istio');
   if (!router) throw new Error('istio is not in the table');
   await serve(router);
-  const spec = { hosts: ['podinfo'], http: [{ route: [{ destination: { host: 'podinfo' } }] }] };
-  const metadata = { name: 'podinfo', namespace: 'shop', labels: { team: 'shop' } };
+  const metadata = { name: 'podinfo', namespace: 'shop', labels: { team: 'shop' }, annotations };
   const reference = { apiVersion: 'networking.istio.io/v1beta1', kind: 'VirtualService' };
   await create(router, { ...reference, metadata, spec });
   await begin(router);
@@ -309,8 +324,8 @@ test('a VirtualService that was there before says again what it said once its Ca
   await eventually('the Canary is gone', async () => (await canary()) === undefined, { seen });
 
   const after = live(router).find(({ kind }) => kind === 'VirtualService');
-  expect(after?.spec).toEqual(spec);
-  expect(after?.metadata.annotations ?? {}).toEqual({});
+  expect(after?.spec).toEqual(toItself);
+  expect(after?.metadata.annotations ?? {}).toEqual(left);
   expect(after?.metadata.labels).toMatchObject({ team: 'shop' });
   expect((await bed.get('v1', 'Service', 'podinfo'))?.spec).toMatchObject({ selector: { app: 'podinfo' } });
 });

@@ -98,6 +98,55 @@ test('a Source waits for those it depends on, and goes on at once when they are 
   );
 });
 
+test('a later commit waits for those it depends on, and is not taken for applied meanwhile', async () => {
+  const first = await bed.commit('first', { 'app/a.json': configMap('a'), 'base/b.json': configMap('b') });
+  const base = { ...sourceFor(bed, { path: 'base' }), metadata: { name: 'base', namespace: 'shop' } };
+  await bed.send('POST', sources, base);
+  await createSource(bed, { path: 'app', dependsOn: [{ name: 'base' }] });
+  const app = await bed.start();
+  await untilSays('Ready', /^True/);
+  const suspended = { spec: { suspend: true } };
+  await bed.send('PATCH', `${sources}/base`, suspended, 'application/merge-patch+json');
+  await untilSays('Ready', /^False Suspended/, 'base');
+
+  await bed.commit('second', { 'app/c.json': configMap('c') });
+
+  await untilSays('Ready', /^False DependencyNotReady/);
+  await bed.pass(30_000);
+  expect(statusOf(await bed.source()).appliedCommit).toBe(first);
+  expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
+  const put = () => bed.get('v1', 'ConfigMap', 'a');
+  const configMaps = '/api/v1/namespaces/shop/configmaps';
+  await bed.send('DELETE', `${configMaps}/a`);
+  await eventually('the commit before is kept in order', put, { seen: bed.source });
+  await app.drain();
+  await bed.send('DELETE', `${configMaps}/a`);
+  await bed.start();
+  await eventually('after a restart, too', put, { seen: bed.source });
+  expect(await bed.get('v1', 'ConfigMap', 'c')).toBeUndefined();
+  const resumed = { spec: { suspend: false } };
+  await bed.send('PATCH', `${sources}/base`, resumed, 'application/merge-patch+json');
+  await eventually('it is applied', () => bed.get('v1', 'ConfigMap', 'c'), { seen: bed.source });
+});
+
+test('a Source that says something else waits for those it depends on, however often it looks', async () => {
+  const files = { 'app/a.json': configMap('a'), 'new/n.json': configMap('n'), 'base/b.json': configMap('b') };
+  await bed.commit('first', files);
+  const base = { ...sourceFor(bed, { path: 'base', suspend: true }) };
+  await bed.send('POST', sources, { ...base, metadata: { name: 'base', namespace: 'shop' } });
+  await createSource(bed, { path: 'app' });
+  await bed.start();
+  await untilSays('Ready', /^True/);
+
+  const spec = { path: 'new', dependsOn: [{ name: 'base' }] };
+  await bed.send('PATCH', `${sources}/shop`, { spec }, 'application/merge-patch+json');
+
+  await untilSays('Ready', /^False DependencyNotReady/);
+  await bed.pass(30_000);
+  expect(await bed.get('v1', 'ConfigMap', 'n')).toBeUndefined();
+  expect(condition(await bed.source(), 'Ready')?.reason).toBe('DependencyNotReady');
+});
+
 test('Sources that depend on each other in a circle say how it goes', async () => {
   await bed.commit('first', { 'a.json': configMap('a') });
   await createSource(bed, { dependsOn: [{ name: 'other' }] });

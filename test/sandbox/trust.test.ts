@@ -165,6 +165,36 @@ test('a kind of a tenant that Holdfast may not watch leaves it ready for everybo
   expect(metrics).toContain('holdfast_watch_healthy{kind="Canary",own="true"} 1');
 });
 
+test('kinds that nobody serves, or that a Source may not write, are not watched for it', async () => {
+  bed.sandbox.authorize(({ user, resource }) => user === '' || resource !== 'networkpolicies');
+  const inShop = (apiVersion: string, kind: string) =>
+    JSON.stringify({ apiVersion, kind, metadata: { name: 'a', namespace: 'shop' }, spec: {} });
+  await bed.commit('v1', {
+    'config.json': inShop('v1', 'ConfigMap').replace(',"spec":{}', ''),
+    'policy.json': inShop('networking.k8s.io/v1', 'NetworkPolicy'),
+    'none.json': inShop('example.com/v1', 'Imaginary'),
+  });
+  await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { serviceAccountName: 'deployer' }));
+  const app = await bed.start();
+  const failures = async () => {
+    const found = condition(await bed.source(), 'Applied');
+    return /Imaginary/.test(found?.message ?? '') && /NetworkPolicy/.test(found?.message ?? '') && found;
+  };
+  await eventually('two are refused', failures, { seen: bed.source });
+
+  const watched = async () => {
+    const metrics = await (await fetch(`${app.url}/metrics`)).text();
+    return [...metrics.matchAll(/holdfast_watch_healthy\{kind="(\w+)",own="false"\}/g)].map(
+      ([, kind]) => kind,
+    );
+  };
+
+  await eventually('the others are watched', async () => (await watched()).includes('ConfigMap'), {
+    seen: watched,
+  });
+  expect((await watched()).filter((kind) => kind === 'NetworkPolicy' || kind === 'Imaginary')).toEqual([]);
+});
+
 test('what a deleted Source left belongs to the next one that holds it, and what is in an ApplySet of kubectl does not', async () => {
   const configMap = (name: string, level: string) => ({
     ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' }, data: { level } },

@@ -39,6 +39,14 @@ export function shareOf({ provider }: CanaryStatus): string {
   return sharesWorkload(provider) ? ' % of pods' : '';
 }
 
+/**
+ * Whether the last-known-good serves and nothing is under way: then a rollback goes to the good release before it. Under `onFailure: halt` another
+ * release may be left on the primary.
+ */
+export function lastKnownGoodServes({ run, serving = [], lastKnownGood }: CanaryStatus): boolean {
+  return !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
+}
+
 /** `Promoting (Held)`; `-` before Holdfast has looked at it. */
 export function phaseOf(object: KubernetesObject): string {
   const { phase, postPromotion } = canaryStatus(object);
@@ -65,4 +73,28 @@ export function whyFailed(status: CanaryStatus): string | undefined {
   const report = incidents.find((entry) => entry.commit === commit && entry.finding);
   const past = history.find((entry) => entry.commit === commit && entry.result === 'Failed');
   return report?.finding ?? past?.message;
+}
+
+/** Of what has no status yet. */
+export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+
+/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
+export function whatStalls(object: KubernetesObject): string | undefined {
+  const status = canaryStatus(object);
+  const stalled = conditionOf(status, 'Stalled');
+  if (stalled?.status !== 'True' || !stalled.message) return undefined;
+  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
+}
+
+/** What is going on with a Canary, in one line. */
+export function messageOf(object: KubernetesObject): string {
+  const status = canaryStatus(object);
+  const ready = conditionOf(status, 'Ready');
+  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
+}
+
+/** Why the last release failed, or nothing goes on; empty where the message says it. */
+export function reasonBehind(object: KubernetesObject): string {
+  const why = whyFailed(canaryStatus(object)) ?? whatStalls(object) ?? '';
+  return messageOf(object).includes(why) ? '' : why;
 }

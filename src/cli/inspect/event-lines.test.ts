@@ -29,7 +29,11 @@ describe('the Events of a Canary', () => {
   it.each([
     ...['Canary shop/web', 'Deployment shop/web', 'Deployment shop/web-primary', 'Service shop/web-canary'],
     ...['HTTPRoute shop/web', 'HorizontalPodAutoscaler shop/web-primary', 'ReplicaSet shop/web-6d5b2448f9'],
-    ...['Pod shop/web-6d5b2448f9-x7k2p', 'Pod shop/web-primary-5c9f7bd9dc-zzzzz'],
+    ...[
+      'Pod shop/web-6d5b2448f9-x7k2p',
+      'Pod shop/web-primary-5c9f7bd9dc-zzzzz',
+      'Pod shop/web-4796854479-x7k2p',
+    ],
   ])('include that of %s', (about) => {
     expect(concerns(event(about))).toBe(true);
   });

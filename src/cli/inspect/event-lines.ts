@@ -110,8 +110,8 @@ const letters = '[bcdfghjklmnpqrstvwxz2456789]';
 
 /** What follows a workload's name in the names that its controller makes, by its kind: of a ReplicaSet and its pods, of pods, of Knative's. */
 const madeNames: Readonly<Record<string, string>> = {
-  // Not of digits alone: these are the minute of a CronJob's run.
-  Deployment: `(?!\\d+-)${letters}{6,10}(-${letters}{5})?`,
+  // Not eight digits: these are the minute of a CronJob's run.
+  Deployment: `(?!\\d{8}-)${letters}{6,10}(-${letters}{5})?`,
   DaemonSet: `${letters}{5}`,
   StatefulSet: '\\d+',
   Service: `\\d{5}(-deployment-${letters}+-${letters}{5})?`,

@@ -1,5 +1,5 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import { canaryStatus } from '../../api/canary/summary.ts';
+import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -55,7 +55,8 @@ export const rollback: VerbCommand = {
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
-    const { run, rejected = [], serving = [], lastKnownGood } = canaryStatus(canary);
+    const status = canaryStatus(canary);
+    const { rejected = [] } = status;
     const stored = await storedReleases(client, canary).catch((error: unknown) => {
       if (!isApiError(error, 'forbidden')) throw error;
       const { namespace } = canary.metadata;
@@ -67,9 +68,7 @@ export const rollback: VerbCommand = {
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
-    // The last-known-good, unless it serves already: then the good one before it. Under onFailure halt another one may be left on the primary.
-    const serves = !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
-    const wanted = serves ? good[1] : good[0];
+    const wanted = lastKnownGoodServes(status) ? good[1] : good[0];
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },

@@ -2,10 +2,12 @@ import type { CheckResult } from '../../api/canary/status.ts';
 import {
   canaryStatus,
   conditionOf,
+  messageOf,
   phaseOf,
   shareOf,
   shortCommit,
   toneOf,
+  whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
 import { revertCommand, runbookOf } from '../../api/incident.ts';
@@ -24,7 +26,7 @@ import {
   wrap,
 } from '../../terminal/output.ts';
 import { changeSummary } from '../release-changes.ts';
-import { commitLine, commitSubject, messageOf, sourceRow, whatStalls } from './rows.ts';
+import { commitLine, commitSubject, sourceRow } from './rows.ts';
 
 const barWidth = 20;
 const indent = '  ';

@@ -2,13 +2,15 @@ import { planOf } from '../../api/canary/plan.ts';
 import {
   canaryStatus,
   conditionOf,
+  messageOf,
+  notReconciled,
   phaseOf,
+  reasonBehind,
   type StatusTone,
   shareOf,
   shortCommit,
   toneOf,
   urgency,
-  whyFailed,
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -69,32 +71,12 @@ export function commitSubject(object: KubernetesObject, commit: string | undefin
   return [...serving, ...history, ...incidents].find((entry) => entry.commit === commit)?.subject;
 }
 
-/** Of what has no status yet. */
-const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
-
-/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
-export function whatStalls(object: KubernetesObject): string | undefined {
-  const status = canaryStatus(object);
-  const stalled = conditionOf(status, 'Stalled');
-  if (stalled?.status !== 'True' || !stalled.message) return undefined;
-  return messageOf(object).includes(stalled.message) ? undefined : stalled.message;
-}
-
-/** What is going on with a Canary, in one line. */
-export function messageOf(object: KubernetesObject): string {
-  const status = canaryStatus(object);
-  const ready = conditionOf(status, 'Ready');
-  return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
-}
-
 /** The row of a Canary. */
 export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
   const status = canaryStatus(object);
   const { name, namespace = '' } = object.metadata;
   const serving = status.serving?.[0];
   const ready = conditionOf(status, 'Ready');
-  const message = messageOf(object);
-  const why = whyFailed(status) ?? whatStalls(object) ?? '';
   const when = status.next?.time ? ` ${formatAge(status.next.time, nowMs)}` : '';
   return {
     namespace,
@@ -106,8 +88,8 @@ export function canaryRow(object: KubernetesObject, nowMs: number): CanaryRow {
     head: shortCommit(status.lastAppliedCommit) || '-',
     reason: ready?.reason ?? '-',
     next: status.next ? `${status.next.action}${when}` : '',
-    message,
-    why: message.includes(why) ? '' : why,
+    message: messageOf(object),
+    why: reasonBehind(object),
     tone: toneOf(object),
   };
 }

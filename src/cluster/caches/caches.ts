@@ -145,27 +145,29 @@ function coverage(selection: Selection): (object: KubernetesObject) => boolean {
 
 function keyOf(selection: Selection): string {
   const { apiVersion, kind, namespace, labelSelector, name } = selection;
-  const { metadataOnly = false, endpointsOnly = false } = selection;
-  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, metadataOnly, endpointsOnly]);
+  const { metadataOnly = false, endpointsOnly = false, lastApplied = false } = selection;
+  const kept = [metadataOnly, endpointsOnly, lastApplied];
+  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, ...kept]);
 }
 
-/** Large, never read from a cache, and for a Secret a copy of its content (even in metadata-only watches). */
-const lastApplied = 'kubectl.kubernetes.io/last-applied-configuration';
+/** Large, seldom read, and for a Secret a copy of its content (even in metadata-only watches). */
+const lastAppliedKey = 'kubectl.kubernetes.io/last-applied-configuration';
 
 /** How much of an object is kept; everything by default. */
 interface Trimming {
   readonly metadataOnly?: boolean;
   readonly endpointsOnly?: boolean;
+  readonly lastApplied?: boolean;
 }
 
 /**
- * The form caches keep: without managedFields and kubectl's own copy of the object; when asked metadata alone, or of an EndpointSlice its
+ * The form caches keep: without managedFields and, unless it is asked for, kubectl's own copy of the object; when asked metadata alone, or of an EndpointSlice its
  * labels, its ports and which pods are ready.
  */
 export function trimForCache(object: KubernetesObject, trimming: Trimming): KubernetesObject {
   const { managedFields: _, ...metadata } = object.metadata;
-  if (metadata.annotations && lastApplied in metadata.annotations) {
-    const { [lastApplied]: __, ...annotations } = metadata.annotations;
+  if (!trimming.lastApplied && metadata.annotations && lastAppliedKey in metadata.annotations) {
+    const { [lastAppliedKey]: __, ...annotations } = metadata.annotations;
     metadata.annotations = annotations;
   }
   const { apiVersion, kind } = object;

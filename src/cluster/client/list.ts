@@ -15,6 +15,8 @@ export interface ListOptions {
   readonly metadataOnly?: boolean;
   /** Caches keep of EndpointSlices only their ports and which pods are ready: addresses, nodes and hints change and weigh most. */
   readonly endpointsOnly?: boolean;
+  /** Caches keep what kubectl applied last, too. */
+  readonly lastApplied?: boolean;
 }
 
 /** Objects as of one moment, which `resourceVersion` names; a watch may start there. */

@@ -132,6 +132,8 @@ export function startSourceRunner(
       const source = currentSource(parts, key);
       if (!source || !state.snapshot) return;
       if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
+      // The sync that applies it says what came of it.
+      if (state.result?.commit !== state.snapshot.commit.commit) return;
       if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
       await writeSourceStatus(parts, source, state);
     },
@@ -230,6 +232,7 @@ const noRepository: Repository = {
   listRefs: refuse,
   moveRef: refuse,
   commitFiles: refuse,
+  isExactly: refuse,
   readPaths: refuse,
   changesOf: refuse,
 };

@@ -3,6 +3,7 @@ import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { canaryKey } from '../../release/candidates.ts';
+import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { codeOf, failureOf } from '../failure.ts';
@@ -11,8 +12,15 @@ import { handOverHeld } from './apply/apply-object.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
 import { inventoryWith, watchedPlaces, writeParent } from './apply/members.ts';
 import type { SourceWatch } from './apply/source-watch.ts';
-import { folderOf, type SourceParts, type SourceState, type SyncProblem } from './context/context.ts';
-import { whyNotAdmitted } from './poll/dependencies.ts';
+import {
+  type ApplyResult,
+  folderOf,
+  type Snapshot,
+  type SourceParts,
+  type SourceState,
+  type SyncProblem,
+} from './context/context.ts';
+import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { commitsInUse } from './poll/store.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
@@ -20,6 +28,7 @@ import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { isOutsideUnchanged, readSnapshot, servesNewKinds, whileNewKinds } from './read/read.ts';
 import { infoOf, readLedger, withLedger } from './read/source-git.ts';
 import { digestsOf, headsOf, settledHeads } from './read/source-heads.ts';
+import type { Inventory } from './scope/inventory.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 import { sourceHealth } from './status/health.ts';
@@ -62,11 +71,16 @@ async function update(
   state: SourceState,
   context: SyncContext,
 ): Promise<void> {
-  const commit = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
+  const chosen = await commitToApply(parts, source, state, context.signal).catch(async (error: unknown) => {
     // What is applied is kept in order, also while Git cannot be reached.
     if (state.snapshot && isDue(parts, source, state)) await apply(parts, source, state, context);
     throw error;
   });
+  const commit = admitted(parts, source, state, chosen);
+  if (!commit) {
+    if (chosen.refused) throw chosen.refused.error;
+    return;
+  }
   const readUnder = `${source.metadata.generation ?? 0}`;
   const hasNewKinds = async () =>
     state.snapshot !== undefined && (await servesNewKinds(parts.cluster, state.snapshot));
@@ -75,16 +89,19 @@ async function update(
   const readAndApply = async (isNew: boolean) => {
     if (isNew) {
       await readLedger(parts, source, state, context.signal);
+      const isSameSpec = state.readUnder === readUnder;
+      // Before it is read: whoever asks for another reading meanwhile takes it away.
+      state.readUnder = readUnder;
       const failure = await attempt(() =>
-        read(parts, source, state, { commit: commit.info, signal: context.signal }),
+        read(parts, source, state, { commit: commit.info, isSameSpec, signal: context.signal }),
       );
       if (failure) {
+        delete state.readUnder;
         isReadable = false;
         return reportUnreadable(state, commit, failure.error);
       }
     }
     if (state.snapshot?.isFleeting) delete state.readUnder;
-    else state.readUnder = readUnder;
     const isApplied = state.snapshot && state.result?.failures.length === 0;
     if (isNew || !isApplied || isDue(parts, source, state)) await apply(parts, source, state, context);
   };
@@ -140,16 +157,32 @@ async function commitToApply(
   return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
 }
 
+/** The same once other Sources let it in; until then the commit that they let in before, if there is one. */
+function admitted(
+  parts: SourceParts,
+  source: Source,
+  state: SourceState,
+  chosen: ToApply,
+): ToApply | undefined {
+  const waiting = whyNotAdmitted(parts, source, state, chosen.info.commit);
+  if (!waiting) return chosen;
+  state.problem ??= { condition: 'Ready', ...waiting };
+  if (state.snapshot) return { ...chosen, info: state.snapshot.commit, isKnown: true };
+  const { appliedCommit } = source.status ?? {};
+  return appliedCommit && wasApplied(source, appliedCommit)
+    ? { ...chosen, info: infoOf(appliedCommit), isKnown: false }
+    : undefined;
+}
+
 async function read(
   parts: SourceParts,
   source: Source,
   state: SourceState,
-  { commit, signal }: { commit: CommitInfo; signal: AbortSignal },
+  { commit, isSameSpec, signal }: { commit: CommitInfo; isSameSpec: boolean; signal: AbortSignal },
 ): Promise<void> {
   const before = state.snapshot;
-  const sameSpec = state.readUnder === `${source.metadata.generation ?? 0}`;
   // With problems, what is missing outside the path may have come; so may a kind that was not served.
-  if (before && sameSpec && before.problems.length + before.unknownKinds.length === 0) {
+  if (before && isSameSpec && before.problems.length + before.unknownKinds.length === 0) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     // The same files: only the commit has another name.
     if (
@@ -185,42 +218,35 @@ async function applyWhole(
 ): Promise<void> {
   const { snapshot: whole } = state;
   if (!whole) return;
-  const waiting = whyNotAdmitted(parts, source, state, whole);
-  state.dirty = waiting !== undefined;
-  if (waiting) {
-    state.problem = { condition: 'Ready', ...waiting };
-    return;
-  }
+  state.dirty = false;
   await parts.bindings.ensure(source);
   const own = await withOwnCanaries(parts, source, state, whole);
   const { snapshot } = own;
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
   const built = headsOf(parts, source, snapshot);
+  let result: ApplyResult = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
   if (source.spec.apply !== false) {
     state.inForce = await readInForce(parts, state, snapshot, digestsOf(built.heads));
     const { rest } = state.inForce.effective;
     const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
     const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
     await writeParent(parts, source, inventory);
-    // Before anything is pruned elsewhere: what only moved here stays.
-    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    const watched = source.spec.prune
-      ? await watchedPlaces(parts, source, inventory, snapshot.all)
-      : { places: [], notLooked: undefined };
-    watch.follow(rest.map(({ object }) => object).filter(isAllowed), watched);
+    const follow = async (known: ApplyResult | undefined) => {
+      const held = claimedKeys(parts, source, snapshot, known);
+      // Before anything is pruned elsewhere: what only moved here stays.
+      parts.claims.publish(state.key, held);
+      await followHeld(parts, source, { watch, inventory, snapshot: { ...snapshot, rest }, held });
+    };
+    await follow(state.result);
     const { left } = state;
-    state.result = await applySnapshot(
-      parts,
-      source,
-      { ...snapshot, rest },
-      { watched: watch, left, signal },
-    );
-    parts.claims.publish(state.key, claimedKeys(parts, source, snapshot, state.result));
-    if (state.result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
+    result = await applySnapshot(parts, source, { ...snapshot, rest }, { watched: watch, left, signal });
+    await follow(result);
+    if (result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
     await handOverHeld(parts, source, { all: snapshot.all, rest });
-    reportOtherWriters(parts, source, state, state.result);
-  } else state.result = { applied: 0, changed: 0, failures: [], drift: [], taken: [] };
-  state.result = { ...state.result, failures: [...state.result.failures, ...own.refused] };
+    reportOtherWriters(parts, source, state, result);
+  }
+  const { commit } = snapshot.commit;
+  state.result = { ...result, commit, failures: [...result.failures, ...own.refused] };
   const { problems } = built;
   const heads = settledHeads(state, snapshot, built.heads, state.result.failures);
   const known = new Set(snapshot.problems.map(({ message }) => message));
@@ -230,6 +256,26 @@ async function applyWhole(
   const changed = parts.heads.publish(state.key, published);
   for (const key of new Set([...changed, ...revertedOf(parts, published)])) parts.wakeCanary(key);
   state.pruned = await prune(parts, source, state, { watch, signal });
+}
+
+/** Watches what the Source holds. Each kind is a watch with our own rights: none of one that is not served, or that the Source may not write. */
+async function followHeld(
+  parts: SourceParts,
+  source: Source,
+  {
+    watch,
+    inventory,
+    snapshot: { all, rest, unknownKinds },
+    held,
+  }: { watch: SourceWatch; inventory: Inventory; snapshot: Snapshot; held: ReadonlySet<string> },
+): Promise<void> {
+  const unknown = new Set(unknownKinds.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+  const isHeld = (object: KubernetesObject) =>
+    held.has(objectKey(object)) && !unknown.has(`${object.apiVersion} ${object.kind}`);
+  const watched = source.spec.prune
+    ? await watchedPlaces(parts, source, inventory, all.filter(isHeld))
+    : { places: [], notLooked: undefined };
+  watch.follow(rest.map(({ object }) => object).filter(isHeld), watched);
 }
 
 /** A Canary that was reverted reports what else of the bad commit stays, which any commit may change. */

@@ -62,7 +62,9 @@ function createGit(forge: Forge | undefined) {
     listRefs: async (prefix: string) => new Map([...refs].filter(([ref]) => ref.startsWith(prefix))),
     readPaths: async (commit: string, paths: readonly string[]) =>
       new Map(paths.map((path) => [path, Buffer.from(texts.get(commit) ?? '')])),
-    changesOf: async (commit: string) => ({ parent: commit === head ? good : head, paths: ['web.yaml'] }),
+    changesOf: async () => ({ parent: good, paths: ['web.yaml'] }),
+    isExactly: async (commit: string, { files }: { files: ReadonlyMap<string, Uint8Array> }) =>
+      texts.get(commit) === Buffer.from(files.get('web.yaml') ?? '').toString(),
     async commitFiles({ ref, message }: { ref: string; message: string }) {
       messages.push(message);
       refs.set(ref, '3'.repeat(40));

@@ -131,30 +131,14 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
   if (!isThere) await push(context, { description, built, ref, before: undefined });
-  else if (!(await isRevert(git, there, built))) {
+  // Whoever may push some branch must not have a pull request opened in our name for what he put there.
+  else if (!(await git.repository.isExactly(there, { parent: built.head, files: built.files }))) {
     const why = `branch ${wanted.branch} was there already with other content (delete it and revert by hand)`;
     return revertRecord(wanted.branch, `needs a person: ${why}`);
   }
   if (!forge) return revertRecord(wanted.branch, 'pushed');
   return pullRequestRecord(await open(forge, { wanted, description, base, draft: built.kind === 'whole' }));
 }
-
-/** A commit says exactly this revert. Whoever may push some branch must not have a pull request opened in our name for what he put there. */
-async function isRevert(
-  { repository }: SourceGit,
-  commit: string,
-  { head, files }: Buildable,
-): Promise<boolean> {
-  const { parent, paths } = await repository.changesOf(commit);
-  if (parent !== head || paths.length !== files.size) return false;
-  const found = await repository.readPaths(commit, paths);
-  return paths.every((path) => {
-    const [wanted, there] = [files.get(path), found.get(path)];
-    return files.has(path) && Buffer.compare(wanted ?? nothing, there ?? nothing) === 0;
-  });
-}
-
-const nothing = new Uint8Array();
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
 

@@ -68,12 +68,15 @@ export interface MeasuredGitSource extends GitSource {
 export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
   const stats: TransportStats = { requests: 0, receivedBytes: 0 };
   const context = createContext(options, stats);
+  const isDescendant: GitSource['isDescendant'] = (commit, ancestor, signal) =>
+    atCommit(context, commit, signal, (session) => ancestry(session, commit, checkCommitId(ancestor)));
   const writing = createGitWriting({
     url: context.url,
     identity: options.identity ?? DEFAULT_IDENTITY,
     signer: options.signer ?? (async () => undefined),
     openTransport: context.openTransport,
     atCommit: (commit, signal, work) => atCommit(context, commit, signal, work),
+    isDescendant,
   });
   return {
     ...writing,
@@ -100,8 +103,7 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
       context.store.repository.run(accessOf(context), ({ reader }) =>
         hasWholeCommit(reader, checkCommitId(commit)),
       ),
-    isDescendant: (commit, ancestor, signal) =>
-      atCommit(context, commit, signal, (session) => ancestry(session, commit, checkCommitId(ancestor))),
+    isDescendant,
     rendering: (commit, work) => context.noted('render', commit, work),
     keep(commits) {
       context.use.kept = commits.map(checkCommitId);

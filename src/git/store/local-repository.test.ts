@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -80,6 +80,19 @@ describe('a repository on this machine', () => {
     expect((await bare.commitAt('main')).oid).toBe(second);
     expect(await filesAt(bare, first)).toEqual(['apps/a.yaml']);
     expect((await opened(join(root, 'shop', '.git'))).root).toBe(join(root, 'shop'));
+  });
+
+  it('has no working tree where .git is bare, with linked ones beside it', async () => {
+    const beside = join(root, 'beside');
+    made.git('clone', '-q', '--bare', join(root, 'shop'), join(beside, '.bare'));
+    writeFileSync(join(beside, '.git'), 'gitdir: ./.bare\n');
+    made.git('-C', beside, 'worktree', 'add', '-q', '--detach', 'linked', first);
+
+    const [bare, linked] = [await opened(beside), await opened(join(beside, 'linked'))];
+
+    expect([bare.root, linked.root]).toEqual([undefined, join(beside, 'linked')]);
+    expect((await bare.commitAt('main')).oid).toBe(second);
+    expect((await linked.commitAt('HEAD')).oid).toBe(first);
   });
 
   it('says what to do where a commit is not there', async () => {

@@ -68,7 +68,7 @@ export async function openLocalRepository(folder: string): Promise<LocalReposito
 async function findRepository(start: string): Promise<{ root: string | undefined; folders: GitFolders }> {
   for (let at = start; ; at = dirname(at)) {
     const folders = await foldersAt(join(at, '.git'));
-    if (folders) return { root: at, folders };
+    if (folders) return { root: (await saysBare(folders)) ? undefined : at, folders };
     if (await isBare(at)) return { root: undefined, folders: { objects: at, head: at } };
     if (dirname(at) === at) throw new GitError('NotFound', `${start} is not in a Git repository`);
   }
@@ -80,6 +80,12 @@ async function isBare(folder: string): Promise<boolean> {
   const parts = ['HEAD', 'objects', 'refs'].map((name) => stat(join(folder, name)).catch(() => undefined));
   const [head, ...folders] = await Promise.all(parts);
   return head?.isFile() === true && folders.every((found) => found?.isDirectory());
+}
+
+/** Whether `.git` is bare: its working trees are linked ones, somewhere else. */
+async function saysBare({ objects, head }: GitFolders): Promise<boolean> {
+  if (objects !== head) return false;
+  return (await git.getConfig({ fs, gitdir: objects, path: 'core.bare' }).catch(() => false)) === true;
 }
 
 /** `.git` is a folder, or in a linked working tree and a submodule a file that names one. */

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { NewCommit } from '../../contracts/git.ts';
@@ -254,6 +254,70 @@ describe('what writing reads', () => {
     const paths = ['a.yaml', 'd', 'd/d', 'deep/b.yaml', 'deep/e/f'];
     expect(await fixture.source().changesOf(second)).toEqual({ parent: first, paths });
     await expect(fixture.source().changesOf(first)).rejects.toMatchObject({ code: 'NotFound' });
+  });
+});
+
+describe('a commit on a branch is exactly a change', () => {
+  const change = { 'web.yaml': 'w: 1\n', 'new.yaml': undefined };
+
+  /** Whether it is, of what somebody pushed on the commit before. */
+  async function isExactly(push: () => string): Promise<boolean> {
+    const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n', 'own.yaml': 'o' });
+    return fixture.source().isExactly(push(), request(parent, change));
+  }
+
+  const pushed = (files: Readonly<Record<string, string | null>>) => () =>
+    fixture.repository.commit(files, 'Undo', 'undo');
+
+  it('where it holds these files and leaves the others', async () => {
+    expect(await isExactly(pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null }))).toBe(true);
+  });
+
+  it('where others went on meanwhile with other files', async () => {
+    const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n' });
+    const undo = pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null })();
+    fixture.repository.git('reset', '-q', '--hard', parent);
+    const head = fixture.repository.commit({ 'own.yaml': 'O' });
+    const source = fixture.source();
+    expect(await source.isExactly(undo, request(head, change))).toBe(true);
+    const aside = fixture.repository.commit({ 'own.yaml': 'aside' }, 'Aside', 'aside');
+    expect(await source.isExactly(aside, request(head, { 'own.yaml': 'aside' }))).toBe(true);
+    const another = fixture.repository.commit({ 'web.yaml': 'w: 1\n', 'new.yaml': null }, 'Undo', 'other');
+    expect(await source.isExactly(another, request(head, change))).toBe(false);
+  });
+
+  it.each<[string, () => string]>([
+    ['a file has other content', pushed({ 'web.yaml': 'w: 3\n', 'new.yaml': null })],
+    ['a file more is changed', pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null, 'own.yaml': 'O' })],
+    ['a file is emptied instead of deleted', pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': '' })],
+    [
+      'a file became a link',
+      () => {
+        const file = join(dirname(fixture.dataDir), 'shop', 'new.yaml');
+        rmSync(file);
+        symlinkSync('/etc/passwd', file);
+        return pushed({ 'web.yaml': 'w: 1\n' })();
+      },
+    ],
+    [
+      'there is a commit between',
+      () => {
+        pushed({ 'own.yaml': 'O' })();
+        return pushed({ 'own.yaml': 'o', 'web.yaml': 'w: 1\n', 'new.yaml': null })();
+      },
+    ],
+    [
+      'it merges another history',
+      () => {
+        const undo = pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null })();
+        const { git } = fixture.repository;
+        const merge = git('commit-tree', `${undo}^{tree}`, '-p', `${undo}^`, '-p', undo, '-m', 'Undo');
+        git('push', '-q', 'origin', `${merge}:refs/heads/undo`);
+        return merge;
+      },
+    ],
+  ])('and is not where %s', async (_, push) => {
+    expect(await isExactly(push)).toBe(false);
   });
 });
 

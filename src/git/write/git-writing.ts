@@ -3,6 +3,7 @@ import { GitError } from '../errors.ts';
 import { type Commit, type ObjectReader, requireObject } from '../store/objects.ts';
 import type { Session } from '../store/session.ts';
 import { entryKind, readTree } from '../store/tree.ts';
+import type { GitSource } from '../types.ts';
 import { listRefs } from '../wire/references.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { type Identity, newCommit } from './new-objects.ts';
@@ -25,6 +26,7 @@ interface WritingContext {
     signal: AbortSignal | undefined,
     work: (session: Session, commit: Commit) => Promise<T>,
   ) => Promise<T>;
+  readonly isDescendant: GitSource['isDescendant'];
 }
 
 /** The writing half of a Source's repository; nothing is read or sent yet. */
@@ -44,6 +46,17 @@ export function createGitWriting(context: WritingContext): RepositoryWriting {
       await pushRef(context.url, await context.openTransport(signal), update, []);
     },
     commitFiles: (request, signal) => commitFiles(context, request, signal),
+    async isExactly(commit, { parent, files }, signal) {
+      const { parents, tree } = await atCommit(commit, signal, async (_session, found) => found);
+      const [own, ...more] = parents;
+      if (own === undefined || more.length > 0) return false;
+      // Others may have gone on since it was made.
+      if ((await context.isDescendant(parent, own, signal)) !== 'yes') return false;
+      const edited = await atCommit(own, signal, ({ reader }, before) =>
+        editTree(reader, before.tree, files),
+      );
+      return edited.oid === tree;
+    },
     readPaths: (commit, paths, signal) =>
       atCommit(commit, signal, async ({ reader, pause }, { tree }) => {
         const found = new Map<string, Uint8Array | undefined>();

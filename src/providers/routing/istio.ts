@@ -45,7 +45,7 @@ export const istio = keepingRoutes(
     resources: ['virtualservices.networking.istio.io', 'destinationrules.networking.istio.io'],
     requests: istioMetrics,
     references: (_, { apex, primary, canary }) => [
-      { ...virtualService, name: apex },
+      { ...virtualService, lastApplied: true, name: apex },
       { ...destinationRule, name: primary },
       { ...destinationRule, name: canary },
     ],

@@ -177,7 +177,10 @@ test('what has more stanzas, characters or entries than SOPS writes is not tried
 });
 
 test('the stanzas of all entries are bounded together, and other work gets its turn between them', async () => {
-  const entries = Array.from({ length: 20 }, () => withForeign(15).replace(/[A-Za-z](?=.*\n-----END)/, 'x'));
+  // Not in the last line, whose last letter may hold bits that count for nothing.
+  const spoilt = (file: string) =>
+    file.replace(/[A-Za-z](?=.*\n.*\n-----END)/, (letter) => (letter === 'x' ? 'y' : 'x'));
+  const entries = Array.from({ length: 20 }, () => spoilt(withForeign(15)));
   let turns = 0;
   const bytes = Buffer.from(secretFor(...entries));
   const pause = async () => {

@@ -201,7 +201,7 @@ describe('encrypted files whose name does not tell their format', () => {
       metadata: { name: 'keys', namespace: 'shop' },
       stringData: { password: 'hunter2', count: 5 },
     });
-    expect(opened).toMatchObject({ secrets: ['hunter2'] });
+    expect(opened).toMatchObject({ secrets: ['hunter2', '5'] });
   });
 
   test.each(['.env', '.env.production', 'app.properties'])(

@@ -24,7 +24,7 @@ interface Walk {
   readonly key: Uint8Array;
   readonly mac: ReturnType<typeof createMac>;
   readonly edits: Edit[];
-  /** Texts that were encrypted. */
+  /** Texts and numbers that were encrypted. */
   readonly secrets: string[];
 }
 
@@ -115,7 +115,8 @@ function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, se
   const { text: plain, type } = opened;
   const isTruth = type === 'bool';
   mac.add(isTruth ? plain.slice(0, 1).toUpperCase() + plain.slice(1).toLowerCase() : plain, true);
-  if (opened.type === 'str') secrets.push(opened.text);
+  // Two words cannot be taken out of messages, and tell little.
+  if (!isTruth) secrets.push(plain);
   edits.push({ start, end, text: written(opened) });
 }
 

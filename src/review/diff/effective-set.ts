@@ -6,10 +6,16 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
-import { describe, type KubernetesObject, type NamespacedName } from '../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  type NamespacedName,
+  namespacedName,
+} from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
+import { codeOf } from '../../engine/failure.ts';
 import { readInForce } from '../../engine/sync/apply/in-force.ts';
 import type { Snapshot, SourceParts, SourceState } from '../../engine/sync/context/context.ts';
 import { secretsOf } from '../../engine/sync/poll/source-object.ts';
@@ -91,13 +97,17 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   };
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history waits for an approval (S23).
-  const waits = conditions?.some(({ reason }) => reason === 'HistoryRewritten');
+  const waits = conditions?.find(({ reason }) => reason === 'HistoryRewritten');
   const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
   const subject = (head?.commit === seen && head?.subject) || '';
   const commit = seen
     ? { commit: seen, subject, author: '', time: '' }
     : (await repository.poll(signal)).head;
-  const snapshot = await readSnapshot(parts, source, state, { commit, signal });
+  const snapshot = await readSnapshot(parts, source, state, { commit, signal }).catch((error: unknown) => {
+    if (!waits || codeOf(error) !== 'NotFound') throw error;
+    const what = `${commit.commit.slice(0, 7)} is gone from Git, so that it cannot be compared`;
+    throw new InputError(`Source ${namespacedName(source)}: ${what}; ${waits.message}`);
+  });
   const digests = digestsSeen(parts.canaries(), snapshot);
   const { effective } = await readInForce(parts, state, snapshot, digests);
   return { source, commit, objects: effective.rest, all: snapshot.all, problems: snapshot.problems };

@@ -36,11 +36,20 @@ export interface KindOptions {
 /** Remarks on one object of our kinds or of Kubernetes'; none for any other object. */
 export function remarksOn(object: KubernetesObject, options: KindOptions): Remark[] {
   const name = kindOf(object);
-  if (!name) return as('problem', kubernetesProblems(object));
+  if (!name) return [...as('problem', kubernetesProblems(object)), ...as('warning', jobDoubts(object))];
   const result = parseKind(name, object, { strict: options.strict });
   const warnings = as('warning', result.warnings);
   if (!result.ok) return [...as('problem', result.problems), ...warnings];
   return [...warnings, ...(furtherChecks[name]?.(result.value as never, options) ?? [])];
+}
+
+/** What was deleted is drift. */
+function jobDoubts({ apiVersion, kind, spec }: KubernetesObject): Problem[] {
+  const { ttlSecondsAfterFinished } = (spec ?? {}) as { ttlSecondsAfterFinished?: unknown };
+  if (kind !== 'Job' || apiVersion !== 'batch/v1' || typeof ttlSecondsAfterFinished !== 'number') return [];
+  const message =
+    'Kubernetes deletes the Job so long after it has ended, a Source applies it again, and it runs again; leave the field out';
+  return [{ path: 'spec.ttlSecondsAfterFinished', message }];
 }
 
 const furtherChecks: {

@@ -1,6 +1,6 @@
 import type { Plan } from '../../api/canary/plan.ts';
 import { causeOf } from '../../health/diagnosis.ts';
-import { canaryServes, isReady, whyNotReady } from '../../health/readiness.ts';
+import { canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../checks.ts';
 import { type Context, settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
@@ -31,7 +31,7 @@ import {
   routeNote,
   scalerOf,
 } from '../traffic/traffic.ts';
-import { largestWeight, nextStep, type Step } from '../traffic/weights.ts';
+import { largestWeight, nextStep, type Step, shareOfIteration } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease } from '../world.ts';
 import { type Failure, preRollout, stepCheck } from './analysis-checks.ts';
@@ -62,7 +62,15 @@ export function analysing(context: Context, before: Analysing): Outcome {
   if (recreated) return stay(before, recreated);
   if (before.run.restartKey !== context.plan.restartKey) return restart(context, before);
   const trial = observe(context, before);
-  return notReady(context, trial) ?? advance(context, trial);
+  const outcome = notReady(context, trial) ?? regainShare(context, trial) ?? advance(context, trial);
+  return { ...outcome, ...combine(weightAdvanced(context, trial), outcome) };
+}
+
+/** Told once it was read back, since a write may be refused. */
+function weightAdvanced({ world, plan }: Context, { side, share }: Trial): Effects {
+  const before = shareOf(world.status.canaryWeight ?? 0, side);
+  const isStep = plan.strategy.kind === 'canary' && share > before && share <= largestWeight(plan);
+  return isStep ? emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${share} %`) : {};
 }
 
 /** The side under trial, as a step sees it. */
@@ -183,15 +191,20 @@ function returnTraffic(state: Analysing, statusNote: Effects): Outcome {
   return { ...stay(state, statusNote), prefers: state.run.side === 'primary' ? ALL.canary : ALL.primary };
 }
 
-function restart(context: Context, state: Analysing): Outcome {
+/** From weight 0; from where it is, if the other side cannot take the traffic back. */
+function restart(context: Context, before: Analysing): Outcome {
+  const { world, plan } = context;
+  const other = before.run.side === 'primary' ? world.target : world.primary;
+  const state = withRun(before, withProgress(context, before.run, other));
   const { run } = state;
   const statusNote = note('AnalysisRestarted', `${describeRelease(run)} restarts its analysis`);
-  const { route } = context.world;
-  if (shareOf(route?.canaryWeight ?? 0, run.side) > 0 || route?.mirrored)
-    return returnTraffic(state, statusNote);
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
+  const hasTraffic = shareOf(world.route?.canaryWeight ?? 0, run.side) > 0 || world.route?.mirrored;
+  if (hasTraffic && servingPods(other) > 0 && leftMs > 0)
+    return returnTraffic(state, combine(statusNote, wake(leftMs)));
   const begun = {
-    ...without(run, 'asksGates', 'closedGate', 'unknownSince'),
-    restartKey: context.plan.restartKey,
+    ...without(withProgressReset(context, run), 'asksGates', 'closedGate', 'unknownSince'),
+    restartKey: plan.restartKey,
     startTime: context.now,
     checkNumber: 0,
   };
@@ -205,18 +218,16 @@ function restart(context: Context, state: Analysing): Outcome {
 /** One step of the analysis: the check at this share, then room for the next one, its gates, and the move (design section 4, analyse). */
 function advance(context: Context, trial: Trial): Outcome {
   const { plan, world } = context;
-  const { share, isUp } = trial;
+  const { share } = trial;
   const { run, iterations } = trial.state;
-  const skipsAnalysis = plan.skipAnalysis || run.fastLane || run.promoteNow;
-  if (skipsAnalysis && isUp && !isPaused(context, run)) return promote(context, trial.state);
+  if (isPromotedNow(context, trial)) return promote(context, trial.state);
   const next = nextStep(planFor(plan, run), { canaryWeight: share, iterations });
   const move = limitStep(context, next, share, run);
   // Before traffic leaves it: a primary that is scaled down could not take the traffic back (flagger issue 1600).
   const primaryPods = world.primary?.desiredReplicas ?? 0;
   const sized =
     world.route?.canaryWeight === 0 ? act(...raiseMinReplicas(world, 'primary', primaryPods)) : {};
-  const state = withShortage(context, trial, move);
-  const blocked = blockedBy(context, { ...trial, state }, move);
+  const { state, blocked } = roomFor(context, trial, move);
   // The check at this step passed, or a person skipped it.
   const isChecked =
     run.asksGates || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state);
@@ -229,13 +240,57 @@ function advance(context: Context, trial: Trial): Outcome {
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
 }
 
-/** What keeps a release at its step although its check passed; the checks continue. */
-function blockedBy(context: Context, { state, share, isUp, view }: Trial, move: Step): Effects | undefined {
-  if (isPaused(context, state.run)) return notePause(context, `at ${share} %`);
-  if (move.kind === 'stuck')
-    return stall('StepsDoNotAdvance', `spec.analysis has no step beyond ${share} %; change stepWeight`);
-  if (!isUp) return waitForPods(context, state, view);
-  return state.run.shortSince === undefined ? undefined : lackOfCapacity(context, state, move);
+/** It is promoted without its remaining checks, which its pods being ready is enough for. */
+function isPromotedNow(context: Context, { state: { run }, isUp }: Trial): boolean {
+  const skipsAnalysis = context.plan.skipAnalysis || run.fastLane || run.promoteNow;
+  return Boolean(skipsAnalysis) && isUp && !isPaused(context, run);
+}
+
+/** Its route was refused, or traffic had to leave it: nothing is checked, and no step follows, before it has its share again. */
+function regainShare(context: Context, trial: Trial): Outcome | undefined {
+  const { run, iterations } = trial.state;
+  const percent = shareOfIteration(planFor(context.plan, run), iterations);
+  if (trial.share >= percent || isPromotedNow(context, trial)) return undefined;
+  const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored: false } as const;
+  const { state, blocked } = roomFor(context, trial, move);
+  if (blocked) return stay(state, blocked);
+  const statusNote = note(
+    'Progressing',
+    `${describeRelease(run)} gets the traffic of iteration ${iterations}`,
+  );
+  return { ...stay(state, statusNote), prefers: { kind: 'share', side: trial.side, percent } };
+}
+
+/**
+ * What keeps a release at its step although its check passed; the checks continue. `state` has the time since when pods for the next share
+ * are missing (S4).
+ */
+function roomFor(
+  context: Context,
+  { state, side, share, isUp, view }: Trial,
+  move: Step,
+): { readonly state: Analysing; readonly blocked?: Effects } {
+  const { world, plan } = context;
+  const run = without(state.run, 'shortSince');
+  const whole = { ...state, run };
+  // Gates are not asked meanwhile, so that their deadlines begin anew.
+  const paused = { ...state, run: without(run, 'closedGate') };
+  if (isPaused(context, run)) return { state: paused, blocked: notePause(context, `at ${share} %`) };
+  if (move.kind === 'stuck') {
+    const message = `spec.analysis has no step beyond ${share} %; change stepWeight`;
+    return { state: whole, blocked: stall('StepsDoNotAdvance', message) };
+  }
+  if (!isUp) return { state: whole, blocked: waitForPods(context, state, view) };
+  const asked = move.kind === 'promote' ? 0 : move.canaryWeight;
+  // An A/B match takes an unknown share: one pod is asked for.
+  const next = plan.strategy.kind === 'ab' && side === 'canary' ? Math.min(1, asked) : asked;
+  const needed = next === 0 ? 0 : podsNeeded(context, side, next);
+  const ready = readyPods(context, side);
+  if (world.sharesWorkload || ready >= needed) return { state: whole };
+  const short = withRun(state, { shortSince: state.run.shortSince ?? context.now });
+  const grown = side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed);
+  const shortage = { side, ready, needed, share: next, deadlineMs: plan.progressDeadlineMs };
+  return { state: short, blocked: combine(act(...grown), missingPods(context, short.run, shortage)) };
 }
 
 /** No match and no mirror leads to a release on the primary: it is tried there as blue/green. */
@@ -265,34 +320,6 @@ function limitStep(context: Context, move: Step, share: number, { side = 'canary
   return move.kind === 'weight' && reach > share
     ? { kind: 'weight', canaryWeight: reach }
     : { kind: 'promote' };
-}
-
-/** The next share of the tried side, and the pods that must be ready before it rises (S4). */
-function nextShare(context: Context, { run }: Analysing, move: Step): { share: number; needed: number } {
-  const side = run.side ?? 'canary';
-  const asked = move.kind === 'weight' || move.kind === 'iterate' ? move.canaryWeight : 0;
-  const share = context.plan.strategy.kind === 'ab' && side === 'canary' ? Math.min(1, asked) : asked;
-  return { share, needed: share === 0 ? 0 : podsNeeded(context, side, share) };
-}
-
-/** The run with the time since when pods for the next share are missing. While it is paused, nobody asks for them. */
-function withShortage(context: Context, { state, side, isUp }: Trial, move: Step): Analysing {
-  const { needed } = nextShare(context, state, move);
-  const isShort = !context.world.sharesWorkload && readyPods(context, side) < needed;
-  return isShort && isUp && !isPaused(context, state.run)
-    ? withRun(state, { shortSince: state.run.shortSince ?? context.now })
-    : { ...state, run: without(state.run, 'shortSince') };
-}
-
-function lackOfCapacity(context: Context, state: Analysing, move: Step): Effects {
-  const { world, plan } = context;
-  const side = state.run.side ?? 'canary';
-  const { share, needed } = nextShare(context, state, move);
-  const grown = side === 'canary' ? growCanary(world, needed) : raiseMinReplicas(world, 'primary', needed);
-  const { progressDeadlineMs: deadlineMs } = plan;
-  const ready = readyPods(context, side);
-  const missing = missingPods(context, state.run, { side, ready, needed, share, deadlineMs });
-  return combine(act(...grown), missing);
 }
 
 /** The gates between a passed check and its move. A closed one leaves share, iterations and failed checks as they are (2.19, 8). */
@@ -332,11 +359,9 @@ function takeStep(context: Context, state: Analysing, move: Step, effects: Effec
   const side = run.side ?? 'canary';
   const again = wake(plan.intervalMs);
   if (move.kind === 'weight') {
-    const before = shareOf(world.route?.canaryWeight ?? 0, side);
-    const event = emit('Normal', 'WeightAdvanced', `${side} weight ${before} % -> ${move.canaryWeight} %`);
     const statusNote = note('Progressing', `${describeRelease(run)} goes to ${move.canaryWeight} %`);
     return {
-      ...stay(state, effects, event, statusNote, again),
+      ...stay(state, effects, statusNote, again),
       prefers: { kind: 'share', side, percent: move.canaryWeight },
     };
   }

@@ -8,7 +8,7 @@ import { hasHooks } from '../checks.ts';
 import { type Context, SETTLE_MS, withLastChanges } from '../context.ts';
 import { combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
 import type { Run, Side } from '../run.ts';
-import { type RunState, trialState } from '../state.ts';
+import { type RunState, trialState, without } from '../state.ts';
 import { headForRun, windowWaitMs } from '../windows.ts';
 import { describeRelease, type ReleaseView, rejectionOf, soundRecord } from '../world.ts';
 import { end, failOnPrimary, startRevert } from './transitions.ts';
@@ -59,10 +59,11 @@ export function endedByGit(context: Context, before: RunState, head: ReleaseView
     : end(context, state, { phase: 'Failed', reason: 'Rejected', message });
 }
 
-/** A newer revision in Git that may be rolled out. */
+/** A newer revision in Git that may be rolled out; also during a rollback that does not come to its end, but not the one that it is from. */
 export function newerRevision(context: Context, { run }: RunState): ReleaseView | undefined {
-  const head = headForRun(context, run);
-  if (!head || head.digest === run.digest || head.digest === context.good?.digest) return undefined;
+  const head = headForRun(context, without(run, 'rollback'));
+  if (!head || [run.digest, run.rollback?.digest, context.good?.digest].includes(head.digest))
+    return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
 }
 

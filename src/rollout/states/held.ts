@@ -72,7 +72,7 @@ export function held(context: Context, state: Held): Outcome {
 /** A newer revision in Git. Under halt no template is written, so that a change of config outside Git does not count. */
 function newerRelease(context: Context, state: Held): ReleaseView | undefined {
   const head = newerRevision(context, state);
-  if (!head || head.digest === state.run.rollback?.digest) return undefined;
+  if (!head) return undefined;
   const isSameInGit = gitPart(head.digest) === gitPart(state.run.digest);
   return isHalt(context) && isSameInGit ? undefined : head;
 }
@@ -89,7 +89,8 @@ function isHalt({ plan }: Context): boolean {
 function giveWayTo(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
   const { good, world } = context;
   const before = state.run;
-  if (!good || isLost(good) || isHalt(context)) {
+  // After a rollback the last-known-good is what a person wanted to leave.
+  if (!good || isLost(good) || isHalt(context) || before.rollback) {
     const standsIn = canaryServes(world.target) && canaryMayServe(context, before);
     if (standsIn && !hasArrived(context, before, 'canary')) return undefined;
     const onCanary = !standsIn && servingPods(world.primary) > 0;

@@ -12,6 +12,7 @@ import {
 import {
   ALL,
   act,
+  combine,
   type Effects,
   emit,
   enter,
@@ -112,7 +113,20 @@ export function convergingPrefers(context: Context, state: StateOf<'Converging'>
 }
 
 /** The primary was written: it becomes ready, and then gets the traffic (design section 4). */
-export function converging(context: Context, before: StateOf<'Converging'>): Outcome {
+export function converging(context: Context, state: StateOf<'Converging'>): Outcome {
+  const outcome = converge(context, state);
+  return { ...outcome, ...combine(trafficShifted(context), outcome) };
+}
+
+/** Told once it was read back, since a write may be refused. */
+function trafficShifted({ world: { status, route } }: Context): Effects {
+  const before = status.canaryWeight ?? 0;
+  const weight = route?.canaryWeight ?? before;
+  if (weight >= before) return {};
+  return emit('Normal', 'TrafficShifted', `primary weight ${100 - before} % -> ${100 - weight} %`);
+}
+
+function converge(context: Context, before: StateOf<'Converging'>): Outcome {
   const { world, plan } = context;
   const { primary } = world;
   const state = withRun(before, withProgress(context, before.run, primary));
@@ -171,13 +185,10 @@ function shift(context: Context, state: StateOf<'Converging'>): Outcome {
     weight: to,
     stepTime: isAsked ? run.stepTime : context.now,
   };
-  const event = isAsked
-    ? {}
-    : emit('Normal', 'TrafficShifted', `primary weight ${100 - weight} % -> ${100 - to} %`);
   const next = { ...state, iterations: 0, run: moved };
   const again = to > 0 ? wake(plan.intervalMs) : {};
   const prefers: Preference = { kind: 'share', side: 'primary', percent: 100 - to };
-  return { ...stay(next, statusNote, event, grown, again), prefers };
+  return { ...stay(next, statusNote, grown, again), prefers };
 }
 
 function hasPodsFor(context: Context, needed: number): boolean {

@@ -22,7 +22,7 @@ import {
   wake,
 } from '../outcome.ts';
 import type { Run } from '../run.ts';
-import { type StateOf, trialState, without, withRun } from '../state.ts';
+import { notAsked, type StateOf, trialState, without, withRun } from '../state.ts';
 import {
   fullSize,
   hasArrived,
@@ -49,7 +49,8 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   // Nothing of it is written yet: a window that closed while the gate was asked counts, too.
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
-    const next = { ...withRun(state, { awaitsWindow: true }), phase: 'Waiting' as const };
+    const waits = { ...notAsked(run), awaitsWindow: true };
+    const next = { ...state, run: waits, phase: 'Waiting' as const };
     return stay(next, keepServing(context), noteWindow(context, describeRelease(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);

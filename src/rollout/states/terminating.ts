@@ -202,9 +202,17 @@ function terminateInPlace(context: Context, leftMs: number): DeletionEffects {
     );
     return combine(traffic, { status: { phase: 'Terminating' } }, statusNote, wake(leftMs));
   }
-  const statusNote = note('HandedBack', 'the workload is as Git says; the Canary is deleted');
+  const { primary, target } = context.world;
+  const left = target && target.digest !== primary?.digest ? leftAtStep(target) : undefined;
+  const statusNote = left ?? note('HandedBack', 'the workload is as Git says; the Canary is deleted');
   return {
     ...combine({ status: { phase: 'Terminated' } }, statusNote, act({ type: 'RemoveFinalizer' })),
     intentFirst: true,
   };
+}
+
+/** The API server refused to take its template back until the deadline. */
+function leftAtStep({ name }: WorkloadView): Effects {
+  const message = `${name} could not be reverted in time and stays at its step, which nobody ends; the Canary is deleted anyway`;
+  return combine(note('HandBackGivenUp', message), emit('Warning', 'HandBackGivenUp', message));
 }

@@ -38,6 +38,13 @@ function nextShare(
   return canaryWeight > weight ? { kind: 'weight', canaryWeight } : { kind: 'stuck' };
 }
 
+/** The share that this iteration needs; 0 for steps, whose position is the share itself. */
+export function shareOfIteration({ strategy }: Plan, iterations: number): number {
+  if (strategy.kind === 'canary') return 0;
+  const isShifted = strategy.kind === 'ab' ? iterations > 0 : iterations > strategy.iterations;
+  return isShifted ? 100 : 0;
+}
+
 /** The largest share that a step of the analysis gives the canary, in percent; 100 where there are no steps. */
 export function largestWeight({ strategy }: Plan): number {
   if (strategy.kind !== 'canary' || strategy.maxWeight <= 0) return 100;

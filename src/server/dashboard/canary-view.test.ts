@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { fieldChanges, podsOf } from './canary-view.ts';
+import { canaryRow, withoutCredentials } from './rows.ts';
 
 test('fields are told apart by the names of their entries, wherever these stand', () => {
   const before = {
@@ -45,4 +46,46 @@ test('pods that only carry the labels of a workload, as those of a Job may, are 
 
   expect(shown(workload('Deployment', 'any'))).toEqual(['of-deployment']);
   expect(shown(workload('DaemonSet', 'DaemonSet web'))).toEqual(['of-daemon-set']);
+});
+
+test.each([
+  {
+    name: 'a release that failed, with what was found then',
+    status: {
+      phase: 'Failed',
+      message: 'v2 was rejected',
+      lastAppliedCommit: 'b2',
+      incidents: [{ commit: 'b2', finding: 'request-success-rate is 91 %' }],
+    },
+    shown: { message: 'v2 was rejected', why: 'request-success-rate is 91 %' },
+  },
+  {
+    name: 'what somebody must mend',
+    status: {
+      phase: 'Progressing',
+      message: 'Waiting for pods',
+      conditions: [
+        { type: 'Stalled', status: 'True', reason: 'ScalerInvalid', message: 'the scaler has no target' },
+      ],
+    },
+    shown: { message: 'Waiting for pods', why: 'the scaler has no target' },
+  },
+  {
+    name: 'what nobody has looked at',
+    status: {},
+    shown: { message: 'not reconciled by Holdfast yet; holdfast check says whether it runs', why: '' },
+  },
+])('the page says of a Canary what the command line says: $name', ({ status, shown }) => {
+  const metadata = { name: 'web', namespace: 'shop' };
+  const canary = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status };
+  expect(canaryRow(canary, () => undefined)).toMatchObject(shown);
+});
+
+test.each([
+  ['https://ghp_token@git.example/shop.git', 'https://git.example/shop.git'],
+  ['https://user:word@git.example/shop.git', 'https://git.example/shop.git'],
+  ['ssh://git@git.example/shop.git', 'ssh://git@git.example/shop.git'],
+  ['git@git.example:shop.git', 'git@git.example:shop.git'],
+])('the page shows %s without credentials', (url, shown) => {
+  expect(withoutCredentials(url)).toBe(shown);
 });

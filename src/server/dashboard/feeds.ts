@@ -14,6 +14,7 @@ import { AccessUnknown, type DashboardAccess, type Rights, rightsOf, type Verdic
 import { canaryView, changesOf, podsOf } from './canary-view.ts';
 import { groupKindsOf, type Model, objectRows, ourResources } from './model.ts';
 import { offers } from './requests.ts';
+import { withoutCredentials } from './rows.ts';
 import { type Feed, StreamEnd } from './streams.ts';
 
 /** Who looks, and what decides about it. */
@@ -165,7 +166,7 @@ export function sourceFeed(viewer: Viewer, namespace: string, name: string): Fee
     const { rewrite: _, ...reference } = ref;
     const data: SourceView = {
       row: model.sourceRow(source),
-      url: withoutPassword(url),
+      url: withoutCredentials(url),
       reference: Object.entries(reference)
         .map((one) => one.join(' '))
         .join(', '),
@@ -178,13 +179,6 @@ export function sourceFeed(viewer: Viewer, namespace: string, name: string): Fee
     };
     return { event: 'source', data };
   });
-}
-
-function withoutPassword(url: string): string {
-  if (!URL.canParse(url)) return url;
-  const parsed = new URL(url);
-  parsed.password = '';
-  return parsed.href;
 }
 
 function objectFeed(

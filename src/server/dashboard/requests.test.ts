@@ -78,6 +78,16 @@ describe('what can be asked for', () => {
     expect(found.find(({ command }) => command === 'promote')?.revision).toBe('v1:new');
   });
 
+  it('takes back what onFailure halt left on the primary, and not the last-known-good', () => {
+    const serving = [{ workload: 'web-primary', ...run, weight: 100, ready: 2 }];
+    const status: CanaryStatus = { phase: 'Failed', lastKnownGood: good, history: [older], serving };
+    const rollback = offers(canary(status)).find(({ command }) => command === 'rollback');
+    expect(rollback).toMatchObject({
+      revision: 'v1:good',
+      effect: 'aaaaaaa serves again; bbbbbbb is rejected until it changes or is retried.',
+    });
+  });
+
   it('never goes back to a release that was rejected', () => {
     const rejected = [{ ...older, reason: 'RolledBack', time: '' }];
     const status: CanaryStatus = { phase: 'Succeeded', lastKnownGood: good, history: [older], rejected };

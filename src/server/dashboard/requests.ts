@@ -1,5 +1,5 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
-import { canaryStatus, conditionOf } from '../../api/canary/summary.ts';
+import { canaryStatus, conditionOf, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
 import { releaseName } from './canary-view.ts';
@@ -128,20 +128,21 @@ function underWay(
   };
 }
 
-/** As `holdfast rollback` without a revision: with a release under way the last-known-good, else the good one before it. */
+/** As `holdfast rollback` without a revision: the last-known-good, unless it serves already; then the good one before it. */
 function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'revision'> | undefined {
-  const { run, lastKnownGood: good, history = [], rejected = [] } = canaryStatus(canary);
+  const status = canaryStatus(canary);
+  const { run, lastKnownGood: good, history = [], rejected = [], serving = [] } = status;
   if (!good) return undefined;
   const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
   const older = history.find(
     ({ digest, result }) =>
       digest !== good.digest && (result === 'Succeeded' || result === 'Initialized') && isKept(digest),
   );
-  const to = run ? good : older;
+  const to = lastKnownGoodServes(status) ? older : good;
   if (!to || !isKept(to.digest)) return undefined;
-  const from = run?.digest
-    ? releaseName(canary, run.digest, run.commit)
-    : releaseName(canary, good.digest, good.commit);
+  const left = serving.find(({ digest }) => digest !== good.digest);
+  const { digest, commit } = run?.digest ? { digest: run.digest, commit: run.commit } : (left ?? good);
+  const from = releaseName(canary, digest, commit);
   const effect = `${releaseName(canary, to.digest, to.commit)} serves again; ${from} is rejected until it changes or is retried.`;
   return { revision: to.digest, effect };
 }

@@ -3,7 +3,10 @@ import type { Canary } from '../../api/canary/canary.ts';
 import {
   canaryStatus,
   conditionOf,
+  messageOf,
+  notReconciled,
   phaseOf,
+  reasonBehind,
   shareOf,
   shortCommit,
   toneOf,
@@ -35,7 +38,8 @@ export function canaryRow(
     servingCommit: serving?.commit ?? '',
     headCommit: status.lastAppliedCommit ?? '',
     reason: ready?.reason ?? '',
-    message: status.message ?? (ready?.status === 'False' ? ready.message : ''),
+    message: messageOf(object),
+    why: reasonBehind(object),
     next: status.next,
     owner: annotations[ownerAnnotation] ?? sourceOf(labels[partOfLabel] ?? '') ?? '',
     isPaused: annotations[pauseAnnotation] === 'true',
@@ -57,7 +61,8 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: status.appliedCommit ?? '',
     subject: status.head?.subject ?? '',
     canaries: status.counts?.canaries,
-    message: ready?.status === 'False' ? ready.message : (status.message ?? ''),
+    message:
+      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
   };
 }
 
@@ -69,4 +74,13 @@ export function stepsOf({ spec }: Canary): string {
   if (stepWeight) return `steps of ${stepWeight} % up to ${maxWeight ?? 100} %${every}`;
   if (iterations) return `${iterations} iterations${match ? ' of an A/B test' : ''}${every}`;
   return every ? `one step${every}` : '';
+}
+
+/** The address of a repository. Over SSH the user stays; over HTTP a user name alone may be a token. */
+export function withoutCredentials(url: string): string {
+  if (!URL.canParse(url)) return url;
+  const parsed = new URL(url);
+  parsed.password = '';
+  if (parsed.protocol !== 'ssh:') parsed.username = '';
+  return parsed.href;
 }

@@ -9,6 +9,7 @@ import {
   live,
   metrics,
   pass,
+  seenBy,
   standing,
   until,
 } from './worlds.ts';
@@ -147,6 +148,49 @@ describe('metrics without an answer', () => {
     expect(standing(model)).toMatch(/^Progressing/);
     model.behaviours.set('b', GOOD);
     pass(model, 300_000, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'b');
+  });
+});
+
+describe('all traffic on a blue/green release', () => {
+  it('is there again before a check counts, when it had to leave for a while', () => {
+    const { stepWeight: _, maxWeight: __, ...checks } = analysis;
+    const model = live({ analysis: { ...checks, iterations: 2 } });
+    model.commit('b');
+    until(model, 'all traffic on b', () => model.route?.canaryWeight === 100);
+    model.breakPods('canary', 2);
+    until(model, 'all traffic on a', () => model.route?.canaryWeight === 0);
+    model.healPods();
+    const shares = seenBy(model, () => model.route?.canaryWeight);
+    until(model, 'the promotion', () => model.primary?.digest === 'b');
+    expect(shares).toEqual([0, 100]);
+    until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+    expectLive(model, 'b');
+  });
+});
+
+describe('a changed analysis', () => {
+  it.each([
+    ['no pod', 2],
+    ['one of two pods', 1],
+  ])('does not wait for ever for a primary that has %s left', (_name, missing) => {
+    const model = live();
+    atWeight(model, 'b');
+    model.breakPods('primary', missing);
+    pass(model, 5000);
+    model.canary.spec.analysis = { ...model.canary.spec.analysis, stepWeight: 40 };
+    const seen = seenBy(model, () => model.status.message?.includes('restarts its analysis'));
+    until(model, 'the end of the restart', () => seen.at(-1) === false);
+    expect(model.status.run).toBeDefined();
+    expect(model.broken).toEqual([]);
+  });
+
+  it('promotes a release at once without analysis, where the primary has no pod left', () => {
+    const model = live();
+    atWeight(model, 'b');
+    model.die('a');
+    model.canary.spec.skipAnalysis = true;
+    until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
     expectLive(model, 'b');
   });
 });

@@ -9,6 +9,7 @@ import {
   fallen,
   LONG_MS,
   live,
+  metrics,
   pass,
   seenBy,
   standing,
@@ -260,5 +261,39 @@ describe('the record of the last-known-good is lost during the revert', () => {
     model.damaged.clear();
     pass(model, LONG_MS, () => model.status.run === undefined);
     expectBack(model, { rejected: 'c', good: 'b' });
+  });
+});
+
+describe('a rollback to an older release that does not come up on the primary', () => {
+  const rolledBack = (onFailure: 'hold' | 'auto') => {
+    const model = live({ postPromotion: { onFailure, metrics } });
+    model.commit('b');
+    model.until('Succeeded');
+    model.behaviours.set('a', { ...GOOD, primaryReady: false });
+    model.ask('rollback-to', 'a@1');
+    return model;
+  };
+  const expectFixed = (model: Model) => {
+    model.commit('c');
+    until(model, 'the fix', () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+    expect(model.asks).toContain('primary analysis c');
+    expect(model.outages).toEqual([]);
+  };
+
+  it('is held, and a pushed fix gets through without the release that was left', () => {
+    const model = rolledBack('hold');
+    until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+    model.written.length = 0;
+    expectFixed(model);
+    expect(model.written).toEqual(['c']);
+  });
+
+  it('is taken back, and a pushed fix gets through when that does not come up either', () => {
+    const model = rolledBack('auto');
+    until(model, 'the revert', () => model.status.postPromotion?.state === 'Reverting');
+    model.behaviours.set('b', { ...GOOD, primaryReady: false });
+    until(model, 'Failed and Held', () => standing(model).startsWith('Failed/Held LKGNotReady'));
+    expectFixed(model);
   });
 });

@@ -138,6 +138,25 @@ describe('onFailure halt', () => {
     expect(model.broken).toEqual([]);
   });
 
+  it.each([0, 1, 2, 3])(
+    'takes it back also if the program is killed again and again after %d writes of the request',
+    (writes) => {
+      const model = leftUnderHalt();
+      model.ask('rollback-to', 'a');
+      for (let kills = 0; kills < 60; kills += 1) {
+        model.tick(1000, kills % 2 === 0 ? writes : writes + 1);
+        model.leadAnew();
+      }
+      pass(model, LONG_MS, () => model.status.run === undefined && model.primary?.digest === 'a');
+      pass(model, 60_000);
+      expect(model.status).toMatchObject({ phase: 'Failed', lastPromotedSpec: 'a' });
+      expect(model.rejected.map(({ digest }) => digest)).toEqual(['c', 'b']);
+      expect(model.primary?.digest).toBe('a');
+      expect(model.outages).toEqual([]);
+      expect(model.broken).toEqual([]);
+    },
+  );
+
   it('writes nothing when a Secret outside Git is rotated', () => {
     const model = live({ postPromotion: { onFailure: 'halt' } });
     model.commit(`b+${LIVE.first}`, { ...GOOD, primaryReady: false });

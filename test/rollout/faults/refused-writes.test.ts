@@ -1,7 +1,14 @@
 /** A refused write of bookkeeping keeps nobody from saving the traffic, and is not forgotten (issue 11, 5). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
-import { atWeight, expectBack, live, pass, until } from './worlds.ts';
+import { analysis, atWeight, expectBack, expectLive, live, pass, standing, until } from './worlds.ts';
+
+const { stepWeight: _, maxWeight: __, ...checks } = analysis;
+const blueGreen = { ...checks, iterations: 2 };
+const strategies = [
+  ['A/B', 'istio', { ...blueGreen, match: [{ headers: { beta: { exact: 'yes' } } }] }],
+  ['blue/green', 'gatewayapi:v1', blueGreen],
+] as const;
 
 const FORBIDDEN = 'Secret podinfo-rejections: forbidden';
 
@@ -105,4 +112,24 @@ describe('other writes are refused', () => {
     expect(model.route?.canaryWeight).toBe(100);
     expect(model.broken).toEqual([]);
   });
+
+  it.each(strategies)(
+    '%s: a release that never gets its traffic is not promoted',
+    (_name, provider, spec) => {
+      const model = live({ provider, analysis: spec });
+      model.refused.add('SetTraffic');
+      model.commit('b');
+      pass(model, 300_000);
+      expect(standing(model)).toMatch(
+        /^Progressing, 0 % on the canary, primary a .* gets the traffic of iteration/,
+      );
+      model.refused.clear();
+      until(
+        model,
+        'the promotion',
+        () => model.status.phase === 'Succeeded' && model.status.run === undefined,
+      );
+      expectLive(model, 'b');
+    },
+  );
 });

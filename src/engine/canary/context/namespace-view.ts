@@ -176,9 +176,15 @@ export function watchNamespace(
 }
 
 function queryFor(kind: RouteKind, own: string): WatchQuery {
-  const { apiVersion, namespace = own } = kind;
+  const { apiVersion, namespace = own, lastApplied } = kind;
   const narrow = narrowed.get(kindId(kind));
-  return { apiVersion, kind: kind.kind, ...(namespace ? { namespace } : {}), ...narrow };
+  return {
+    apiVersion,
+    kind: kind.kind,
+    ...(namespace ? { namespace } : {}),
+    ...narrow,
+    ...(lastApplied ? { lastApplied } : {}),
+  };
 }
 
 type NamedSet = readonly [id: string, set: WatchedSet];

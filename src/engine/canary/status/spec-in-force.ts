@@ -93,7 +93,7 @@ export function readCanary(
   parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): { canary: Canary } | { failure: EngineError } {
-  const parsed = parseCanary(object);
+  const parsed = parsedOnce(object);
   if (!parsed.ok) return { failure: invalidCanary(parsed.problems) };
   const canary = parsed.value;
   const { defaultProvider, minIntervalMs, forbidsOtherNamespaces = false } = parts.options;
@@ -109,6 +109,15 @@ export function readCanary(
   const { kind, name } = canary.spec.targetRef;
   const message = `spec.targetRef: ${kind} ${name} is the target of ${describe(other)} already; delete one of the two Canaries`;
   return { failure: new EngineError('TargetConflict', message) };
+}
+
+const parsedObjects = new WeakMap<KubernetesObject, ReturnType<typeof parseCanary>>();
+
+/** Objects of the caches never change, and most are looked at in several rounds. */
+function parsedOnce(object: KubernetesObject): ReturnType<typeof parseCanary> {
+  const parsed = parsedObjects.get(object) ?? parseCanary(object);
+  parsedObjects.set(object, parsed);
+  return parsed;
 }
 
 /** Of its router, where it needs one. */

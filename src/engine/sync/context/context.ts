@@ -178,7 +178,8 @@ export interface SourceState {
   readUnder?: string;
   /** Keys of the Canaries that it speaks for: of the commit's, those whose target it may write. */
   canaries?: ReadonlySet<string>;
-  result?: ApplyResult;
+  /** What applying led to last, and of which commit: a newer snapshot may still wait for that. */
+  result?: ApplyResult & { readonly commit: string };
   /** When something was written last. */
   appliedMs?: number;
   /** Commit and generation that the Sources it depends on have let in. */

@@ -2,7 +2,7 @@
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
-import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceParts, SourceState } from '../context/context.ts';
 
 /** Why a Source waits. */
 interface Waiting {
@@ -79,14 +79,18 @@ export function whyNotAdmitted(
   parts: SourceParts,
   source: Source,
   state: SourceState,
-  { commit: { commit } }: Snapshot,
+  commit: string,
 ): Waiting | undefined {
-  const { generation } = source.metadata;
-  const key = `${commit} ${generation}`;
-  const { appliedCommit, observedGeneration } = source.status ?? {};
-  const wasApplied = appliedCommit === commit && observedGeneration === generation;
-  const isAdmitted = wasApplied || state.admitted === key || dependenciesOf(source).length === 0;
+  const key = `${commit} ${source.metadata.generation}`;
+  const isFree = dependenciesOf(source).length === 0;
+  const isAdmitted = isFree || state.admitted === key || wasApplied(source, commit);
   const waiting = isAdmitted ? undefined : whyItWaits(source, parts.sources(), commit);
   if (!waiting) state.admitted = key;
   return waiting;
+}
+
+/** Whether a commit was applied by the spec as it is now. */
+export function wasApplied({ status, metadata }: Source, commit: string): boolean {
+  const applied = findCondition(status?.conditions, 'Applied');
+  return status?.appliedCommit === commit && applied?.observedGeneration === metadata.generation;
 }

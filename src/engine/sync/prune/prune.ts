@@ -4,6 +4,7 @@ import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { objectKey } from '../../../render/render.ts';
+import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
 import { finalizer } from '../../canary/perform/finalizer.ts';
 import { failureOf, isStale } from '../../failure.ts';
@@ -15,7 +16,7 @@ import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { inventoryFor } from '../scope/inventory.ts';
 import { clusterOf } from '../scope/permissions.ts';
-import { optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
+import { type NotPruned, optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { prunedEvent } from '../status/conditions.ts';
 
 interface PruneContext {
@@ -40,7 +41,7 @@ export async function prune(
   if (unread !== undefined)
     return { ...undecided, unread, approval, isPending: watch.notListed() !== undefined };
   const members = watch.members();
-  const plan = planPrune({
+  const decided = planPrune({
     source,
     rights: parts.rights,
     members,
@@ -50,7 +51,8 @@ export async function prune(
     isApproved: (asked, going) => isPruneApproved(source, state, { asked, going, snapshot }),
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
-  const done = await carryOut(parts, source, plan, signal);
+  const { copies, ...done } = await carryOut(parts, source, decided, signal);
+  const plan = { ...decided, kept: [...decided.kept, ...copies] };
   followApproval(source, state, { plan, removed: done.removed });
   const event = prunedEvent(done, snapshot.commit.commit);
   if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
@@ -122,6 +124,8 @@ const undecided = {
 };
 
 interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
+  /** They have the label and were not written by us. */
+  readonly copies: readonly NotPruned[];
   readonly wrote: boolean;
   /** Something changed while it was looked at, or it is not known what came of a deletion. */
   readonly isDueAgain: boolean;
@@ -135,6 +139,7 @@ async function carryOut(
 ): Promise<Done> {
   const removed: KubernetesObject[] = [];
   const failures: Array<{ reason: string; message: string }> = [];
+  const copies: NotPruned[] = [];
   const first = new Set(handBack);
   let wrote = false;
   let isDueAgain = false;
@@ -143,7 +148,8 @@ async function carryOut(
       if (signal.aborted) return;
       try {
         const gone = await removeOne(parts, source, { object, handsBack: first.has(object) });
-        if (gone.object) removed.push(gone.object);
+        removed.push(...gone.removed);
+        copies.push(...gone.copies);
         wrote ||= gone.wrote;
       } catch (error) {
         const { reason, message, transient } = failureOf(error);
@@ -153,20 +159,26 @@ async function carryOut(
     });
   }
   signal.throwIfAborted();
-  return { removed, failures, wrote, isDueAgain };
+  return { removed, failures, copies, wrote, isDueAgain };
 }
+
+type Gone = Pick<Done, 'removed' | 'copies' | 'wrote'>;
+
+const untouched: Gone = { removed: [], copies: [], wrote: false };
 
 async function removeOne(
   parts: SourceParts,
   source: Source,
   { object, handsBack }: { object: KubernetesObject; handsBack: boolean },
-): Promise<{ object?: KubernetesObject; wrote: boolean }> {
+): Promise<Gone> {
   const live = await readAnew(clusterOf(parts, source), source, object);
-  if (!live) return { wrote: false };
+  if (!live) return untouched;
+  if (!isWrittenByUs(live))
+    return { ...untouched, copies: [{ object, why: 'Holdfast did not write it, its label was copied' }] };
   const cluster = clusterOf(parts, source);
-  if (handsBack) return { wrote: await handBackStep(cluster, live) };
+  if (handsBack) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
-  return { object: live, wrote: true };
+  return { ...untouched, removed: [live], wrote: true };
 }
 
 /** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
@@ -179,6 +191,11 @@ async function readAnew(
   if (!live || live.metadata.uid !== object.metadata.uid || live.metadata.deletionTimestamp) return undefined;
   if (live.metadata.labels?.[partOfLabel] !== applySetId(source)) return undefined;
   return optedOut(live) === undefined ? live : undefined;
+}
+
+/** Who makes an object of another one's manifest, as people and backups do, copies its labels with it. */
+function isWrittenByUs(live: KubernetesObject): boolean {
+  return (managedFieldsOf(live) ?? []).some(({ manager }) => manager?.startsWith('holdfast'));
 }
 
 /** Canaries that are in Git again before they were gone. */

@@ -1,5 +1,6 @@
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
+import { partOfLabel } from '../../../api/metadata.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
@@ -11,6 +12,7 @@ import type { FileProblem, RenderedObject } from '../../../render/rendered-objec
 import { renderSource, type SourceRendering } from '../../../render/source.ts';
 import type { Tree, TreeFile } from '../../../render/tree.ts';
 import { releaseNamespace } from '../../../render/units.ts';
+import { applySetId } from '../../apply-set.ts';
 import {
   type CommitReader,
   folderOf,
@@ -74,6 +76,9 @@ async function snapshotAt(
       const owner = parts.heads.sourceOf(namespacedName(canary));
       return owner === undefined || owner === state.key;
     }),
+    isHeld: (canary) =>
+      canary.metadata.labels?.[partOfLabel] === applySetId(source) ||
+      parts.heads.sourceOf(namespacedName(canary)) === state.key,
     previous: state.previous,
     lineOf: written.lineOf,
   });

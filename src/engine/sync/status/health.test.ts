@@ -2,9 +2,14 @@ import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { healthOf } from './health.ts';
 
+const versions: Readonly<Record<string, string>> = {
+  ...{ Deployment: 'apps/v1', StatefulSet: 'apps/v1', DaemonSet: 'apps/v1', Job: 'batch/v1' },
+  ...{ CustomResourceDefinition: 'apiextensions.k8s.io/v1', Widget: 'example.com/v1' },
+};
+
 function object(kind: string, content: Record<string, unknown> = {}, annotations = {}): KubernetesObject {
   return {
-    apiVersion: 'v1',
+    apiVersion: versions[kind] ?? 'v1',
     kind,
     metadata: { name: 'a', namespace: 'shop', generation: 2, annotations },
     ...content,
@@ -25,6 +30,18 @@ function health(live: KubernetesObject): string {
   const found = healthOf(live, live);
   return found.kind === 'healthy' ? 'healthy' : `${found.kind} ${found.why}`;
 }
+
+it('is judged by its group, too: others have kinds of the same names', () => {
+  const knative = {
+    ...object('Service', { status: condition('Ready', 'False') }),
+    apiVersion: 'serving.knative.dev/v1',
+  };
+  const volcano = {
+    ...object('Job', { status: { state: { phase: 'Completed' } } }),
+    apiVersion: 'batch.volcano.sh/v1alpha1',
+  };
+  expect([knative, volcano].map(health)).toEqual(['progressing Service shop/a: not ready', 'healthy']);
+});
 
 describe('an object works', () => {
   it.each<[string, KubernetesObject]>([

@@ -5,6 +5,7 @@ import { numberOf, recordOf, recordsOf, textOf } from '../../../release/json.ts'
 import type { AppliedObjects } from '../apply/apply-object.ts';
 import type { SourceHealth, SourceState } from '../context/context.ts';
 import { isCanary } from '../scope/canary-objects.ts';
+import { groupKindOf } from '../scope/inventory.ts';
 
 /** Conditions that must hold, as `Synced=True,Degraded=False`; `none`: the object is not waited for. */
 const healthyWhenAnnotation = 'holdfast.dev/healthy-when';
@@ -27,16 +28,16 @@ function judge(live: KubernetesObject): Health {
   const observed = status.observedGeneration;
   if (typeof observed === 'number' && generation !== undefined && observed < generation)
     return { kind: 'progressing', why: 'its controller has not seen the last change' };
-  const byKind = kinds[live.kind];
+  const byKind = kinds[groupKindOf(live)];
   return byKind ? byKind(live) : byConditions(live);
 }
 
 /** Kinds that tell in a way of their own. */
 const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
-  Deployment: workloadHealth,
-  StatefulSet: workloadHealth,
-  DaemonSet: workloadHealth,
-  Job(live) {
+  'Deployment.apps': workloadHealth,
+  'StatefulSet.apps': workloadHealth,
+  'DaemonSet.apps': workloadHealth,
+  'Job.batch'(live) {
     const failed = conditionOf(live, 'Failed');
     if (failed?.status === 'True') return { kind: 'failed', why: conditionText('the Job failed', failed) };
     const isSuspended = recordOf(live.spec).suspend === true;
@@ -49,7 +50,7 @@ const kinds: Readonly<Record<string, (live: KubernetesObject) => Health>> = {
     if (phase === 'Succeeded' || conditionOf(live, 'Ready')?.status === 'True') return healthy;
     return { kind: 'progressing', why: 'the pod is not ready' };
   },
-  CustomResourceDefinition(live) {
+  'CustomResourceDefinition.apiextensions.k8s.io'(live) {
     const names = conditionOf(live, 'NamesAccepted');
     if (names?.status === 'False')
       return { kind: 'failed', why: conditionText('its names are taken', names) };

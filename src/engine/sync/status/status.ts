@@ -56,8 +56,11 @@ function sourceStatus(
   const at = generation === undefined ? {} : { observedGeneration: generation };
   let conditions: Condition[] = source.status?.conditions ?? [];
   for (const [type, news] of found) {
+    // A Source that waits for others has applied nothing as it is now.
+    const isOld = type === 'Applied' && state.result === undefined;
+    const of = isOld ? generationIn(findCondition(conditions, type)) : at;
     conditions = news
-      ? withCondition(conditions, { type, ...news, ...at }, nowMs)
+      ? withCondition(conditions, { type, ...news, ...of }, nowMs)
       : withoutCondition(conditions, type);
   }
   const advanced = { ...source.status, ...at, ...progress(state, nowMs, source) };
@@ -72,6 +75,10 @@ function sourceStatus(
     problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
     message: shorten(ready.message, limits.messageCharacters),
   };
+}
+
+function generationIn(before: Condition | undefined): Pick<Condition, 'observedGeneration'> {
+  return before?.observedGeneration === undefined ? {} : { observedGeneration: before.observedGeneration };
 }
 
 /** Writes the status when it says something new; the news becomes one event. */
@@ -122,9 +129,14 @@ function appliedNews({ spec }: Source, { result, snapshot }: SourceState): News 
     return yes('ApplyDisabled', 'spec.apply is false: another tool applies the objects');
   if (!result || !snapshot)
     return { status: 'Unknown', reason: 'NotApplied', message: 'nothing was applied yet' };
+  const { commit } = snapshot.commit;
+  if (result.commit !== commit) {
+    const message = `${commit.slice(0, 7)} was not applied yet`;
+    return { status: 'Unknown', reason: 'NotApplied', message };
+  }
   const [first] = result.failures;
   if (first) return no(first.reason, listed(result.failures.map(({ message }) => message)));
-  return yes('Applied', `${result.applied} objects at ${snapshot.commit.commit.slice(0, 7)}`);
+  return yes('Applied', `${result.applied} objects at ${commit.slice(0, 7)}`);
 }
 
 function conflictedNews({ result }: SourceState): News | undefined {
@@ -146,7 +158,8 @@ function readyNews(source: Source, state: SourceState, parts: readonly News[]): 
 /** appliedCommit moves only when everything was applied or handed to its Canary (design section 2.2). */
 function progress(state: SourceState, nowMs: number, source: Source): SourceStatus {
   const { head, snapshot, result } = state;
-  const whole = snapshot && result && snapshot.problems.length === 0 && result.failures.length === 0;
+  const isOfSnapshot = snapshot && result?.commit === snapshot.commit.commit;
+  const whole = isOfSnapshot && snapshot.problems.length === 0 && result?.failures.length === 0;
   const applied = whole && source.status?.appliedCommit !== snapshot.commit.commit;
   return {
     ...(head

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import type { KubernetesObject } from '../api/kubernetes.ts';
+import { groupKindsAnnotation, namespacesAnnotation, partOfLabel } from '../api/metadata.ts';
+import { ApiError } from '../cluster/errors.ts';
+import { applySetId } from '../engine/apply-set.ts';
+import type { Connection } from '../server/connection.ts';
+import { readFacts } from './read-facts.ts';
+
+const namespaces = Array.from({ length: 40 }, (_, index) => `team-${index}`);
+
+const source: KubernetesObject = {
+  apiVersion: 'holdfast.dev/v1alpha1',
+  kind: 'Source',
+  metadata: {
+    name: 'apps',
+    namespace: 'team-0',
+    annotations: {
+      [groupKindsAnnotation]: 'ConfigMap,Secret',
+      [namespacesAnnotation]: namespaces.slice(1).join(','),
+    },
+  },
+};
+
+function anObject(kind: string, namespace: string): KubernetesObject {
+  const labels = { [partOfLabel]: applySetId(source) };
+  return { apiVersion: 'v1', kind, metadata: { name: 'settings', namespace, labels } };
+}
+
+/** A cluster whose namespaces have one object each, and one more namespace that is none of the Source's. */
+function aCluster(mayListAll: boolean): { connection: Connection; lists: () => number } {
+  let lists = 0;
+  const client = {
+    find: async (group: string, kind: string) =>
+      group === '' || kind === 'Source' ? { apiVersion: 'v1', namespaced: true } : undefined,
+    get: async ({ kind }: { kind: string }) => (kind === 'Source' ? source : undefined),
+    async list(_: string, kind: string, { namespace }: { namespace?: string } = {}) {
+      if (kind === 'Source') return { items: [] };
+      lists += 1;
+      if (namespace === undefined && !mayListAll)
+        throw new ApiError('forbidden', {
+          ...{ kind: 'forbidden', status: 403, reason: 'Forbidden' },
+          ...{ effectUnknown: false, fieldConflicts: [] },
+        });
+      const all = [...namespaces, 'other'].map((one) => anObject(kind, one));
+      return { items: all.filter(({ metadata }) => !namespace || metadata.namespace === namespace) };
+    },
+  };
+  return { connection: { client } as unknown as Connection, lists: () => lists };
+}
+
+test.each([
+  ['one list for each kind', true, 2],
+  ['where only namespaces may be listed, one for each', false, 82],
+])('the members of a Source in many namespaces cost %s', async (_, mayListAll, cost) => {
+  const { connection, lists } = aCluster(mayListAll);
+  const former = { kind: 'Application', namespace: 'team-0', name: 'apps' } as const;
+
+  const { ownMembers } = await readFacts(connection, { former, dependsOn: [] });
+
+  const found = ownMembers.map(({ reference }) => `${reference.kind} ${reference.namespace}`);
+  expect(found.sort()).toEqual(
+    ['ConfigMap', 'Secret'].flatMap((kind) => namespaces.map((one) => `${kind} ${one}`)).sort(),
+  );
+  expect(lists()).toBe(cost);
+});
