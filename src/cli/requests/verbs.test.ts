@@ -224,3 +224,22 @@ it('who may not list Secrets rolls back to a release that is named, and is told 
   expect(asked).toEqual(['web']);
   expect(shown).toContain('  to      aaaaaaa the first');
 });
+
+it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {
+  const clock = createVirtualClock();
+  const other = 'v1:2@later';
+  const canary: KubernetesObject = underWay('web');
+  const client = {
+    get: async () => canary,
+    async patch() {
+      canary.metadata.annotations = { 'holdfast.dev/abort': other };
+      const answers = { abort: { result: 'Done', reason: 'Requested', message: 'aborted', time: '' } };
+      canary.status = { ...(canary.status as object), handled: { abort: other }, answers };
+    },
+  } as unknown as RequestClient;
+
+  const answer = request(client, clock, abort, { ...options, name: 'web', format: 'text' });
+  await clock.advance(60_000);
+
+  expect(await answer).toMatchObject({ exitCode: 0, stdout: 'Canary shop/web: aborted\n' });
+});

@@ -148,13 +148,16 @@ async function confirmed(
     return { stdout, stderr, exitCode };
   }
   const value = tokenFor(revision, clock.nowMs());
+  const before = canaryStatus(canary).handled?.[spec.verb];
   await annotate(client, canary, spec.verb, value);
   const askedMs = clock.nowMs();
-  return () => answerOf(client, clock, { spec, options, canary, value, askedMs });
+  return () => answerOf(client, clock, { spec, options, canary, value, before, askedMs });
 }
 
 interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
   readonly value: string;
+  /** The request that was handled last before it. */
+  readonly before: string | undefined;
   readonly askedMs: number;
 }
 
@@ -162,16 +165,18 @@ interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
 async function answerOf(
   client: RequestClient,
   clock: Clock,
-  { spec, options, canary, value, askedMs }: Requested,
+  { spec, options, canary, value, before, askedMs }: Requested,
 ): Promise<CommandResult> {
   const leftMs = (timeoutMs: number) => askedMs + timeoutMs - clock.nowMs();
   const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
-  const answered = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
-    const status = await readStatus();
-    return status.handled?.[spec.verb] === value ? status : undefined;
+  const answer = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
+    const { handled, answers } = await readStatus();
+    const last = handled?.[spec.verb];
+    // Somebody else may have asked for the same a moment later, in the place of this request.
+    const isMeant = last === value || (last !== before && last?.split('@')[0] === value.split('@')[0]);
+    return isMeant ? answers?.[spec.verb] : undefined;
   });
-  const answer = answered?.answers?.[spec.verb];
-  if (!answered || !answer || answer.result === 'Refused' || !options.wait)
+  if (!answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
   const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
     const status = await readStatus();
