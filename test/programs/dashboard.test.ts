@@ -143,6 +143,8 @@ async function startProxy({ dashboardUrl = '' }: Pick<App, 'dashboardUrl'>) {
       answer.pipe(response);
     });
     forwarded.on('error', () => response.destroy()).end();
+    // A person has few places for streams.
+    response.on('close', () => forwarded.destroy());
   });
   await new Promise<void>((done) => proxy.listen(0, '127.0.0.1', done));
   return {
