@@ -59,9 +59,12 @@ export function start(): void {
     isSeen.value = !document.hidden;
   });
   effect(() => {
-    // Of another object, or of who was logged in before.
-    detail.value = undefined;
-    if (query.value === '') fleet.value = undefined;
+    // Of another object.
+    if (query.value !== undefined) detail.value = undefined;
+  });
+  effect(() => {
+    // The next person may read less.
+    if (login.value.kind === 'nobody') fleet.value = undefined;
   });
   // Browsers have few connections for one server, and the server has few places: a page in the background takes none.
   effect(() => (query.value && isSeen.value ? follow(query.value, take) : undefined));

@@ -244,6 +244,21 @@ describe('a page of the dashboard', () => {
     expect(page.url()).not.toContain('alice');
   });
 
+  it('shows nothing of what another person read in the same tab', async () => {
+    const page = await visit(app, { user: 'alice' });
+    const row = page.getByRole('link', { name: /shop\/web/ });
+    await row.waitFor();
+    await page.getByRole('button', { name: 'Log out' }).click();
+    await page.route('**/api/stream*', (route) => route.abort());
+
+    await page.getByLabel('Token').fill('carol');
+    await page.keyboard.press('Enter');
+    await page.getByText('Holdfast does not answer').waitFor();
+
+    expect(await row.count()).toBe(0);
+    trouble.splice(0);
+  });
+
   it('works behind any path of a proxy, with a slash at its end or without', async () => {
     const { url: behind, close } = await startProxy(app);
     try {

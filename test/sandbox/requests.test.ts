@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import { history, type PastRelease } from '../../src/cli/history.ts';
 import { setPause, setSuspend } from '../../src/cli/requests/pause.ts';
+import { ended } from '../../src/cli/requests/request.ts';
 import { beginSync } from '../../src/cli/requests/sync.ts';
 import {
   abort,
@@ -209,7 +210,7 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
     timeoutMs: 120_000,
     format: 'text',
   });
-  const answer = await synced();
+  const answer = await ended(synced);
   expect(answer).toMatchObject({ exitCode: 0, stdout: expect.stringContaining(v3.slice(0, 7)) });
   const late = await waitFor(connection.client, systemClock, {
     ...one,

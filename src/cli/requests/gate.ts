@@ -1,5 +1,6 @@
 import { Argument } from 'commander';
 import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/annotations.ts';
+import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
@@ -62,7 +63,29 @@ export async function switchGate(client: RequestClient, options: GateOptions): P
   }
   const isOpen = (one: BuiltInGate) =>
     action !== 'status' && one === gate ? action === 'open' : isGateOpen(canary, one);
-  return { stdout: textOf(canary, isOpen, format), stderr: '', exitCode: 0 };
+  const stderr = action === 'status' || isAsked(canary, gate) ? '' : noteOf(canary, gate);
+  return { stdout: textOf(canary, isOpen, format), stderr, exitCode: 0 };
+}
+
+const paths: Readonly<Record<BuiltInGate, string>> = {
+  gate: '/gate/check',
+  'rollback-gate': '/rollback/check',
+};
+
+/** Whether a webhook of the Canary has the address of this gate. */
+function isAsked({ spec }: KubernetesObject, gate: BuiltInGate): boolean {
+  const { analysis, postPromotion } = (spec ?? {}) as Partial<Canary['spec']>;
+  const webhooks = [...(analysis?.webhooks ?? []), ...(postPromotion?.webhooks ?? [])];
+  return webhooks.some(({ url }) => URL.canParse(url) && new URL(url).pathname.endsWith(paths[gate]));
+}
+
+function noteOf(canary: KubernetesObject, gate: BuiltInGate): string {
+  const { namespace, name } = canary.metadata;
+  const [command, effect] =
+    gate === 'gate'
+      ? ['approve', 'opens the gate that a release waits at']
+      : ['abort', 'ends the release under way'];
+  return `note: no webhook of ${describe(canary)} asks ${paths[gate]}, so that this changes nothing; holdfast ${command} -n ${namespace} canary/${name} ${effect}\n`;
 }
 
 function textOf(

@@ -192,7 +192,8 @@ async function forEach(
   return results;
 }
 
-async function ended(begun: Begun): Promise<CommandResult> {
+/** The answer, waited for. */
+export async function ended(begun: Begun): Promise<CommandResult> {
   return typeof begun === 'function' ? begun() : begun;
 }
 
@@ -232,6 +233,18 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
   const stderr = results.map((result) => result.stderr).join('');
   const codes = results.map(({ exitCode }) => exitCode);
   return { stdout, stderr, exitCode: codes.reduce((most, code) => (code > most ? code : most), 0) };
+}
+
+/** What is not requested since it does not fit the object, as an answer of its own. */
+export function refused(
+  object: KubernetesObject,
+  { reason, message }: { readonly reason: string; readonly message: string },
+  format: ObjectFlags['output'],
+): CommandResult {
+  const exitCode = exitCodes.bad;
+  const body = { exitCode, reason, message: `${describe(object)}: ${message}` };
+  const stdout = format === 'text' ? '' : failureDocument(body, format);
+  return { stdout, stderr: `${describe(object)}: refused (${reason}): ${message}\n`, exitCode };
 }
 
 /** Adds the time limit of waiting, in seconds. */

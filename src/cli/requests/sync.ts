@@ -9,10 +9,12 @@ import { exitCodes } from '../failure.ts';
 import { commitLine } from '../status/rows.ts';
 import {
   annotate,
+  type Begun,
   forTargets,
   pollUntil,
   type RequestClient,
   readOne,
+  refused,
   tokenFor,
   type WaitFlags,
   withObjectFlags,
@@ -50,12 +52,13 @@ export const syncCommand: CliCommand = {
 };
 
 /** Asks for a look; what it gives waits until it was taken; exit code 1 when the Source is not ready after it. Throws ApiError and InputError. */
-export async function beginSync(
-  client: RequestClient,
-  clock: Clock,
-  options: SyncOptions,
-): Promise<() => Promise<CommandResult>> {
+export async function beginSync(client: RequestClient, clock: Clock, options: SyncOptions): Promise<Begun> {
   const source = await readOne(client, 'Source', options);
+  if ((source.spec as { suspend?: boolean } | undefined)?.suspend) {
+    const { namespace, name, format } = options;
+    const why = `nothing is fetched until holdfast resume -n ${namespace} source/${name}`;
+    return refused(source, { reason: 'Suspended', message: why }, format);
+  }
   const askedMs = clock.nowMs();
   const value = tokenFor('now', askedMs);
   await annotate(client, source, 'sync', value);

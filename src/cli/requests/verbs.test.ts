@@ -34,6 +34,9 @@ function clusterOf(...canaries: KubernetesObject[]) {
   return { client, asked };
 }
 
+const underWay = (name: string) =>
+  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
+
 const noRelease = { phase: 'Succeeded' };
 const options = { namespace: 'shop', revision: undefined, wait: false, timeoutMs: 120_000 } as const;
 
@@ -56,6 +59,22 @@ it.each<[VerbCommand, string]>([
     expect(text).toMatchObject({ exitCode: 1, stdout: '' });
     expect(text.stderr).toContain(`Canary shop/web: refused (${reason}): `);
     expect(JSON.parse(json.stdout)).toMatchObject({ kind: 'Error', exitCode: 1, reason });
+    expect(asked).toEqual([]);
+  },
+);
+
+it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
+  '$name of a suspended Canary is refused at once, and not done when it goes on one day',
+  async (spec) => {
+    const { client, asked } = clusterOf({ ...underWay('web'), spec: { suspend: true } });
+    const named = { ...options, name: 'web', revision: 'v1:2' };
+
+    const { exitCode, stderr } = await request(client, systemClock, spec, { ...named, format: 'text' });
+
+    expect(exitCode).toBe(1);
+    expect(stderr).toBe(
+      'Canary shop/web: refused (Suspended): spec.suspend is set, so that nothing is done for it; remove that first\n',
+    );
     expect(asked).toEqual([]);
   },
 );
@@ -99,9 +118,6 @@ it('a Canary that a request does not fit keeps none of the others with the label
   const { items } = parse(result.stdout) as { items: Array<{ kind: string }> };
   expect(items.map(({ kind }) => kind)).toEqual(['RequestResult', 'Error', 'RequestResult']);
 });
-
-const underWay = (name: string) =>
-  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
 
 /** Aborts those with the labels, over an API server that answers requests about `broken` with this error. */
 async function abortBeside(error: Error, output: ObjectFlags['output'] = 'text') {
@@ -207,4 +223,23 @@ it('who may not list Secrets rolls back to a release that is named, and is told 
 
   expect(asked).toEqual(['web']);
   expect(shown).toContain('  to      aaaaaaa the first');
+});
+
+it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {
+  const clock = createVirtualClock();
+  const other = 'v1:2@later';
+  const canary: KubernetesObject = underWay('web');
+  const client = {
+    get: async () => canary,
+    async patch() {
+      canary.metadata.annotations = { 'holdfast.dev/abort': other };
+      const answers = { abort: { result: 'Done', reason: 'Requested', message: 'aborted', time: '' } };
+      canary.status = { ...(canary.status as object), handled: { abort: other }, answers };
+    },
+  } as unknown as RequestClient;
+
+  const answer = request(client, clock, abort, { ...options, name: 'web', format: 'text' });
+  await clock.advance(60_000);
+
+  expect(await answer).toMatchObject({ exitCode: 0, stdout: 'Canary shop/web: aborted\n' });
 });

@@ -11,6 +11,7 @@ import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } 
 import {
   annotate,
   type Begun,
+  ended,
   forTargets,
   type Outcome,
   outcomeCodes,
@@ -18,6 +19,7 @@ import {
   pollUntil,
   type RequestClient,
   readOne,
+  refused,
   tokenFor,
   type WaitFlags,
   withObjectFlags,
@@ -97,8 +99,7 @@ export async function request(
   spec: VerbCommand,
   options: VerbOptions,
 ): Promise<CommandResult> {
-  const begun = await begin(client, clock, spec, options);
-  return typeof begun === 'function' ? begun() : begun;
+  return ended(await begin(client, clock, spec, options));
 }
 
 /** Makes the request; what it gives waits for the answer. Throws ApiError and InputError. */
@@ -109,6 +110,11 @@ export async function begin(
   options: VerbOptions,
 ): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
+  // It would stay on the Canary unanswered, and be done when that goes on one day.
+  if ((canary.spec as { suspend?: boolean } | undefined)?.suspend) {
+    const message = 'spec.suspend is set, so that nothing is done for it; remove that first';
+    return refused(canary, { reason: 'Suspended', message }, options.format);
+  }
   try {
     const revision = options.revision ?? (await spec.revision(client, canary));
     const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
@@ -116,21 +122,9 @@ export async function begin(
     return await confirmed(client, clock, { spec, options, canary, revision, effect });
   } catch (error) {
     // With -l others follow, which it may fit.
-    if (error instanceof UnfitRequestError) return notMade(canary, options, error);
+    if (error instanceof UnfitRequestError) return refused(canary, error, options.format);
     throw error;
   }
-}
-
-/** What is not requested, as an answer of its own. */
-function notMade(
-  canary: KubernetesObject,
-  { format }: Pick<VerbOptions, 'format'>,
-  { reason, message }: Pick<UnfitRequestError, 'reason' | 'message'>,
-): CommandResult {
-  const exitCode = exitCodes.bad;
-  const body = { exitCode, reason, message: `${describe(canary)}: ${message}` };
-  const stdout = format === 'text' ? '' : failureDocument(body, format);
-  return { stdout, stderr: `${describe(canary)}: refused (${reason}): ${message}\n`, exitCode };
 }
 
 interface Asked {
@@ -154,13 +148,16 @@ async function confirmed(
     return { stdout, stderr, exitCode };
   }
   const value = tokenFor(revision, clock.nowMs());
+  const before = canaryStatus(canary).handled?.[spec.verb];
   await annotate(client, canary, spec.verb, value);
   const askedMs = clock.nowMs();
-  return () => answerOf(client, clock, { spec, options, canary, value, askedMs });
+  return () => answerOf(client, clock, { spec, options, canary, value, before, askedMs });
 }
 
 interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
   readonly value: string;
+  /** The request that was handled last before it. */
+  readonly before: string | undefined;
   readonly askedMs: number;
 }
 
@@ -168,16 +165,18 @@ interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
 async function answerOf(
   client: RequestClient,
   clock: Clock,
-  { spec, options, canary, value, askedMs }: Requested,
+  { spec, options, canary, value, before, askedMs }: Requested,
 ): Promise<CommandResult> {
   const leftMs = (timeoutMs: number) => askedMs + timeoutMs - clock.nowMs();
   const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
-  const answered = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
-    const status = await readStatus();
-    return status.handled?.[spec.verb] === value ? status : undefined;
+  const answer = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
+    const { handled, answers } = await readStatus();
+    const last = handled?.[spec.verb];
+    // Somebody else may have asked for the same a moment later, in the place of this request.
+    const isMeant = last === value || (last !== before && last?.split('@')[0] === value.split('@')[0]);
+    return isMeant ? answers?.[spec.verb] : undefined;
   });
-  const answer = answered?.answers?.[spec.verb];
-  if (!answered || !answer || answer.result === 'Refused' || !options.wait)
+  if (!answer || answer.result === 'Refused' || !options.wait)
     return report(canary, spec, options, { value, answer });
   const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
     const status = await readStatus();

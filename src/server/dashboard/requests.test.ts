@@ -55,6 +55,11 @@ const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]
     }),
     ['pause', 'retry'],
   ],
+  [
+    'one at a step that is suspended',
+    { ...canary({ phase: 'Progressing', run, lastKnownGood: good }), spec: { suspend: true } },
+    ['pause'],
+  ],
   ['one that is paused', canary({ phase: 'Succeeded' }, { 'holdfast.dev/pause': 'true' }), ['resume']],
 ];
 

@@ -105,10 +105,7 @@ const commands: readonly Command[] = [
     name: 'sync',
     kind: 'Source',
     verb: 'sync',
-    offer: ({ spec }) =>
-      (spec as { suspend?: boolean } | undefined)?.suspend
-        ? undefined
-        : { revision: 'now', effect: 'Git is read now, and not only at the next interval.' },
+    offer: () => ({ revision: 'now', effect: 'Git is read now, and not only at the next interval.' }),
   },
 ];
 
@@ -152,8 +149,9 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
 
 /** What could be asked for now, whoever asks; with the right that it needs. */
 export function offers(object: KubernetesObject): Array<Request & { readonly verb: string }> {
+  const isSuspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
   return commands
-    .filter(({ kind }) => kind === object.kind)
+    .filter(({ kind, verb }) => kind === object.kind && (!isSuspended || verb === 'pause'))
     .flatMap(({ name, verb, isDrastic = false, offer }) => {
       const offered = offer(object);
       return offered ? [{ command: name, verb, isDrastic, ...offered }] : [];
