@@ -277,7 +277,10 @@ describe('a Canary whose target another tool applies', () => {
   });
 });
 
-test('a Canary that was deleted and made again with its Deployment comes up with the image of that', async () => {
+test.each([
+  ['with its Deployment', 0],
+  ['before its Deployment', 2_000],
+])('a Canary that was deleted and made again %s comes up with the image of that', async (_, aheadMs) => {
   await runFirst();
   await flux.apply(target('shop/web:2'));
   await waitForPhase(bed, 'Succeeded');
@@ -289,6 +292,8 @@ test('a Canary that was deleted and made again with its Deployment comes up with
   );
   await bed.pass(2_000);
 
+  if (aheadMs > 0) await flux.apply(canary());
+  await bed.pass(aheadMs);
   await flux.apply(target('shop/web:3'), canary());
   await waitForPhase(bed, 'Initialized');
 

@@ -108,7 +108,7 @@ function foreignTarget(
   return { target: target && { ...target, digest }, foreignTarget: true, ...madeAgain };
 }
 
-/** By times of the API server alone; a record is made after its Canary and its target. */
+/** By times of the API server alone. Records that are not older than the Canary are its own: its first release is saved before its status. */
 function isMadeAgain(
   { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
@@ -120,12 +120,17 @@ function isMadeAgain(
   const isGoing = owners.length > 0 && owners.every((owner) => owner.uid !== uid);
   if (primary && !isGoing) return false;
   const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
-  const names = new Set(recordViews(view.records(), canaryName(canary)).map((record) => record.name));
-  const recordedMs = view
-    .records()
-    .flatMap((secret) => (names.has(secret.metadata.name) ? madeMs(secret) : []));
-  const newestMs = Math.max(...recordedMs);
-  return names.size > 0 && [canary, target].every((object) => object && madeMs(object) > newestMs);
+  const records = recordViews(view.records(), canaryName(canary)).flatMap((record) =>
+    view
+      .records()
+      .filter(({ metadata }) => metadata.name === record.name)
+      .map((secret) => ({ ...record, madeMs: madeMs(secret) })),
+  );
+  const earlier = records.filter((record) => record.madeMs < madeMs(canary));
+  const own = records.filter((record) => !earlier.includes(record));
+  const newestMs = Math.max(...earlier.map((record) => record.madeMs));
+  const isFirstLife = earlier.length === 0 || own.some(({ promotedTime }) => promotedTime !== undefined);
+  return !isFirstLife && target !== undefined && madeMs(target) > newestMs;
 }
 
 /** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */
