@@ -1,5 +1,5 @@
-// The whole test suite, in this order: format, lint and types; build; sandbox; cluster on the real bed with unit and programs beside it, since it waits
-// half of its time. Ends with `N passed, N failed`.
+// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed with programs beside it, since both wait
+// half of their time. Ends with `N passed, N failed`.
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -110,17 +110,16 @@ if (wanted('check')) {
   step('types', bin('tsc'), []);
   step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
+if (wanted('unit')) await suite('unit', [bin('vitest')]);
 const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
 if (built && wanted('sandbox')) await suite('sandbox', [bin('vitest')]);
 const isClusterWanted = built && wanted('cluster');
 await Promise.all([
   isClusterWanted && suite('cluster', [process.execPath, join(root, 'scripts/bed-run.mjs'), bin('vitest')]),
-  withoutBed(isClusterWanted),
+  wanted('programs') && programs(isClusterWanted),
 ]);
 
-async function withoutBed(isBeside) {
-  if (wanted('unit')) await suite('unit', [bin('vitest')], isBeside);
-  if (!wanted('programs')) return;
+async function programs(isBeside) {
   if (hasGo() || process.env.CI === 'true') await suite('programs', [bin('vitest')], isBeside);
   else console.log('\n== programs: not run, since Go is not installed');
 }
