@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { createVirtualClock, type VirtualClock } from '../../sandbox/virtual-clock.ts';
 import { type Bed, startBed } from './holdfast-bed.ts';
 
@@ -12,8 +12,6 @@ export interface QuickBed extends Bed {
 /** Time moves on by this much whenever the process had time for what the last move led to; all of the bed's parts wait for the same clock. */
 const stepMs = 100;
 const pauseMs = 4;
-/** On a busy machine a pause may be one turn of the loop, and a request with its answer takes several: deadlines would pass before an answer comes. */
-const turns = 10;
 
 /** A bed in virtual time that runs by itself, so that a test waits for what happens and not for configured intervals. */
 export async function startQuickBed(): Promise<QuickBed> {
@@ -26,7 +24,6 @@ export async function startQuickBed(): Promise<QuickBed> {
     while (!stopped) {
       clock.advance(stepMs);
       await sleep(pauseMs);
-      for (let turn = 0; turn < turns; turn += 1) await nextTurn();
     }
   }
 
