@@ -1,7 +1,6 @@
-// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed with programs beside it, since both wait
-// half of their time. Ends with `N passed, N failed`.
-import { spawn, spawnSync } from 'node:child_process';
-import { closeSync, mkdtempSync, openSync, readFileSync, rmSync } from 'node:fs';
+// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative } from 'node:path';
 import { bin, ensureDependencies, root, run } from './ensure.mjs';
@@ -27,19 +26,13 @@ function step(name, command, args) {
   return code === 0;
 }
 
-/**
- * A vitest project; its tests are counted from the report, and a run that ends without one is a failure. `isBeside`: what runs meanwhile comes
- * first, and the output is printed at the end.
- */
-async function suite(name, [command, ...args], isBeside = false) {
+/** A vitest project; its tests are counted from the report, and a run that ends without one is a failure. */
+function suite(name, command, args) {
   const report = join(results, `${name}.json`);
   const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${report}`];
   const began = Date.now();
-  if (!isBeside) console.log(`\n== ${name}`);
-  const vitest = [command, ...args, 'run', '--project', name, ...reporters];
-  const code = isBeside
-    ? await runBeside(name, vitest)
-    : await end(spawn(command, vitest.slice(1), inherited));
+  console.log(`\n== ${name}`);
+  const code = run(command, [...args, 'run', '--project', name, ...reporters]);
   const before = { passed, failed };
   try {
     const { numPassedTests, numFailedTests, success, testResults } = JSON.parse(readFileSync(report, 'utf8'));
@@ -54,30 +47,6 @@ async function suite(name, [command, ...args], isBeside = false) {
   console.log(
     `== ${name}: ${passed - before.passed} passed, ${failed - before.failed} failed in ${seconds(began)} s`,
   );
-}
-
-const inherited = { cwd: root, stdio: 'inherit' };
-
-async function runBeside(name, command) {
-  const path = join(results, `${name}.log`);
-  const output = openSync(path, 'w');
-  const code = await end(
-    spawn('nice', ['-n', '10', ...command], { cwd: root, stdio: ['ignore', output, output] }),
-  );
-  closeSync(output);
-  console.log(`\n== ${name}\n${readFileSync(path, 'utf8')}`);
-  return code;
-}
-
-/** The exit code of a process. */
-function end(child) {
-  return new Promise((resolve) => {
-    child.on('error', (error) => {
-      console.error(error.message);
-      resolve(1);
-    });
-    child.on('exit', (code) => resolve(code ?? 1));
-  });
 }
 
 /** Each failed test of a file with the first line of what it says; the file itself, where it could not be run. */
@@ -110,19 +79,15 @@ if (wanted('check')) {
   step('types', bin('tsc'), []);
   step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
-if (wanted('unit')) await suite('unit', [bin('vitest')]);
-const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
-if (built && wanted('sandbox')) await suite('sandbox', [bin('vitest')]);
-const isClusterWanted = built && wanted('cluster');
-await Promise.all([
-  isClusterWanted && suite('cluster', [process.execPath, join(root, 'scripts/bed-run.mjs'), bin('vitest')]),
-  wanted('programs') && programs(isClusterWanted),
-]);
-
-async function programs(isBeside) {
-  if (hasGo() || process.env.CI === 'true') await suite('programs', [bin('vitest')], isBeside);
+if (wanted('unit')) suite('unit', bin('vitest'), []);
+if (wanted('programs')) {
+  if (hasGo() || process.env.CI === 'true') suite('programs', bin('vitest'), []);
   else console.log('\n== programs: not run, since Go is not installed');
 }
+const built = step('build', process.execPath, [join(root, 'scripts/build.mjs')]);
+if (built && wanted('sandbox')) suite('sandbox', bin('vitest'), []);
+if (built && wanted('cluster'))
+  suite('cluster', process.execPath, [join(root, 'scripts/bed-run.mjs'), bin('vitest')]);
 
 rmSync(results, { recursive: true, force: true });
 if (failures.length > 0) console.log(`\nfailed:\n${failures.map((line) => `  ${line}`).join('\n')}`);
