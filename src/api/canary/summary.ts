@@ -1,4 +1,4 @@
-/** How the status of a Canary reads in few words: the same on the command line and the dashboard. */
+/** How the status of a Canary, and the message of a Source, read in few words: the same on the command line and the dashboard. */
 import { sharesWorkload } from '../defaults.ts';
 import { isRecord } from '../json.ts';
 import type { Condition, KubernetesObject } from '../kubernetes.ts';
@@ -76,7 +76,7 @@ export function whyFailed(status: CanaryStatus): string | undefined {
 }
 
 /** Of what has no status yet. */
-export const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
+const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
 
 /** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
 export function whatStalls(object: KubernetesObject): string | undefined {
@@ -91,6 +91,13 @@ export function messageOf(object: KubernetesObject): string {
   const status = canaryStatus(object);
   const ready = conditionOf(status, 'Ready');
   return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
+}
+
+/** What is going on with a Source. The message of its status ends after a line, often before what is wrong is told. */
+export function sourceMessageOf({ status }: KubernetesObject): string {
+  const { message, conditions } = (status ?? {}) as { message?: string; conditions?: Condition[] };
+  const ready = conditionOf({ conditions }, 'Ready');
+  return ready?.status === 'False' ? ready.message : (message ?? (status ? '' : notReconciled));
 }
 
 /** Why the last release failed, or nothing goes on; empty where the message says it. */

@@ -3,12 +3,12 @@ import {
   canaryStatus,
   conditionOf,
   messageOf,
-  notReconciled,
   phaseOf,
   reasonBehind,
   type StatusTone,
   shareOf,
   shortCommit,
+  sourceMessageOf,
   toneOf,
   urgency,
 } from '../../api/canary/summary.ts';
@@ -123,9 +123,7 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: shortCommit(status.appliedCommit) || '-',
     subject: status.head?.subject ?? '-',
     canaries: String(status.counts?.canaries ?? '-'),
-    // The message of the status ends after a line, often before what is wrong is told.
-    message:
-      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
+    message: sourceMessageOf(object),
     tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
   };
 }

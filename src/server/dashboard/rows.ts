@@ -4,11 +4,11 @@ import {
   canaryStatus,
   conditionOf,
   messageOf,
-  notReconciled,
   phaseOf,
   reasonBehind,
   shareOf,
   shortCommit,
+  sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -61,8 +61,7 @@ export function sourceRow(object: KubernetesObject): SourceRow {
     commit: status.appliedCommit ?? '',
     subject: status.head?.subject ?? '',
     canaries: status.counts?.canaries,
-    message:
-      ready?.status === 'False' ? ready.message : (status.message ?? (object.status ? '' : notReconciled)),
+    message: sourceMessageOf(object),
   };
 }
 
