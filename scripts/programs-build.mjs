@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-// Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, and Debian's
+// Builds the programs that render manifests (programs/: those of the image) and those that only tests use (test/programs/sops, influxdb and loki, and Debian's
 // sshd, Chromium, Graphite, zsh and fish) into the cache folder of the test bed, and prints their paths as JSON. A second run with the same pinned modules does nothing.
 import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname, join, resolve } from 'node:path';
@@ -23,6 +23,8 @@ const modules = {
   'programs/kustomize': ['kustomize'],
   'programs/helm': ['helm'],
   'test/programs/sops': ['sops', 'age-keygen'],
+  'test/programs/influxdb': ['influxd'],
+  'test/programs/loki': ['loki'],
 };
 
 /** The version that the test bed runs. */

@@ -6,10 +6,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { Canary } from '../../src/api/canary/canary.ts';
-import type { MetricTemplate } from '../../src/api/metric-template.ts';
 import { createHttpClient } from '../../src/http/client.ts';
-import { readMetric } from '../../src/providers/metrics/read-metric.ts';
+import { readTemplate } from './metric-reading.ts';
 import { programs } from './programs.ts';
 
 const http = createHttpClient({ allowLoopback: true });
@@ -51,19 +49,7 @@ afterAll(async () => {
   if (server.exitCode === null && server.signalCode === null) await once(server, 'exit');
 });
 
-function read(query: string) {
-  const canary = {
-    metadata: { name: 'web', namespace: 'shop' },
-    spec: { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' }, service: { port: 80 } },
-  } as Canary;
-  const template = {
-    metadata: { name: 'errors', namespace: 'shop' },
-    spec: { provider: { type: 'graphite', address }, query },
-  } as MetricTemplate;
-  const metric = { name: 'errors', templateRef: { name: 'errors' } };
-  const source = { canary, metric, role: 'canary', provider: 'contour', metricsServer: '' } as const;
-  return readMetric({ ...source, template, nowMs: Date.now(), timeoutMs: 120_000 }, http);
-}
+const read = (query: string) => readTemplate(http, { type: 'graphite', address }, query);
 
 describe('Graphite', () => {
   test.each([

@@ -11,6 +11,8 @@ export interface Programs {
   readonly helm: string;
   readonly sops: string;
   readonly 'age-keygen': string;
+  readonly influxd: string;
+  readonly loki: string;
   readonly sshd: string;
   readonly kubectl: string;
   /** Folder into which the packages of Chromium were unpacked. */
