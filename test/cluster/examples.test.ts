@@ -10,7 +10,7 @@ import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { bedVersion } from '../examples/bed-version.ts';
 import { playStep, type Stage, script } from '../examples/play.ts';
 import { type Step, stepsOf } from '../examples/readme.ts';
-import { type BedClient, useBed, waitFor } from './bed/client.ts';
+import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
 import { installedRights } from './bed/installed.ts';
 import type { Load } from './bed/load.ts';
 import { httpRoute } from './bed/manifests.ts';
@@ -145,18 +145,6 @@ function startInCluster(play: Play): void {
   });
 }
 
-/** A load on a host, from the moment Envoy answers for it. */
-async function answering(hostHeader: string): Promise<Load> {
-  const answers = async () => {
-    const load = bed.startLoad({ hostHeader, requestsPerSecond: 50 });
-    await new Promise((done) => setTimeout(done, 300));
-    const { requests, failed } = await load.stop();
-    return requests > 0 && failed === 0;
-  };
-  await waitFor(answers, { timeoutMs: 60_000, what: `${hostHeader} answers through Envoy` });
-  return bed.startLoad({ hostHeader, requestsPerSecond: 50 });
-}
-
 describe.concurrent('the examples, as their READMEs tell', () => {
   test('first-hour', async () => {
     await withPlay('first-hour', playReadme);
@@ -188,7 +176,7 @@ describe.concurrent('the examples, as their READMEs tell', () => {
       startInCluster(play);
       let load: Load | undefined;
       await playReadme(play, async ({ commands }) => {
-        if (commands.includes('6.9.1')) load = await answering('blue.example.com');
+        if (commands.includes('6.9.1')) load = await answering(bed, 'blue.example.com');
         if (commands.startsWith('kubectl delete')) await checkNothingFailed();
       });
       async function checkNothingFailed(): Promise<void> {

@@ -1,11 +1,13 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { buildModule } from '../../scripts/programs-build.mjs';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { systemClock } from '../../src/api/clock.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { check } from '../../src/cli/check/check.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
 import { destinationOf } from '../../src/cli/install/policies.ts';
@@ -14,14 +16,21 @@ import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { connect } from '../../src/server/connection.ts';
 import { formatObjects } from '../../src/terminal/output.ts';
-import { type BedClient, useBed, waitFor } from './bed/client.ts';
-import { openShop } from './scenarios/shop.ts';
+import { bedVersion } from '../examples/bed-version.ts';
+import { playPage } from '../examples/guide.ts';
+import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
+import { httpRoute } from './bed/manifests.ts';
+import { bedDesk } from './desk.ts';
+import { imageOf, openShop } from './scenarios/shop.ts';
 
 const namespace = 'install-test-system';
 const elsewhere = 'install-test-shop';
 const account = `system:serviceaccount:${namespace}:holdfast`;
 const options = { namespace, image: 'holdfast:test' };
 const objects = installObjects(options);
+const root = resolve(import.meta.dirname, '../..');
+const withoutDefinitions = (all: readonly KubernetesObject[]) =>
+  all.filter(({ kind }) => kind !== 'CustomResourceDefinition');
 const installed = { watchNamespaces: [], trustedSourceNamespaces: [], providers: [], impersonation: false };
 const clusterScoped = /^(Namespace|ClusterRole|ClusterRoleBinding|ValidatingAdmissionPolicy(Binding)?)$/;
 
@@ -293,8 +302,7 @@ describe('what install prints, on a real API server', () => {
   });
 
   test('is taken away by what it printed, as the guide says; the definitions stay for those that use them', async () => {
-    const printed = objects.filter(({ kind }) => kind !== 'CustomResourceDefinition');
-    const text = formatObjects(printed, 'yaml');
+    const text = formatObjects(withoutDefinitions(objects), 'yaml');
     await bed.kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', '-'], text);
     const left = () => leftOf(text);
     await waitFor(async () => (await left()).trim() === '', {
@@ -302,6 +310,88 @@ describe('what install prints, on a real API server', () => {
       what: 'the end of everything that was installed',
       describe: left,
     });
+  });
+});
+
+describe('a person with a cluster and the README', () => {
+  const where = 'shop';
+  const home = mkdtempSync(join(tmpdir(), 'holdfast-readme-'));
+  const checkout = join(home, 'checkout');
+  const installOptions = ['--watch-namespaces', where, '--flag', 'min-analysis-interval=1s'];
+  /** HOLDFAST_REAL_INTERVALS=1 keeps the pace of the README. */
+  const paced = (text: string) =>
+    process.env.HOLDFAST_REAL_INTERVALS
+      ? text.replaceAll('stefanprodan/podinfo:', 'app:').replaceAll('path: /readyz', 'path: /ready')
+      : bedVersion(text, bed);
+  /** The bed makes the image of what was built. */
+  const adapt = (text: string) =>
+    paced(text)
+      .replace('npm run build\n', '')
+      .replace(/^docker build .*\n/m, '')
+      .replaceAll('REGISTRY/holdfast:v0.1.0', 'registry.example.com/holdfast:previous')
+      .replaceAll('node dist/main.js', 'holdfast')
+      .replaceAll('canary/web', 'canary/podinfo');
+  const play = (path: string, text: string) =>
+    playPage(path, text, { ...bedDesk(bed, 'readme', { installOptions }), folder: checkout, adapt });
+  const status = async () => (await bed.readObject('Canary', where, 'podinfo'))?.status as CanaryStatus;
+  const git = (...args: readonly string[]) => promisify(execFile)('git', ['-C', join(home, 'shop'), ...args]);
+
+  beforeAll(async () => {
+    await bed.createNamespace(where);
+    const repository = 'examples/first-hour/repository';
+    mkdirSync(join(checkout, repository), { recursive: true });
+    for (const file of readdirSync(join(root, repository)))
+      writeFileSync(
+        join(checkout, repository, file),
+        paced(readFileSync(join(root, repository, file), 'utf8')),
+      );
+  });
+  afterAll(async () => {
+    rmSync(home, { recursive: true });
+    const image = 'registry.example.com/holdfast';
+    const printed = installObjects({ namespace: 'holdfast-system', image, watchNamespaces: [where] });
+    const text = formatObjects(withoutDefinitions(printed), 'yaml');
+    await bed.kubectl(['delete', '--ignore-not-found', '--wait=false', '-f', '-'], text);
+    await bed.kubectl(['delete', '--wait=false', `namespace/${where}`]);
+  });
+
+  test('is at a release that was taken back', async () => {
+    const readme = readFileSync(join(root, 'README.md'), 'utf8');
+    const [, section = ''] = /^## Install on a cluster$([\s\S]*?)^## /m.exec(readme) ?? [];
+    // Blocks inside a list are indented.
+    const text = section.replaceAll(/^ {3}/gm, '');
+    const began = Date.now();
+    await play('README.md', text);
+    console.log(`the README was played in ${Math.round((Date.now() - began) / 1000)} s`);
+
+    expect((await status()).rejected?.map(({ reason }) => reason)).toEqual(['PrimaryNotReady']);
+    expect(imageOf(await bed.readObject('Deployment', where, 'podinfo-primary'))).toBe('app:6.9.0');
+  });
+
+  test('upgrades and goes back in the middle of a release, and no request fails', async () => {
+    const guide = 'docs/guides/upgrade.md';
+    await bed.kubectl(['-n', where, 'delete', 'quota', 'small']);
+    const hostHeader = 'installed.example.com';
+    await bed.apply([httpRoute('podinfo', hostHeader, { podinfo: 100 })], where);
+    const load = await answering(bed, hostHeader);
+    const file = join(home, 'shop', 'deployment.yaml');
+    writeFileSync(file, readFileSync(file, 'utf8').replace('6.9.1', '6.9.2'));
+    await git('commit', '--quiet', '-a', '-m', 'Run version 6.9.2');
+    await git('push', '--quiet', 'origin', 'HEAD:main');
+    await waitFor(async () => (await status()).phase === 'Progressing', {
+      timeoutMs: 120_000,
+      what: 'version 6.9.2 is tried',
+      describe: status,
+    });
+
+    await play(guide, readFileSync(join(root, guide), 'utf8'));
+
+    const { stdout: head } = await git('rev-parse', 'HEAD');
+    expect((await status()).lastPromotedCommit).toBe(head.trim());
+    expect(imageOf(await bed.readObject('Deployment', where, 'podinfo-primary'))).toBe('app:6.9.2');
+    const holdfast = await bed.readObject('Deployment', 'holdfast-system', 'holdfast');
+    expect(imageOf(holdfast)).toBe('registry.example.com/holdfast:v0.1.0');
+    expect((await load.stop()).failures).toEqual([]);
   });
 });
 

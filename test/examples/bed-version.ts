@@ -13,7 +13,7 @@ export function bedVersion(text: string, { gitBaseUrl, prometheusUrl, gateway }:
   return (
     text
       .replaceAll('https://git.example.com/acme/', `${gitBaseUrl}/examples-`)
-      .replaceAll('stefanprodan/podinfo:', 'app:')
+      .replaceAll('stefanprodan/podinfo', 'app')
       .replaceAll('path: /readyz', 'path: /ready')
       .replaceAll('http://prometheus.monitoring:9090', prometheusUrl)
       .replaceAll(

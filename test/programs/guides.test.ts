@@ -1,16 +1,13 @@
 /** The guides whose commands make a whole, each played from its first block to its last; and what is asked at a terminal. */
-import { execFile, spawn } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises';
+import { spawn } from 'node:child_process';
+import { readFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { installObjects } from '../../src/cli/install/install.ts';
-import { playStep, type Stage, script } from '../examples/play.ts';
-import { stepsOf } from '../examples/readme.ts';
+import { playPage } from '../examples/guide.ts';
 import { leaveBehind } from '../flagger/left-behind.ts';
 import { type BuiltProgram, buildProgram } from '../sandbox/built-program.ts';
 import { scene, version } from '../sandbox/flagger-scenes.ts';
@@ -19,13 +16,11 @@ import {
   canary,
   createSource,
   deployment,
-  imageOf,
   startBed,
   waitForPhase,
 } from '../sandbox/holdfast-bed.ts';
 import { programs } from './programs.ts';
 
-const run = promisify(execFile);
 /** pay:s3cret */
 const login = `Basic ${Buffer.from('pay:s3cret').toString('base64')}`;
 const guides = resolve(import.meta.dirname, '../../docs/guides');
@@ -54,51 +49,25 @@ esac`;
 
 /** Plays a page of docs/guides with the sandbox's Git server and seconds in place of half a minute. */
 async function play(name: string, replaced: Readonly<Record<string, string>> = {}): Promise<void> {
-  const home = await mkdtemp(join(tmpdir(), `holdfast-guide-${name}-`));
-  onTestFinished(() => rm(home, { recursive: true, force: true }));
   const page = await readFile(join(guides, `${name}.md`), 'utf8');
-  for (const [, repository = ''] of page.matchAll(/git\.example\.com\/acme\/([\w-]+)\.git/g))
-    await makeRepository(repository);
-  const bin = join(home, 'bin');
-  await mkdir(bin);
-  await script(join(bin, 'holdfast'), `exec ${process.execPath} ${built.folder}/dist/main.js "$@"`);
-  await script(join(bin, 'kubectl'), kubectl);
-  const person = (role: string) => ({
-    [`GIT_${role}_NAME`]: 'Ada',
-    [`GIT_${role}_EMAIL`]: 'ada@example.com',
+  await playPage(`docs/guides/${name}.md`, page, {
+    holdfast: `exec ${process.execPath} ${built.folder}/dist/main.js "$@"`,
+    kubectl,
+    kubeconfigPath: bed.kubeconfigPath,
+    kustomizePath: programs.kustomize,
+    gitRoot: dirname(bed.kubeconfigPath),
+    gitUrl: bed.git.url,
+    adapt: (text) =>
+      Object.entries({ 'interval: 30s': 'interval: 1s', ...replaced }).reduce(
+        (result, [from, to]) => result.replaceAll(from, to),
+        text,
+      ),
   });
-  const env = {
-    ...process.env,
-    ...person('AUTHOR'),
-    ...person('COMMITTER'),
-    GIT_CONFIG_NOSYSTEM: '1',
-    HOLDFAST_KUSTOMIZE: programs.kustomize,
-    HOME: home,
-    KUBECONFIG: bed.kubeconfigPath,
-    PATH: `${bin}:${process.env.PATH}`,
-    COLUMNS: '200',
-  };
-  const text = Object.entries({
-    'https://git.example.com/acme/': `${bed.git.url}/`,
-    'interval: 30s': 'interval: 1s',
-    ...replaced,
-  }).reduce((result, [from, to]) => result.replaceAll(from, to), page);
-  const stage: Stage = { page: `docs/guides/${name}.md`, home, folder: home, env };
-  const steps = stepsOf(text);
-  expect(steps.length).toBeGreaterThan(0);
-  for (const step of steps) await playStep(stage, step);
 }
 
-async function makeRepository(name: string): Promise<void> {
-  const folder = join(dirname(bed.kubeconfigPath), `${name}.git`);
-  await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', folder]);
-  for (const setting of ['http.receivepack', 'uploadpack.allowAnySHA1InWant'])
-    await run('git', ['-C', folder, 'config', setting, 'true']);
-}
-
-test.each(['environments', 'monorepo', 'app-of-apps'])('%s', async (name) => {
+test('monorepo', async () => {
   await bed.start({ programs });
-  await play(name);
+  await play('monorepo');
 });
 
 test('prometheus-with-login', async () => {
@@ -158,13 +127,6 @@ async function released(): Promise<void> {
   await bed.start();
   await waitForPhase(bed, 'Initialized');
 }
-
-test('upgrade', async () => {
-  await released();
-  await play('upgrade');
-  const holdfast = await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system');
-  expect(imageOf(holdfast)).toBe('registry.example.com/holdfast:v0.1.0');
-});
 
 test('uninstall', async () => {
   await released();

@@ -1,19 +1,11 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import {
-  chmodSync,
-  copyFileSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { chmodSync, copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import packageJson from '../../package.json' with { type: 'json' };
+import { assembleImage, image, inImage } from '../image.ts';
 import { canary, createSource, deployment, startBed, waitForPhase } from '../sandbox/holdfast-bed.ts';
 import { programs } from './programs.ts';
 
@@ -24,57 +16,20 @@ const root = join(folder, 'image');
 const run = promisify(execFile);
 const buildMs = 120_000;
 
-const finalStage =
-  readFileSync(join(source, 'Dockerfile'), 'utf8')
-    .split(/^FROM /m)
-    .at(-1) ?? '';
-
-/** Every value of an instruction of the final stage. */
-function instruction(name: string): string[] {
-  return finalStage
-    .split('\n')
-    .flatMap((line) => (line.startsWith(`${name} `) ? [line.slice(name.length + 1)] : []));
-}
-
-const entrypoint: string[] = JSON.parse(instruction('ENTRYPOINT')[0] ?? '[]');
-const command: string[] = JSON.parse(instruction('CMD')[0] ?? '[]');
-const environment = Object.fromEntries(
-  instruction('ENV').flatMap((line) => line.split(' ').map((pair) => pair.split('='))),
-);
-const [uid = '', gid = ''] = (instruction('USER')[0] ?? '').split(':');
-const [workFolder = ''] = instruction('WORKDIR');
-
-/** As a runtime of containers does: /proc, /dev/null, one writable folder, all else read-only; then the user of the image, who has no rights. */
-const inside = `
-set -e
-mount --rbind /proc "$1/proc"
-mount --bind /dev/null "$1/dev/null"
-mount --bind "$1" "$2" && mount --bind -o remount,ro,nosuid,nodev,bind "$2"
-mount --rbind /proc "$2/proc" && mount --bind /dev/null "$2/dev/null" && mount --bind "$3" "$2/data"
-root=$2; shift 3
-exec unshare --user --map-user=${uid} --map-group=${gid} --root="$root" --wd=${workFolder} -- "$@"
-`;
 const readOnly = join(folder, 'read-only');
 const data = join(folder, 'data');
 
-function inImage(words: readonly string[]): [string, string[]] {
-  const own = ['--user', '--map-root-user', '--mount', '--', 'sh', '-c', inside, 'sh'];
-  return ['unshare', [...own, root, readOnly, data, ...words]];
-}
+const inRoot = (words: readonly string[]) => inImage(root, readOnly, { '/data': data }, words);
 
 async function output(...words: string[]): Promise<string> {
-  return (await run(...inImage(words), { env: environment })).stdout;
+  const [program, args] = inRoot(words);
+  return (await run(program, args, { env: image.environment })).stdout;
 }
 
 beforeAll(async () => {
   await run(process.execPath, [join(source, 'scripts/build.mjs'), join(folder, 'source/dist')]);
   copyFileSync(join(source, 'LICENSE'), join(folder, 'source/LICENSE'));
-  const script = join(source, 'scripts/image-root.sh');
-  await run('sh', [script, root, join(folder, 'source'), process.execPath]);
-  for (const name of ['kustomize', 'helm'] as const)
-    copyFileSync(programs[name], join(root, 'usr/local/bin', name));
-  for (const mountPoint of ['proc', 'dev', 'data']) mkdirSync(join(root, mountPoint));
-  writeFileSync(join(root, 'dev/null'), '');
+  await assembleImage(root, join(folder, 'source'), programs);
   mkdirSync(readOnly);
   mkdirSync(data);
 }, buildMs);
@@ -96,7 +51,7 @@ it('holds the programs that it needs, and no shell', () => {
 });
 
 it('starts every program with the libraries that are in it', async () => {
-  expect(await output(...entrypoint, '--version')).toBe(`${packageJson.version}\n`);
+  expect(await output(...image.entrypoint, '--version')).toBe(`${packageJson.version}\n`);
   expect(await output('/usr/local/bin/kustomize', 'version')).not.toBe('');
   expect(await output('/usr/local/bin/helm', 'version')).toContain('version');
   expect(await output('/usr/bin/unshare', '--version')).toContain('util-linux');
@@ -128,9 +83,9 @@ describe('with its own command', () => {
     await createSource(bed);
     copyFileSync(bed.kubeconfigPath, join(data, 'kubeconfig'));
     chmodSync(join(data, 'kubeconfig'), 0o600);
-    const words = command.map((word) => (word.startsWith('--listen=') ? '--listen=127.0.0.1:0' : word));
-    const [program, args] = inImage([...entrypoint, ...words, '--kubeconfig=/data/kubeconfig']);
-    controller = spawn(program, args, { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+    const words = image.command.map((word) => (word.startsWith('--listen=') ? '--listen=127.0.0.1:0' : word));
+    const [program, args] = inRoot([...image.entrypoint, ...words, '--kubeconfig=/data/kubeconfig']);
+    controller = spawn(program, args, { env: image.environment, stdio: ['ignore', 'pipe', 'inherit'] });
     const ended = new Promise((done) => controller?.on('close', done));
     await waitForPhase(bed, 'Initialized');
     controller.kill('SIGTERM');

@@ -85,7 +85,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
       following.abort();
       return targets;
     });
-    const kubelet = { client, program: tools.app, logsFolder: join(logsDir, 'pods') };
+    const kubelet = { client, ca, program: tools.app, logsFolder: join(logsDir, 'pods'), folder };
     await allDone([
       startIngress(tools, programs, client, kubeconfigs.contour, folder).then(() =>
         note('Contour and Envoy serve'),

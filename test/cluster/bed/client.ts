@@ -141,6 +141,18 @@ export async function waitFor<T>(
   }
 }
 
+/** A load on a host, from the moment Envoy answers for it. */
+export async function answering(bed: BedClient, hostHeader: string): Promise<Load> {
+  const answers = async () => {
+    const load = bed.startLoad({ hostHeader, requestsPerSecond: 50 });
+    await sleep(300);
+    const { requests, failed } = await load.stop();
+    return requests > 0 && failed === 0;
+  };
+  await waitFor(answers, { timeoutMs: 60_000, what: `${hostHeader} answers through Envoy` });
+  return bed.startLoad({ hostHeader, requestsPerSecond: 50 });
+}
+
 function runKubectl(bed: BedAddresses, args: readonly string[], stdin = ''): Promise<string> {
   return new Promise((resolve, reject) => {
     const child = spawn(bed.kubectlPath, [`--kubeconfig=${bed.kubeconfigPath}`, ...args]);

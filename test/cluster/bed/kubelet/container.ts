@@ -4,7 +4,9 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import { ConfigMissing, missingVolumes, type ReadConfig, resolveEnvironment } from './environment.ts';
+import { type Command, holdfastCommand } from './holdfast.ts';
 import { behaviourOf, pullError, splitImage } from './image.ts';
+import type { PodSettings } from './pod.ts';
 import { type Probe, watchProbe } from './probe.ts';
 
 /** Where a container stands, in the words of a pod's containerStatuses; times are RFC 3339. */
@@ -41,8 +43,7 @@ export interface ContainerSettings {
   /** Position among the pod's containers: the first gets PORT. */
   readonly index: number;
   readonly address: string;
-  readonly program: string;
-  readonly logsFolder: string;
+  readonly shared: PodSettings;
   readonly read: ReadConfig;
   /** Called after every change of `view`. */
   readonly onChange: () => void;
@@ -84,9 +85,10 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
   const pause = (ms: number) => sleep(ms, undefined, { signal: stopping.signal });
 
   const runProcess = async (environment: Record<string, string>): Promise<Terminated> => {
+    const command = await commandOf(settings, environment);
     const startedAt = new Date().toISOString();
     const probes = new AbortController();
-    child = startProcess(settings, environment);
+    child = startProcess(settings, command);
     const ended = new Promise<number>((resolve) => {
       child?.on('error', () => resolve(127));
       child?.on('exit', (code, signal) => resolve(code ?? (signal === 'SIGKILL' ? 137 : 143)));
@@ -239,12 +241,18 @@ function baseEnvironment({ pod, container, index, address }: ContainerSettings):
   };
 }
 
-function startProcess(settings: ContainerSettings, environment: Record<string, string>): ChildProcess {
-  const { metadata } = settings.pod;
-  const name = `${metadata.namespace}_${metadata.name}_${settings.container.name}.log`;
-  const log = openSync(join(settings.logsFolder, name), 'a');
+async function commandOf(settings: ContainerSettings, environment: Record<string, string>): Promise<Command> {
+  const { shared, container } = settings;
+  if (behaviourOf(container.image ?? '') === 'holdfast')
+    return holdfastCommand({ ...settings, ...shared }, environment);
+  return { program: shared.program, args: [], env: environment };
+}
+
+function startProcess({ pod, container, shared }: ContainerSettings, command: Command): ChildProcess {
+  const { name, namespace } = pod.metadata;
+  const log = openSync(join(shared.logsFolder, `${namespace}_${name}_${container.name}.log`), 'a');
   try {
-    return spawn(settings.program, [], { env: environment, stdio: ['ignore', log, log] });
+    return spawn(command.program, command.args, { env: command.env, stdio: ['ignore', log, log] });
   } finally {
     closeSync(log);
   }

@@ -1,13 +1,24 @@
 import { createHash } from 'node:crypto';
 
 /** What the bed does with an image, told by its repository. */
-export type ImageBehaviour = 'app' | 'denied' | 'fake' | 'missing' | 'slow' | 'unknown' | 'unreachable';
+export type ImageBehaviour =
+  | 'app'
+  | 'denied'
+  | 'fake'
+  | 'holdfast'
+  | 'missing'
+  | 'slow'
+  | 'unknown'
+  | 'unreachable';
 
 const namedBehaviours = ['denied', 'fake', 'missing', 'slow', 'unreachable'] as const;
 
+/** Holdfast as it was built last, under every tag. */
+const holdfastRepository = 'registry.example.com/holdfast';
+
 /**
  * `fake/*` is Ready at once without a process; `slow/*` is pulled for SLOW_PULL_MS, or until SLOW_PULL_FILE is there, and then runs; any
- * repository that ends in `app` runs the bed's program. The rest can never be pulled: `denied/*` may not be, the registry of
+ * repository that ends in `app` runs the bed's program; `registry.example.com/holdfast` is Holdfast's own image. The rest can never be pulled: `denied/*` may not be, the registry of
  * `unreachable/*` does not answer, `missing/*` and anything else does not exist.
  */
 export function behaviourOf(image: string): ImageBehaviour {
@@ -15,6 +26,7 @@ export function behaviourOf(image: string): ImageBehaviour {
   const first = repository.split('/')[0];
   const named = namedBehaviours.find((behaviour) => behaviour === first);
   if (named) return named;
+  if (repository === holdfastRepository) return 'holdfast';
   return repository.split('/').at(-1) === 'app' ? 'app' : 'unknown';
 }
 

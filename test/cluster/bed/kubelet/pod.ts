@@ -7,8 +7,12 @@ import { firstStatus, podStatus } from './status.ts';
 /** What every pod of the stand-in shares. */
 export interface PodSettings {
   readonly client: ApiClient;
+  /** The certificate of the API server, PEM. */
+  readonly ca: string;
   readonly program: string;
   readonly logsFolder: string;
+  /** For what containers have of their own; removed with the bed. */
+  readonly folder: string;
 }
 
 /** Annotation of a pod, put there while it runs: what is wrong with it from then on, `crash` or `unready`. */
@@ -72,7 +76,7 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
         throw error;
       });
   const containers: RunningContainer[] = spec.containers.map((container, index) =>
-    startContainer({ ...settings, pod, container, index, address, read, onChange }),
+    startContainer({ shared: settings, pod, container, index, address, read, onChange }),
   );
   const update = ({ metadata: { annotations } }: KubernetesObject) => {
     const fault = annotations?.[faultAnnotation] as PodFault | undefined;
