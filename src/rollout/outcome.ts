@@ -17,8 +17,10 @@ export type Action =
    * `promotedTime` it is a proven one whose record is damaged and is written again.
    */
   | { type: 'SaveRecord'; digest: string; promotedTime?: string }
-  /** Mark the record as proven, with a sequence above `after`; older ones beyond the limit are deleted. */
+  /** Mark the record as proven, with a sequence above `after`. */
   | { type: 'MarkProven'; digest: string; after?: number }
+  /** Delete records that nobody can need any more, by the names of their Secrets. */
+  | { type: 'RemoveRecords'; names: readonly string[] }
   /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */
   | { type: 'ApplyCanary'; digest: string; replicas: number }
   | { type: 'ScaleCanary'; replicas: number }
@@ -86,6 +88,7 @@ const laneByType: Readonly<Record<Action['type'], Lane>> = {
   ApplyScalers: 'housekeeping',
   RemoveScaler: 'housekeeping',
   RestoreConfigs: 'housekeeping',
+  RemoveRecords: 'housekeeping',
   Disown: 'farewell',
   ReleaseCopies: 'farewell',
   RemoveFinalizer: 'farewell',

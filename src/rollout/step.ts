@@ -17,7 +17,13 @@ import { notAsked, type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
-import { keepConfigCopies, repairRecord, scalePrimaryBack, withServices } from './states/restore.ts';
+import {
+  keepConfigCopies,
+  removeRecords,
+  repairRecord,
+  scalePrimaryBack,
+  withServices,
+} from './states/restore.ts';
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
@@ -75,6 +81,7 @@ export function step(world: World): Decision {
     answers,
     tellMove(context, state),
     context.good ? repairRecord(context) : {},
+    removeRecords(context),
     act(...unpaused, ...restoreReplicas(context, outcome)),
   );
   const intentFirst = outcome.next.kind !== state.kind;

@@ -250,6 +250,8 @@ function changed(place: Place, action: Action, variant: Variant): Place {
   switch (action.type) {
     case 'SaveRecord':
       return saved(place, action.digest as Digest);
+    case 'RemoveRecords':
+      return forgotten(place, action.names);
     case 'MarkProven': {
       const digest = action.digest as Digest;
       if (place.proven.at(-1) === digest) return place;
@@ -286,6 +288,11 @@ function saved(place: Place, digest: Digest): Place {
     return { ...place, damaged: place.damaged.filter((one) => one !== digest) };
   if (place.saved.includes(digest)) return place;
   return { ...place, saved: [...place.saved, digest].sort() };
+}
+
+/** As `recordOf` names them. */
+function forgotten(place: Place, names: readonly string[]): Place {
+  return { ...place, saved: place.saved.filter((digest) => !names.includes(`record-${digest}`)) };
 }
 
 /** The primary is taken back from a release that was rejected. */

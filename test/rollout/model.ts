@@ -19,6 +19,7 @@ import {
   type FreezeView,
   type HeadView,
   lastKnownGood,
+  newestFirst,
   type PeersView,
   type RecordView,
   type RejectionView,
@@ -350,7 +351,7 @@ export class Model {
       ...(rejectionsProblem === undefined ? {} : { rejectionsProblem }),
       deletingSinceMs: this.deletingSinceMs,
       head: this.head,
-      records: this.records.map((record) => this.recordAsRead(record)),
+      records: this.records.map((record) => this.recordAsRead(record)).sort(newestFirst),
       rejected: rejectionsProblem === undefined ? [...this.rejected] : [],
       primary: this.primaryAsRead(),
       target: this.targetAsRead(),
@@ -809,6 +810,9 @@ export class Model {
         return this.saveRecord(action.digest);
       case 'MarkProven':
         this.records = withProven(this.records, action.digest, this.clockMs, action.after);
+        return;
+      case 'RemoveRecords':
+        this.records = this.records.filter(({ name }) => !action.names.includes(name));
         return;
       case 'ApplyCanary':
         return this.writeTarget(action.digest, action.replicas);

@@ -6,7 +6,13 @@ import type { WorkloadView } from '../../src/health/workload-view.ts';
 import { isSame } from '../../src/rollout/finish.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
 import { step } from '../../src/rollout/step.ts';
-import type { HeadView, RecordView, RejectionView, World } from '../../src/rollout/world.ts';
+import {
+  type HeadView,
+  newestFirst,
+  type RecordView,
+  type RejectionView,
+  type World,
+} from '../../src/rollout/world.ts';
 import {
   grantedBy,
   type Hold,
@@ -122,7 +128,12 @@ export class NativeModel {
   world(): World {
     const { nowMs, canary, status } = this;
     const others = copy({
-      ...{ head: this.head, records: this.records, rejected: this.rejected, checks: this.answer },
+      ...{
+        head: this.head,
+        records: [...this.records].sort(newestFirst),
+        rejected: this.rejected,
+        checks: this.answer,
+      },
       ...{ primary: this.primary(), target: this.target(), route: this.route() },
       ...{ sharesWorkload: true, adoptable: undefined, stuckPods: this.stuckPods(), movesTo: this.movesTo },
       peers: { verifying: 0, failingNow: 0, failedTimes: [] },
@@ -251,6 +262,9 @@ export class NativeModel {
         return;
       case 'MarkProven':
         this.records = withProven(this.records, action.digest, this.nowMs);
+        return;
+      case 'RemoveRecords':
+        this.records = this.records.filter(({ name }) => !action.names.includes(name));
         return;
       case 'ApplyCanary':
         return this.write({ digest: action.digest, promoted: this.promoted(), share: 0, paused: true });

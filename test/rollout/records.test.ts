@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type Behaviour, GOOD, Model } from './model.ts';
+import { savedRecord } from './record-model.ts';
 
 /** Releases `a` and `b` have proven themselves; `b` is the last-known-good. */
 function twoReleases(): Model {
@@ -188,5 +189,46 @@ describe('a Canary that is deleted and made again together with its live target'
     play(model, 20);
     expect([model.primary?.digest, model.status.lastKnownGood?.digest]).toEqual(['b', 'b']);
     expect(model.broken).toEqual([]);
+  });
+});
+
+describe('records that nobody can need any more', () => {
+  const kept = (model: Model) => model.records.map(({ digest }) => digest).sort();
+
+  it('are deleted beyond the newest five', () => {
+    const model = new Model();
+    for (const digest of ['a', 'b', 'c', 'd', 'e', 'f', 'g']) {
+      model.commit(digest);
+      for (let ticks = 0; model.status.lastKnownGood?.digest !== digest && ticks < 100; ticks += 1)
+        model.tick();
+    }
+    play(model, 2);
+    expect(kept(model)).toEqual(['c', 'd', 'e', 'f', 'g']);
+  });
+
+  it('are deleted when a newer commit takes the place of a release before it was proven', () => {
+    const model = twoReleases();
+    model.commit('c');
+    play(model, 2);
+    expect(kept(model)).toContain('c');
+    model.commit('d');
+    model.until('Succeeded');
+    play(model, 2);
+    expect(kept(model)).toEqual(['a', 'b', 'd']);
+  });
+
+  it('are deleted by the next process where the one before has ended in between', () => {
+    const model = twoReleases();
+    model.records.push(savedRecord('x'));
+    play(model, 2);
+    expect(kept(model)).toEqual(['a', 'b']);
+  });
+
+  it('stay while Git was not read: it may ask for one of them', () => {
+    const model = twoReleases();
+    model.records.push(savedRecord('x'));
+    model.head = { kind: 'unknown', reason: 'SourceNotRead', message: 'not read yet' };
+    play(model, 3);
+    expect(kept(model)).toEqual(['a', 'b', 'x']);
   });
 });

@@ -49,10 +49,12 @@ export async function writeParts(
   for (const part of [...rest, first]) await createAnew(cluster, part);
 }
 
-/** Deletes a record, its first Secret last of all. What is not ours stays. */
-export async function removeParts(cluster: Requests, namespace: string, name: string): Promise<void> {
-  for (const part of (await readParts(cluster, namespace, name)).reverse())
-    if (part.type === recordType) await remove(cluster, part);
+/** Deletes a record, its first Secret last of all, and tells whether there was one. What is not ours stays. */
+export async function removeParts(cluster: Requests, namespace: string, name: string): Promise<boolean> {
+  const parts = await readParts(cluster, namespace, name);
+  const ours = parts.filter(({ type }) => type === recordType).reverse();
+  for (const part of ours) await remove(cluster, part);
+  return ours.length > 0;
 }
 
 /** Reference of the record of a digest. */

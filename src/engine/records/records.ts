@@ -46,8 +46,8 @@ export interface Records {
   problemOf(canary: NamespacedName, digest: string, version: string): Promise<RecordProblem | undefined>;
   /** Stamps annotations on a record, for instance when it proved itself. */
   stamp(canary: NamespacedName, digest: string, annotations: Record<string, string>): Promise<boolean>;
-  /** Deletes a record whole. */
-  remove(canary: NamespacedName, name: string): Promise<void>;
+  /** Deletes a record whole; false if there is none. */
+  remove(canary: NamespacedName, name: string): Promise<boolean>;
   /** Adds (or takes away, by undefined) the rejection of a digest. */
   reject(canary: NamespacedName, digest: string, rejection: Rejection | undefined): Promise<boolean>;
 }

@@ -91,7 +91,15 @@ function hasChanged(status: Decision['status'], now: World): boolean {
 
 /** Writes whose effect on the world is known beforehand. */
 const foreseeable: ReadonlySet<Action['type']> = new Set([
-  ...(['SetTraffic', 'Reject', 'Unreject', 'SaveRecord', 'MarkProven', 'AdoptPrimary'] as const),
+  ...([
+    'SetTraffic',
+    'Reject',
+    'Unreject',
+    'SaveRecord',
+    'MarkProven',
+    'RemoveRecords',
+    'AdoptPrimary',
+  ] as const),
 ]);
 
 function assume(world: World, action: Action): World {
@@ -116,6 +124,7 @@ function recordsAfter(action: Action, { records, nowMs }: World): World['records
     const commit = { commit: '', subject: '', author: '', time: '' };
     return [{ digest: action.digest, commit, name: 'assumed', promotedTime: undefined }, ...records];
   }
+  if (action.type === 'RemoveRecords') return records.filter(({ name }) => !action.names.includes(name));
   if (action.type !== 'MarkProven') return records;
   const promotedTime = new Date(nowMs).toISOString();
   const { digest, after } = action;

@@ -1,5 +1,7 @@
 /** What is missing or was changed by somebody else is restored: workloads, replicas, Services, copies of config, records. */
 import { trafficAt } from '../../api/canary/plan.ts';
+import { gitPart } from '../../api/digest.ts';
+import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { canaryServes, servingPods } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
@@ -12,6 +14,7 @@ import {
   describeRelease,
   isDigestLost,
   isLost,
+  lastKnownGood,
   type RecordView,
   soundRecord,
   type World,
@@ -165,6 +168,41 @@ export function repairRecord({ world, good }: Context): Effects {
     before?.reason === 'RecordDamaged' ? {} : emit('Warning', 'RecordDamaged', describeDamage(world, good));
   if (isLost(good)) return { ...event, ...wake(ASK_AGAIN_MS) };
   return { ...event, ...act({ type: 'SaveRecord', digest, promotedTime }) };
+}
+
+/**
+ * Deletes proven records beyond the newest few, and unproven ones that neither Git, a workload nor this run is about. While Git was not read,
+ * it may be about any of them.
+ */
+export function removeRecords({ world }: Context): Effects {
+  const { head, primary, target, adoptable, status } = world;
+  if (head.kind !== 'release') return {};
+  const needed = new Set([
+    head.release.digest,
+    primary?.digest,
+    target?.digest,
+    adoptable?.release.digest,
+    status.run?.digest,
+    lastKnownGood(world)?.digest,
+  ]);
+  const retained = new Set(newestByGitDigest(world, needed).slice(0, limits.keptRecords - 1));
+  const surplus = world.records.filter((record) => !needed.has(record.digest) && !retained.has(record));
+  return surplus.length > 0 ? act({ type: 'RemoveRecords', names: surplus.map(({ name }) => name) }) : {};
+}
+
+/** Of releases that differ only by config outside Git, the newest that a revert may use: rotated Secrets must not displace older commits. */
+function newestByGitDigest(
+  { records, rejected }: World,
+  needed: ReadonlySet<string | undefined>,
+): RecordView[] {
+  const isRejected = new Set(rejected.map(({ digest }) => digest));
+  const seen = new Set<string>();
+  return records.filter(({ digest, promotedTime }) => {
+    if (needed.has(digest) || promotedTime === undefined) return false;
+    const isSuperseded = seen.has(gitPart(digest));
+    if (!isRejected.has(digest)) seen.add(gitPart(digest));
+    return !isSuperseded;
+  });
 }
 
 /** Reports that nothing is written, since the last-known-good cannot be restored; a person must act. */

@@ -58,6 +58,8 @@ function words(action: Action): string {
       return `a record of release ${action.digest.slice(0, 15)} is kept`;
     case 'MarkProven':
       return `release ${action.digest.slice(0, 15)} becomes the last-known-good`;
+    case 'RemoveRecords':
+      return `records that are not needed any more are deleted: ${action.names.join(', ')}`;
     case 'RestoreConfigs':
       return 'copies of ConfigMaps and Secrets are written again for the primary';
     case 'ApplySettings':
