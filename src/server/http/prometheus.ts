@@ -22,13 +22,23 @@ interface MetricSources extends WatchedObjects {
   watches(): ReadonlyArray<{ readonly kind: string; readonly isOwn: boolean; readonly healthy: boolean }>;
 }
 
+let processRegistry: Registry | undefined;
+
+/** Memory, processor time and the like. They observe the process for as long as it runs, whoever asks: there is one registry of them. */
+function metricsOfProcess(): Registry {
+  if (processRegistry) return processRegistry;
+  processRegistry = new Registry();
+  collectDefaultMetrics({ register: processRegistry });
+  return processRegistry;
+}
+
 /** `/metrics` and what feeds it: Flagger's names with their meaning (flagger-behaviour 5.4), and holdfast_*. */
 export function createPrometheus(sources: MetricSources): {
   readonly route: Route;
   readonly sink: MetricsSink;
 } {
   const registry = new Registry();
-  collectDefaultMetrics({ register: registry });
+  metricsOfProcess();
   addProgramMetrics(registry, sources);
   addCanaryMetrics(registry, sources);
   addConditionMetrics(registry, sources);
@@ -36,7 +46,7 @@ export function createPrometheus(sources: MetricSources): {
   const { sink, forgetGone } = createMetricsSink(registry, sources);
   const text = createSparing(async () => {
     forgetGone();
-    return Buffer.from(await registry.metrics());
+    return Buffer.from(`${await registry.metrics()}\n${await metricsOfProcess().metrics()}`);
   });
   return {
     sink,
