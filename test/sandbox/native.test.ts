@@ -201,9 +201,11 @@ test('the share stays when the number of pods changes at a step, and a Canary th
   expect(await counts()).toBe('2 of 2, 2 ready');
 });
 
-test('a Canary that is deleted at a step while its workload cannot be written waits, and goes back when it can', async () => {
+const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+
+/** Version 2 has half of the pods, and nothing that comes from Git changes that. */
+async function stopAtHalf(): Promise<void> {
   const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
-  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
   await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
   await bed.commit('v1', { 'web.json': web('shop/web:1') });
   await createSource(bed);
@@ -212,6 +214,10 @@ test('a Canary that is deleted at a step while its workload cannot be written wa
   await bed.commit('v2', { 'web.json': web('shop/web:2') });
   await eventually('the step', async () => statusOf(await bed.canary()).canaryWeight === 50);
   await suspendSource();
+}
+
+test('a Canary that is deleted at a step while its workload cannot be written waits, and goes back when it can', async () => {
+  await stopAtHalf();
   let refused = 0;
   const allow = bed.sandbox.fault(({ method, path }) => {
     if (method !== 'PATCH' || !path.includes('/deployments')) return undefined;
@@ -227,16 +233,7 @@ test('a Canary that is deleted at a step while its workload cannot be written wa
 });
 
 test('a Canary whose workload cannot be written until the deadline of its deletion goes, and a person is told of the step', async () => {
-  const steps = { ...analysis, stepWeight: 50, maxWeight: 100, interval: '10m' };
-  const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
-  await bed.send('POST', canaries, JSON.parse(canary({ spec, analysis: steps })));
-  await bed.commit('v1', { 'web.json': web('shop/web:1') });
-  await createSource(bed);
-  await bed.start();
-  await waitForPhase(bed, 'Initialized');
-  await bed.commit('v2', { 'web.json': web('shop/web:2') });
-  await eventually('the step', async () => statusOf(await bed.canary()).canaryWeight === 50);
-  await suspendSource();
+  await stopAtHalf();
   bed.sandbox.fault(({ method, path }) =>
     method === 'PATCH' && path.includes('/deployments')
       ? { code: 403, reason: 'Forbidden', message: 'deployments is forbidden' }
