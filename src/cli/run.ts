@@ -11,17 +11,17 @@ import { isHttpUrl, limitsIn, programsIn } from './flags.ts';
 
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
-  register(program, { version, setExitCode }) {
+  register(program, { version }) {
     withRunFlags(
       program.command('run').description('run the controller: follow Git and roll out what it says'),
     ).action(async (flags: RunFlags) => {
-      setExitCode(await run(optionsOf(flags, version)));
+      await run(optionsOf(flags, version));
     });
   },
 };
 
-/** Runs until a signal, or until another copy took over. The result is the exit code. */
-async function run(options: AppOptions): Promise<number> {
+/** Runs until a signal, or until another copy took over, and ends the process. */
+async function run(options: AppOptions): Promise<never> {
   const log = await createLog(options.logLevel);
   keepHeapSmall();
   const app = await startApp(options, log);
@@ -35,10 +35,10 @@ async function run(options: AppOptions): Promise<number> {
       app.leading.then(() => new Promise<never>(() => undefined)),
     ]);
     log.info({ end }, end === 'lost' ? 'the Lease was lost; exiting' : 'draining');
-    const late = setTimeout(() => process.exit(1), limits.drainMs);
+    setTimeout(() => process.exit(1), limits.drainMs);
     await app.drain();
-    clearTimeout(late);
-    return end === 'lost' ? 1 : 0;
+    // A connection or a library's timer that is left has nothing to do any more, and must not keep the process.
+    process.exit(end === 'lost' ? 1 : 0);
   } finally {
     clearInterval(alive);
   }

@@ -76,6 +76,18 @@ test('the bundle follows a Source given as a file, stays small, and ends with co
   expect((lease?.spec as { holderIdentity?: string } | undefined)?.holderIdentity ?? '').toBe('');
 });
 
+test('ends on SIGTERM although something else would keep its process', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  const source = await file('source.json', JSON.stringify(sourceFor(bed)));
+  const holder = 'data:text/javascript,setInterval(() => undefined, 1000)';
+  const holdfast = program.run(['run', '--source', source, ...(await flags())], {
+    NODE_OPTIONS: `--import=${encodeURI(holder)}`,
+  });
+  await waitForPhase(bed, 'Initialized');
+  holdfast.stop('SIGTERM');
+  expect(await holdfast.ended).toBe(0);
+});
+
 test('killed in the middle of a rollout and restarted, it reaches the same end', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   const source = await file('source.json', JSON.stringify(sourceFor(bed)));
