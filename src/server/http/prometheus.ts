@@ -38,7 +38,7 @@ export function createPrometheus(sources: MetricSources): {
   readonly sink: MetricsSink;
 } {
   const registry = new Registry();
-  metricsOfProcess();
+  const ofProcess = metricsOfProcess();
   addProgramMetrics(registry, sources);
   addCanaryMetrics(registry, sources);
   addConditionMetrics(registry, sources);
@@ -46,7 +46,7 @@ export function createPrometheus(sources: MetricSources): {
   const { sink, forgetGone } = createMetricsSink(registry, sources);
   const text = createSparing(async () => {
     forgetGone();
-    return Buffer.from(`${await registry.metrics()}\n${await metricsOfProcess().metrics()}`);
+    return Buffer.from(`${await registry.metrics()}\n${await ofProcess.metrics()}`);
   });
   return {
     sink,
