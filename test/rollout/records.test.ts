@@ -224,6 +224,19 @@ describe('records that nobody can need any more', () => {
     expect(kept(model)).toEqual(['a', 'b']);
   });
 
+  it('stay while their deletion is refused, and the next release is promoted all the same', () => {
+    const model = twoReleases();
+    model.records.push(savedRecord('x'));
+    model.refused.add('RemoveRecords');
+    model.commit('c');
+    for (let ticks = 0; model.status.lastKnownGood?.digest !== 'c' && ticks < 100; ticks += 1) model.tick();
+    expect(model.status.lastKnownGood?.digest).toBe('c');
+    expect(kept(model)).toEqual(['a', 'b', 'c', 'x']);
+    model.refused.clear();
+    play(model, 2);
+    expect(kept(model)).toEqual(['a', 'b', 'c']);
+  });
+
   it('stay while Git was not read: it may ask for one of them', () => {
     const model = twoReleases();
     model.records.push(savedRecord('x'));

@@ -72,6 +72,7 @@ const refusals: readonly Action['type'][] = [
   'EnsureServices',
   'SaveRecord',
   'MarkProven',
+  'RemoveRecords',
   'Reject',
 ];
 
