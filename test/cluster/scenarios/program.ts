@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createWriteStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
@@ -13,6 +13,10 @@ export interface Program {
   kill(): Promise<void>;
   /** SIGTERM, and its exit code. */
   stop(): Promise<number | null>;
+  /**
+   * Resolves when it reads nothing of Git: who kills it twice while it reads a commit has that left alone for minutes (issue 13, 9).
+   */
+  untilNotReading(): Promise<void>;
   /** Removes its data, as in a pod that starts on another node. */
   wipe(): void;
   readonly logPath: string;
@@ -93,6 +97,11 @@ export function createProgram(
     start() {
       prepared ??= prepare();
       starting = prepared.then(startAs);
+    },
+    async untilNotReading() {
+      const notes = join(data, 'reading');
+      const isRead = async () => !existsSync(notes) || readdirSync(notes).length === 0;
+      await waitFor(isRead, { timeoutMs: 120_000, what: `${namespace}: the program has read the commit` });
     },
     wipe: () => rmSync(data, { recursive: true, force: true }),
     pid: () => child?.pid ?? 0,

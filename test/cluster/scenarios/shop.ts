@@ -239,8 +239,9 @@ function shopOf<Repo extends GitClone>(
     },
     killAt: async (moments) => {
       const own = trail.fork();
-      for (const moment of moments) {
-        await own.until(`moment ${moments.indexOf(moment) + 1} to kill the program`, moment);
+      for (const [index, moment] of moments.entries()) {
+        await own.until(`moment ${index + 1} to kill the program`, moment);
+        if (index > 0) await program.untilNotReading();
         await program.kill();
         program.start();
       }
