@@ -1,14 +1,15 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createWriteStream } from 'node:fs';
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { bedVersion } from '../examples/bed-version.ts';
-import { playStep, type Stage, script } from '../examples/play.ts';
+import { makeRepository, stageOf } from '../examples/guide.ts';
+import { playStep, type Stage } from '../examples/play.ts';
 import { type Step, stepsOf } from '../examples/readme.ts';
 import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
 import { installedRights } from './bed/installed.ts';
@@ -46,32 +47,15 @@ async function open(name: string): Promise<Play> {
     if (!(await stat(path)).isFile()) continue;
     await writeFile(path, bedVersion(await readFile(path, 'utf8'), bed));
   }
-  const bin = join(home, 'bin');
-  await mkdir(bin);
-  await script(join(bin, 'holdfast'), `exec ${process.execPath} ${main} "$@"`);
-  await script(join(bin, 'kubectl'), `exec ${bed.kubectlPath} --kubeconfig=${bed.kubeconfigPath} "$@"`);
-  const bare = join(bed.gitRoot, `examples-${name}.git`);
-  await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', bare]);
-  for (const setting of ['http.receivepack', 'uploadpack.allowAnySHA1InWant'])
-    await run('git', ['-C', bare, 'config', setting, 'true']);
-  const identity = { GIT_AUTHOR_NAME: 'Ada', GIT_AUTHOR_EMAIL: 'ada@example.com' };
-  const committer = {
-    GIT_COMMITTER_NAME: 'Ada',
-    GIT_COMMITTER_EMAIL: 'ada@example.com',
-    GIT_CONFIG_NOSYSTEM: '1',
-  };
-  const env = {
-    ...process.env,
-    ...identity,
-    ...committer,
-    HOME: home,
-    KUBECONFIG: bed.kubeconfigPath,
-    PATH: `${bin}:${process.env.PATH}`,
-    COLUMNS: '200',
-  };
+  await makeRepository(join(bed.gitRoot, `examples-${name}.git`));
+  const stage = await stageOf(`README of ${name}`, home, {
+    holdfast: `exec ${process.execPath} ${main} "$@"`,
+    kubectl: `exec ${bed.kubectlPath} --kubeconfig=${bed.kubeconfigPath} "$@"`,
+    kubeconfigPath: bed.kubeconfigPath,
+    folder,
+  });
   const readme = await readFile(join(folder, 'README.md'), 'utf8');
-  const play: Play = { name, page: `README of ${name}`, home, readme, folder, env, program: undefined };
-  return play;
+  return { ...stage, name, readme, program: undefined };
 }
 
 /** The program of the README, or one as it would run in the cluster; on a port of its own, with intervals down to a second. */

@@ -16,7 +16,7 @@ import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient } from '../../src/http/client.ts';
 import { connect } from '../../src/server/connection.ts';
 import { formatObjects } from '../../src/terminal/output.ts';
-import { bedVersion } from '../examples/bed-version.ts';
+import { bedNames, bedVersion } from '../examples/bed-version.ts';
 import { playPage } from '../examples/guide.ts';
 import { answering, type BedClient, useBed, waitFor } from './bed/client.ts';
 import { httpRoute } from './bed/manifests.ts';
@@ -320,9 +320,7 @@ describe('a person with a cluster and the README', () => {
   const installOptions = ['--watch-namespaces', where, '--flag', 'min-analysis-interval=1s'];
   /** HOLDFAST_REAL_INTERVALS=1 keeps the pace of the README. */
   const paced = (text: string) =>
-    process.env.HOLDFAST_REAL_INTERVALS
-      ? text.replaceAll('stefanprodan/podinfo:', 'app:').replaceAll('path: /readyz', 'path: /ready')
-      : bedVersion(text, bed);
+    process.env.HOLDFAST_REAL_INTERVALS ? bedNames(text, bed) : bedVersion(text, bed);
   /** The bed makes the image of what was built. */
   const adapt = (text: string) =>
     paced(text)

@@ -5,21 +5,23 @@ export interface BedNames {
   readonly gateway: { readonly name: string; readonly namespace: string };
 }
 
-/**
- * A file or README of an example for the bed: its Git server, its program in place of podinfo, its Gateway and Prometheus, intervals of
- * seconds. Nothing but these values differs.
- */
-export function bedVersion(text: string, { gitBaseUrl, prometheusUrl, gateway }: BedNames): string {
+/** A file or README of an example with the bed's Git server, its program in place of podinfo, its Gateway and Prometheus. */
+export function bedNames(text: string, { gitBaseUrl, prometheusUrl, gateway }: BedNames): string {
+  return text
+    .replaceAll('https://git.example.com/acme/', `${gitBaseUrl}/examples-`)
+    .replaceAll('stefanprodan/podinfo', 'app')
+    .replaceAll('path: /readyz', 'path: /ready')
+    .replaceAll('http://prometheus.monitoring:9090', prometheusUrl)
+    .replaceAll(
+      /name: public\n(\s*)namespace: gateway-system/g,
+      `name: ${gateway.name}\n$1namespace: ${gateway.namespace}`,
+    );
+}
+
+/** The same with intervals of seconds. Nothing but these values differs. */
+export function bedVersion(text: string, names: BedNames): string {
   return (
-    text
-      .replaceAll('https://git.example.com/acme/', `${gitBaseUrl}/examples-`)
-      .replaceAll('stefanprodan/podinfo', 'app')
-      .replaceAll('path: /readyz', 'path: /ready')
-      .replaceAll('http://prometheus.monitoring:9090', prometheusUrl)
-      .replaceAll(
-        /name: public\n(\s*)namespace: gateway-system/g,
-        `name: ${gateway.name}\n$1namespace: ${gateway.namespace}`,
-      )
+    bedNames(text, names)
       .replaceAll(/\binterval: (15|30)s/g, 'interval: 2s')
       .replaceAll(/\binterval: 1m/g, 'interval: 5s')
       // A canary may be slow on a busy machine; what waits for the primary to fail waits for the shorter one.

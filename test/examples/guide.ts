@@ -10,13 +10,13 @@ import { stepsOf } from './readme.ts';
 
 const run = promisify(execFile);
 
-/** What a person has who plays a page. */
+/** What a person works with. */
 export interface Desk {
   /** The commands `holdfast` and `kubectl`: lines of a shell that get the words in "$@". */
   readonly holdfast: string;
   readonly kubectl: string;
   readonly kubeconfigPath: string;
-  readonly kustomizePath: string;
+  readonly kustomizePath?: string;
   /** Folder of bare repositories, and what makes an address of `NAME.git`. */
   readonly gitRoot: string;
   readonly gitUrl: string;
@@ -26,8 +26,12 @@ export interface Desk {
   adapt(text: string): string;
 }
 
-/** Ada in her home, with the desk's commands on the path. */
-async function stageOf(page: string, home: string, desk: Desk): Promise<Stage> {
+/** Ada in her home, an empty folder, with the desk's commands on the path. */
+export async function stageOf(
+  page: string,
+  home: string,
+  desk: Omit<Desk, 'adapt' | 'gitRoot' | 'gitUrl'>,
+): Promise<Stage> {
   const bin = join(home, 'bin');
   await mkdir(bin);
   await script(join(bin, 'holdfast'), desk.holdfast);
@@ -41,7 +45,7 @@ async function stageOf(page: string, home: string, desk: Desk): Promise<Stage> {
     ...person('AUTHOR'),
     ...person('COMMITTER'),
     GIT_CONFIG_NOSYSTEM: '1',
-    HOLDFAST_KUSTOMIZE: desk.kustomizePath,
+    ...(desk.kustomizePath ? { HOLDFAST_KUSTOMIZE: desk.kustomizePath } : {}),
     HOME: home,
     KUBECONFIG: desk.kubeconfigPath,
     PATH: `${bin}:${process.env.PATH}`,
@@ -66,7 +70,8 @@ export async function playPage(page: string, text: string, desk: Desk): Promise<
   }
 }
 
-async function makeRepository(folder: string): Promise<void> {
+/** A bare repository that anybody may push to. */
+export async function makeRepository(folder: string): Promise<void> {
   await run('git', ['init', '--quiet', '--bare', '--initial-branch=main', folder]);
   for (const setting of ['http.receivepack', 'uploadpack.allowAnySHA1InWant'])
     await run('git', ['-C', folder, 'config', setting, 'true']);
