@@ -7,7 +7,7 @@ import { ConfigMissing, missingVolumes, type ReadConfig, resolveEnvironment } fr
 import { type Command, holdfastCommand } from './holdfast.ts';
 import { behaviourOf, pullError, splitImage } from './image.ts';
 import type { PodSettings } from './pod.ts';
-import { type Probe, watchProbe } from './probe.ts';
+import { livenessPace, type Probe, readinessPace, watchProbe } from './probe.ts';
 
 /** Where a container stands, in the words of a pod's containerStatuses; times are RFC 3339. */
 export type ContainerPhase =
@@ -102,12 +102,12 @@ export function startContainer(settings: ContainerSettings): RunningContainer {
     passes = !readiness;
     set({ phase: { kind: 'running', startedAt }, ready: isReady() });
     if (fault === 'crash') child.kill('SIGKILL');
-    if (readiness) watchProbe(readiness, container, settings.address, probed, probes.signal);
+    if (readiness) watchProbe(readiness, readinessPace(readiness), settings, probed, probes.signal);
     if (liveness) {
       watchProbe(
         liveness,
-        container,
-        settings.address,
+        livenessPace(liveness),
+        settings,
         (alive) => alive || child?.kill('SIGTERM'),
         probes.signal,
       );

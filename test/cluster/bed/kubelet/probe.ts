@@ -19,19 +19,31 @@ const UNDECIDED_PERIOD_MS = 250;
 /** A machine that is busy for a second is no pod that is ill: nothing on the bed answers a probe late on purpose. */
 const SHORTEST_TIMEOUT_MS = 10_000;
 
-/**
- * Probes until `signal` aborts and reports every change of the verdict. The period is the spec's, with two exceptions that keep tests
- * short: 10 s, which is the API server's default, counts as 1 s; and it probes four times a second until the first success.
- */
+/** How often a probe is made: until the first success, and then. */
+interface Pace {
+  readonly firstMs: number;
+  readonly thenMs: number;
+}
+
+/** The spec's period, with two exceptions that keep tests short: 10 s, the API server's default, counts as 1 s; four times a second until the first success. */
+export function readinessPace({ periodSeconds = DEFAULT_PERIOD_SECONDS }: Probe): Pace {
+  const thenMs = periodSeconds === DEFAULT_PERIOD_SECONDS ? FAST_PERIOD_MS : periodSeconds * 1000;
+  return { firstMs: Math.min(thenMs, UNDECIDED_PERIOD_MS), thenMs };
+}
+
+/** The spec's period: a program that is still starting on a busy machine must not be ended for it. */
+export function livenessPace({ periodSeconds = DEFAULT_PERIOD_SECONDS }: Probe): Pace {
+  return { firstMs: periodSeconds * 1000, thenMs: periodSeconds * 1000 };
+}
+
+/** Probes until `signal` aborts and reports every change of the verdict. */
 export function watchProbe(
   probe: Probe,
-  container: Container,
-  address: string,
+  { firstMs, thenMs }: Pace,
+  { container, address }: { readonly container: Container; readonly address: string },
   report: (passes: boolean) => void,
   signal: AbortSignal,
 ): void {
-  const seconds = probe.periodSeconds ?? DEFAULT_PERIOD_SECONDS;
-  const periodMs = seconds === DEFAULT_PERIOD_SECONDS ? FAST_PERIOD_MS : seconds * 1000;
   let verdict: boolean | undefined;
   let streak = 0;
   let last: boolean | undefined;
@@ -46,7 +58,7 @@ export function watchProbe(
       verdict = passes;
       report(passes);
     }
-    schedule(verdict === true ? periodMs : Math.min(periodMs, UNDECIDED_PERIOD_MS));
+    schedule(verdict === true ? thenMs : firstMs);
   };
   let timer: NodeJS.Timeout | undefined;
   const schedule = (delayMs: number) => {
