@@ -35,8 +35,13 @@ export function readTagged(tag: string, text: string): ScalarResult {
   if (tag === 'binary') return readBinary(text);
   const read = readPlain(text);
   if (read.problem) return read;
-  const fits = tag === 'int' ? integer.test(text.replaceAll('_', '')) : typeFits(tag, read.value);
+  const fits = tag === 'int' ? isIntegerText(text) : typeFits(tag, read.value);
   return fits ? read : { problem: `cannot be read as !!${tag}` };
+}
+
+/** Whether Kubernetes takes a scalar that is a number for an integer, and not for a float of the same value (`1e6`). */
+export function isIntegerText(text: string): boolean {
+  return integer.test(text.replaceAll('_', ''));
 }
 
 function typeFits(tag: string, value: unknown): boolean {

@@ -13,7 +13,7 @@ import {
 import { isRecord } from '../../api/json.ts';
 import type { RenderLimits } from '../rendered-object.ts';
 import { type YamlDocument, YamlFault } from './documents.ts';
-import { readPlain, readTagged } from './scalar.ts';
+import { isIntegerText, readPlain, readTagged } from './scalar.ts';
 
 /** What is known while one document is turned into JSON. */
 interface Walk {
@@ -51,11 +51,12 @@ export function documentValue(document: YamlDocument, text: string, limits: Rend
 /** The text a key stands for, or undefined when it can be no key of a JSON object. */
 export function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined;
-  const result = readScalar(key);
-  const { value } = result;
+  const { value } = readScalar(key);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
-  // Kubernetes turns a number into its shortest text, so that 1.10 would become "1.1".
-  return typeof value === 'number' && Number.isSafeInteger(value) ? String(value) : undefined;
+  // Kubernetes turns a float into its shortest text: 1.10 would become "1.1", and 1e6 "1e+06".
+  const isInteger =
+    typeof value === 'number' && key.tag !== `${corePrefix}float` && isIntegerText(String(key.value));
+  return isInteger ? String(value) : undefined;
 }
 
 function nodeValue(node: ParsedNode | null, walk: Walk, depth: number): unknown {
