@@ -31,6 +31,7 @@ export default defineConfig({
           name: 'unit',
           expect: waits,
           globalSetup: [temporaryFolder],
+          setupFiles: ['test/property-seed.ts'],
           include: ['src/**/*.test.ts', 'sandbox/**/*.test.ts', 'test/**/*.test.ts'],
           exclude: [
             ...[

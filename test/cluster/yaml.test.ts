@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Reading, readings } from '../../src/render/readings.test-support.ts';
 import { renderPlain } from '../../src/render/render.ts';
+import '../property-seed.ts';
 import { toolsFromEnvironment } from './bed/tools.ts';
 import { manifestOf } from './manifests.ts';
 

@@ -120,7 +120,6 @@ describe.each(kinds)('a %s that is rolled out in place', (_, make) => {
 
   it('holds every rule after every write and every move of its controller, whatever happens', () => {
     const runs = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 40);
-    const seed = Number(process.env.HOLDFAST_PROPERTY_SEED ?? 11);
     const property = fc.property(
       fc.integer({ min: 2, max: 7 }),
       fc.constantFrom({}, { stepWeights: [1, 50, 100] }, { stepWeight: 100, maxWeight: 100 }),
@@ -138,6 +137,6 @@ describe.each(kinds)('a %s that is rolled out in place', (_, make) => {
         expect(model.status.run).toBeUndefined();
       },
     );
-    fc.assert(property, { numRuns: runs, seed });
+    fc.assert(property, { numRuns: runs });
   }, 120_000);
 });

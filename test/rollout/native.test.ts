@@ -91,7 +91,6 @@ describe('one workload that is rolled out in place', () => {
 
   it('holds every rule after every write and every move of its controller, whatever happens', () => {
     const runs = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 40);
-    const seed = Number(process.env.HOLDFAST_PROPERTY_SEED ?? 11);
     const property = fc.property(
       fc.integer({ min: 2, max: 12 }),
       fc.constantFrom({}, { stepWeights: [1, 50, 100] }, { stepWeight: 100, maxWeight: 100 }),
@@ -110,6 +109,6 @@ describe('one workload that is rolled out in place', () => {
         expect(model.status.run).toBeUndefined();
       },
     );
-    fc.assert(property, { numRuns: runs, seed });
+    fc.assert(property, { numRuns: runs });
   });
 });
