@@ -39,7 +39,7 @@ export interface World {
   movesTo?: string | undefined;
   /** During such a switch: Git has the route, with backends of its own that lead to the target. */
   routeInGit?: boolean | undefined;
-  /** Canary and target were made after the newest record, and no primary is left but one that goes with the Canary before. */
+  /** Canary and target were made after the newest record, and no primary is there but one of this or of the earlier Canary. */
   madeAgain?: boolean;
   /** What the primary runs, if its digest does not tell: Flagger left it, or its digest differs from head's for the same content. */
   adoptable?: AdoptableView | undefined;

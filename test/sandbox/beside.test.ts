@@ -277,26 +277,47 @@ describe('a Canary whose target another tool applies', () => {
   });
 });
 
-test.each([
-  ['with its Deployment', 0],
-  ['before its Deployment', 2_000],
-])('a Canary that was deleted and made again %s comes up with the image of that', async (_, aheadMs) => {
-  await runFirst();
-  await flux.apply(target('shop/web:2'));
-  await waitForPhase(bed, 'Succeeded');
-  await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
-  await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web');
-  await eventually(
-    'both are gone',
-    async () => !(await bed.get('flagger.app/v1beta1', 'Canary', 'web')) && !(await workload('web')),
-  );
-  await bed.pass(2_000);
+describe('a Canary that was deleted and made again', () => {
+  beforeEach(async () => {
+    await runFirst();
+    await flux.apply(target('shop/web:2'));
+    await waitForPhase(bed, 'Succeeded');
+    await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
+    await bed.send('DELETE', '/apis/apps/v1/namespaces/shop/deployments/web');
+    await eventually(
+      'both are gone',
+      async () => !(await bed.get('flagger.app/v1beta1', 'Canary', 'web')) && !(await workload('web')),
+    );
+    await bed.pass(2_000);
+  });
 
-  if (aheadMs > 0) await flux.apply(canary());
-  await bed.pass(aheadMs);
-  await flux.apply(target('shop/web:3'), canary());
-  await waitForPhase(bed, 'Initialized');
+  async function expectImageOfTarget(): Promise<void> {
+    await waitForPhase(bed, 'Initialized');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
+    expect(await replicasOf('web')).toBe(0);
+  }
 
-  expect(imageOf(await workload('web-primary'))).toBe('shop/web:3');
-  expect(await replicasOf('web')).toBe(0);
+  test('with its Deployment comes up with the image of that', async () => {
+    await flux.apply(target('shop/web:3'), canary());
+    await expectImageOfTarget();
+  });
+
+  test('before its Deployment comes up with the image of that', async () => {
+    await flux.apply(canary());
+    await bed.pass(2_000);
+    await flux.apply(target('shop/web:3'), canary());
+    await expectImageOfTarget();
+  });
+
+  test('comes up with the image of its Deployment though its first status, behind its primary, is lost', async () => {
+    let lost: KubernetesObject | undefined;
+    bed.sandbox.fault(({ method, path }) => {
+      if (lost || method === 'GET' || !path.endsWith('/canaries/web/status')) return undefined;
+      lost = bed.sandbox.store.get('apps/deployments', 'shop', 'web-primary');
+      return 'drop';
+    });
+    await flux.apply(target('shop/web:3'), canary());
+    await expectImageOfTarget();
+    expect(imageOf(lost)).toBe('shop/web:3');
+  });
 });

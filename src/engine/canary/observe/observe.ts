@@ -113,12 +113,10 @@ function isMadeAgain(
   { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
 ): boolean {
-  const { name, uid } = canary.metadata;
-  const owners = (primary?.metadata.ownerReferences ?? []).filter(
-    (owner) => owner.kind === canary.kind && owner.name === name,
-  );
-  const isGoing = owners.length > 0 && owners.every((owner) => owner.uid !== uid);
-  if (primary && !isGoing) return false;
+  const owners = primary?.metadata.ownerReferences ?? [];
+  // One that is kept for good outlives its Canary; of the others, one goes with the Canary before, or is the first write of this one.
+  if (primary && !owners.some(({ kind, name }) => kind === canary.kind && name === canary.metadata.name))
+    return false;
   const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
   const records = recordViews(view.records(), canaryName(canary)).flatMap((record) =>
     view
