@@ -106,6 +106,11 @@ export function namespacedName(object: { metadata: { namespace?: string; name: s
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
+/** Whether `spec.suspend` is set, which Sources and Canaries have as Jobs do. */
+export function isSuspended({ spec }: KubernetesObject): boolean {
+  return (spec as { suspend?: boolean } | undefined)?.suspend === true;
+}
+
 /** Preconditions of a write: the object as it was read, in this version. */
 export function versionOf(object: KubernetesObject): { uid: string; resourceVersion: string } {
   return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };

@@ -1,6 +1,6 @@
 import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { describe, isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
@@ -54,7 +54,7 @@ export const syncCommand: CliCommand = {
 /** Asks for a look; what it gives waits until it was taken; exit code 1 when the Source is not ready after it. Throws ApiError and InputError. */
 export async function beginSync(client: RequestClient, clock: Clock, options: SyncOptions): Promise<Begun> {
   const source = await readOne(client, 'Source', options);
-  if ((source.spec as { suspend?: boolean } | undefined)?.suspend) {
+  if (isSuspended(source)) {
     const { namespace, name, format } = options;
     const why = `nothing is fetched until holdfast resume -n ${namespace} source/${name}`;
     return refused(source, { reason: 'Suspended', message: why }, format);

@@ -2,7 +2,7 @@ import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
@@ -111,7 +111,7 @@ export async function begin(
 ): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
   // It would stay on the Canary unanswered, and be done when that goes on one day.
-  if ((canary.spec as { suspend?: boolean } | undefined)?.suspend) {
+  if (isSuspended(canary)) {
     const message = 'spec.suspend is set, so that nothing is done for it; remove that first';
     return refused(canary, { reason: 'Suspended', message }, options.format);
   }

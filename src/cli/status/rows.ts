@@ -13,7 +13,7 @@ import {
   urgency,
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import {
   compareTexts,
@@ -114,11 +114,10 @@ export function sourceRow(object: KubernetesObject): SourceRow {
   const status = (object.status ?? {}) as SourceStatus;
   const { name, namespace = '' } = object.metadata;
   const ready = conditionOf(status, 'Ready');
-  const suspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
   return {
     namespace,
     name,
-    ready: suspended ? 'Suspended' : (ready?.status ?? '-'),
+    ready: isSuspended(object) ? 'Suspended' : (ready?.status ?? '-'),
     reason: ready?.reason ?? '-',
     commit: shortCommit(status.appliedCommit) || '-',
     subject: status.head?.subject ?? '-',

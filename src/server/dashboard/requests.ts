@@ -1,6 +1,6 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
 import { canaryStatus, conditionOf, lastKnownGoodServes } from '../../api/canary/summary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
 import { releaseName } from './canary-view.ts';
 
@@ -149,9 +149,9 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
 
 /** What could be asked for now, whoever asks; with the right that it needs. */
 export function offers(object: KubernetesObject): Array<Request & { readonly verb: string }> {
-  const isSuspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
+  const suspended = isSuspended(object);
   return commands
-    .filter(({ kind, verb }) => kind === object.kind && (!isSuspended || verb === 'pause'))
+    .filter(({ kind, verb }) => kind === object.kind && (!suspended || verb === 'pause'))
     .flatMap(({ name, verb, isDrastic = false, offer }) => {
       const offered = offer(object);
       return offered ? [{ command: name, verb, isDrastic, ...offered }] : [];

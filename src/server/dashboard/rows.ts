@@ -11,7 +11,7 @@ import {
   sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import { partOfLabel } from '../../api/metadata.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { CanaryRow, SourceRow } from '../../dashboard/views.ts';
@@ -51,12 +51,11 @@ export function sourceRow(object: KubernetesObject): SourceRow {
   const status = (object.status ?? {}) as SourceStatus;
   const { name, namespace = '' } = object.metadata;
   const ready = conditionOf(status, 'Ready');
-  const isSuspended = (object.spec as { suspend?: boolean } | undefined)?.suspend === true;
   return {
     namespace,
     name,
     tone: ready?.status === 'True' ? 'good' : ready?.status === 'False' ? 'bad' : 'busy',
-    ready: isSuspended ? 'Suspended' : (ready?.status ?? '-'),
+    ready: isSuspended(object) ? 'Suspended' : (ready?.status ?? '-'),
     reason: ready?.reason ?? '',
     commit: status.appliedCommit ?? '',
     subject: status.head?.subject ?? '',
