@@ -113,6 +113,8 @@ function isMadeAgain(
   { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
 ): boolean {
+  // Once a status is written nobody asks, and the records need not be gone through at every look.
+  if (canary.status?.lastAppliedSpec !== undefined) return false;
   const owners = primary?.metadata.ownerReferences ?? [];
   // One that is kept for good outlives its Canary; of the others, one goes with the Canary before, or is the first write of this one.
   if (primary && !owners.some(({ kind, name }) => kind === canary.kind && name === canary.metadata.name))
