@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
-//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio or traefik: few suites need them, and the others do not wait for them
+//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio, knative or traefik: few suites need them, and the others do not wait for them
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -35,6 +35,15 @@ const ROUTE_CRDS = [
 const TRAEFIK = {
   lego: { module: 'github.com/go-acme/lego/v5@v5.4.1', without: 'providers/dns' },
   traefik: { module: 'github.com/traefik/traefik/v3@v3.7.13', without: 'pkg/provider/ecs' },
+};
+
+/** Knative's programs by the module that they belong to, and which manifests of that module and of those that it needs are kept for them. */
+const KNATIVE = {
+  serving: {
+    programs: ['activator', 'autoscaler', 'controller', 'queue', 'webhook'],
+    manifests: { serving: 'config/core', networking: 'config', caching: 'config' },
+  },
+  'net-gateway-api': { programs: ['controller'], manifests: { 'net-gateway-api': 'config' } },
 };
 
 /** What stops the bed from being built on this machine; its message says who must do what. */
@@ -204,6 +213,7 @@ const LATE = {
     await goBuild(join(toolsFolder, 'istio'), folder, ['istio.io/istio/pilot/cmd/pilot-discovery']);
     fs.renameSync(join(folder, 'pilot-discovery'), join(folder, 'istio'));
   },
+  knative: fillKnative,
   traefik: fillTraefik,
 };
 
@@ -240,6 +250,22 @@ async function fillTraefik(folder) {
   run('cp', ['-r', ...['ext', 'lego', 'traefik'].map((name) => join(source, 'instead', name)), source]);
   await goBuild(source, folder, ['github.com/traefik/traefik/v3/cmd/traefik']);
   fs.rmSync(source, { recursive: true });
+}
+
+/** By module: the programs, and beside them `config`, the manifests by the module that they are of. */
+async function fillKnative(folder) {
+  requireGo();
+  for (const [name, { programs, manifests }] of Object.entries(KNATIVE)) {
+    const cwd = join(toolsFolder, 'knative', name);
+    const target = join(folder, 'knative', name);
+    fs.mkdirSync(join(target, 'config'), { recursive: true });
+    const packages = programs.map((program) => `knative.dev/${name}/cmd/${program}`);
+    await goBuild(cwd, target, packages);
+    for (const [module, path] of Object.entries(manifests)) {
+      const source = run('go', ['list', '-m', '-f', '{{.Dir}}', `knative.dev/${module}`], { cwd });
+      run('cp', ['-r', '--no-preserve=mode', join(source, path), join(target, 'config', module)]);
+    }
+  }
 }
 
 /** Where one of them is, or will be when it is built. */
@@ -344,7 +370,7 @@ function installed(name) {
 
 /**
  * Builds or finds every program of the bed. Returns absolute paths by name; `crds` is a folder of YAML files, and `gitea`, `flagger`,
- * `istio` and `traefik` are ones that are there once `buildLate` has run.
+ * `istio`, `knative` and `traefik` are ones that are there once `buildLate` has run.
  * Throws BedUnavailable when the machine lacks something.
  */
 export async function buildBed() {

@@ -133,6 +133,8 @@ export interface MetricQuestion {
   readonly provider: string;
   /** Name of the role's workload in the cluster, where it is known. */
   readonly workload?: string | undefined;
+  /** That of the other role. */
+  readonly otherWorkload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: { readonly pods: string; readonly otherPods: string } | undefined;
   /** Also the points between two checks, for a metric that compares them. */

@@ -26,12 +26,13 @@ interface CheckSubject {
   readonly provider: string;
   /** Name of the workload of its role as it is in the cluster: of a Knative Service the revision. */
   readonly workload?: string | undefined;
+  readonly otherWorkload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   readonly pods?: MetricQuestion['pods'];
   /** Whom Jobs of checks are created as. */
   readonly writer?: MetricQuestion['writer'];
   /** The same of the other side, for metrics that compare the two. */
-  readonly other?: Pick<MetricQuestion, 'workload' | 'pods'>;
+  readonly other?: Pick<MetricQuestion, 'workload' | 'otherWorkload' | 'pods'>;
 }
 
 /** What the checks need. `onDone` is called when all answers of a check are there. */
@@ -186,8 +187,9 @@ export function checkSubject(
     provider,
     writer,
     workload: own?.name,
+    otherWorkload: other?.name,
     pods: revision,
-    other: { workload: other?.name, pods: otherPods },
+    other: { workload: other?.name, otherWorkload: own?.name, pods: otherPods },
   };
 }
 

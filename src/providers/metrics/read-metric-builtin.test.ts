@@ -49,13 +49,20 @@ describe('the built-in success rate', () => {
   it('of a Knative Service is that of the revision of its side', () => {
     const targetRef = { apiVersion: 'serving.knative.dev/v1', kind: 'Service' as const, name: 'podinfo' };
     const knative = { ...canary, spec: { ...canary.spec, targetRef } };
-    const subject = metricSubject(knative, 'primary', 'podinfo-00007');
+    const subject = metricSubject(knative, 'primary', {
+      workload: 'podinfo-00007',
+      otherWorkload: 'podinfo-00008',
+    });
     const found = builtInQuery('request-duration', 'knative', { subject, interval: '1m' });
 
     expect(found?.promql).toContain(
       'envoy_cluster_upstream_rq_time_bucket{envoy_cluster_name=~"shop/podinfo-00007"}',
     );
     expect(subject).toMatchObject({ target: 'podinfo', service: 'podinfo', route: 'podinfo-00007' });
+    const names = (pattern: string, pod: string) => new RegExp(`^${pattern}$`).test(pod);
+    expect(names(subject.pods, 'podinfo-00007-deployment-65d8b5c7d9-x2x5k')).toBe(true);
+    expect(names(subject.otherPods, 'podinfo-00008-deployment-65d8b5c7d9-x2x5k')).toBe(true);
+    expect(names(subject.pods, 'podinfo-00008-deployment-65d8b5c7d9-x2x5k')).toBe(false);
     expect(metricSubject(knative, 'canary').route).toBe('podinfo');
   });
 
@@ -196,7 +203,7 @@ describe('where both sides are pods of one workload', () => {
   const native: Canary = { ...canary, spec: { ...canary.spec, provider: 'native' } };
   const pods = { pods: 'podinfo-6d5f-[0-9a-z]+', otherPods: 'podinfo-(77c|84b)-[0-9a-z]+' };
   const asked = (name: 'request-success-rate' | 'request-duration', role: MetricRole = 'canary') => {
-    const subject = metricSubject(native, role, 'podinfo', pods);
+    const subject = metricSubject(native, role, { workload: 'podinfo', pods });
     return builtInQuery(name, 'native', { subject, interval: '1m' });
   };
   const labels = [

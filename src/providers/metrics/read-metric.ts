@@ -34,6 +34,8 @@ export interface MetricSource {
   defaultProvider?: string | undefined;
   /** Name of the role's workload in the cluster: of a Knative Service the revision. */
   workload?: string | undefined;
+  /** That of the other role. */
+  otherWorkload?: string | undefined;
   /** Names of its pods by their template, where both sides are pods of one workload. */
   pods?: SubjectPods | undefined;
   /** Prometheus of built-in and inline queries unless `spec.metricsServer` names another. */
@@ -140,9 +142,9 @@ async function ask(
 
 /** Throws TemplateError for everything the Canary's author has to repair. */
 function questionOf(source: MetricSource): Question {
-  const { canary, metric, role, provider, workload, pods } = source;
+  const { canary, metric, role, provider } = source;
   const interval = metric.interval || '1m';
-  const subject = metricSubject(canary, role, workload, pods);
+  const subject = metricSubject(canary, role, source);
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
     // Only the leading numbers and units: the CRD leaves the rest open.

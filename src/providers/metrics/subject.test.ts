@@ -27,7 +27,7 @@ describe('metricSubject', () => {
       // As the engine hands it over: with what selects the pods.
       const label = { key: 'pod-template-hash', value: '1' };
       const known = { pods: 'web-1-[0-9a-z]+', otherPods: 'web-(2|3)-[0-9a-z]+', label };
-      const { pods, otherPods } = metricSubject(canary as unknown as Canary, role, undefined, known);
+      const { pods, otherPods } = metricSubject(canary as unknown as Canary, role, { pods: known });
       return [pods, otherPods];
     };
     const [target, primary] = ['web', 'web'].map((name, index) => {
@@ -40,6 +40,6 @@ describe('metricSubject', () => {
     const evil = { pods: 'web"} or vector(1)', otherPods: '-' };
     const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
     const canary = { metadata: { name: 'shop' }, spec: { provider: 'native', targetRef } };
-    expect(() => metricSubject(canary as unknown as Canary, 'canary', undefined, evil)).toThrow('pods');
+    expect(() => metricSubject(canary as unknown as Canary, 'canary', { pods: evil })).toThrow('pods');
   });
 });

@@ -38,16 +38,19 @@ const podSuffix = '[0-9a-zA-Z]+';
 /** Patterns of pod names are built from names of the cluster's objects only. */
 const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
 
+/** Names that the cluster has given. */
+interface GivenNames {
+  /** Of the role's workload: where the target is a Knative Service its revision, since its sides have no other names (3.12). */
+  readonly workload?: string | undefined;
+  readonly otherWorkload?: string | undefined;
+  readonly pods?: SubjectPods | undefined;
+}
+
 /**
- * The names for one role. `workload` is the role's revision where the target is a Knative Service, whose sides have no other names (3.12).
+ * The names for one role.
  * Throws TemplateError for a name that is no DNS name: nothing else may reach a query (threat row 8).
  */
-export function metricSubject(
-  canary: Canary,
-  role: MetricRole,
-  workload?: string,
-  pods?: SubjectPods,
-): MetricSubject {
+export function metricSubject(canary: Canary, role: MetricRole, given: GivenNames = {}): MetricSubject {
   const { targetRef, ingressRef, routeRef } = canary.spec;
   const { name } = targetRef;
   const apex = apexName(canary);
@@ -66,10 +69,10 @@ export function metricSubject(
     otherPods: podsOf(other, targetRef.kind),
   };
   if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
-    Object.assign(subject, { target: name, service: name, ownService: name, route: workload ?? name });
+    Object.assign(subject, namesOfRevisions(name, given));
   // Both sides are pods of the one workload (ADR 21), and no Service is generated.
   if (sharesWorkload(canary.spec.provider)) {
-    const { pods: own, otherPods } = pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
+    const { pods: own, otherPods } = given.pods ?? { pods: podsOf(name, targetRef.kind), otherPods: '-' };
     Object.assign(subject, { target: name, service: apex, ownService: apex, pods: own, otherPods });
   }
   for (const [field, value] of Object.entries(subject))
@@ -82,4 +85,20 @@ export function metricSubject(
 function podsOf(workload: string, kind: string): string {
   const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
   return `${literal(workload)}-${suffix}`;
+}
+
+/** Knative runs each revision as a Deployment; its name is this one unless that is longer than 63 characters. */
+function namesOfRevisions(
+  name: string,
+  { workload = name, otherWorkload }: GivenNames,
+): Partial<MetricSubject> {
+  const podsOfRevision = (revision: string) => podsOf(`${revision}-deployment`, 'Deployment');
+  return {
+    target: name,
+    service: name,
+    ownService: name,
+    route: workload,
+    pods: podsOfRevision(workload),
+    otherPods: otherWorkload === undefined ? '-' : podsOfRevision(otherWorkload),
+  };
 }

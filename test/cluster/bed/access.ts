@@ -23,10 +23,16 @@ export function createTokens(path: string): Tokens {
 }
 
 /** Writes a kubeconfig for a user and returns its path. `ca` is the API server's certificate, PEM. */
-export function writeKubeconfig(folder: string, user: string, token: string, ca: string): string {
+export function writeKubeconfig(
+  folder: string,
+  user: string,
+  token: string,
+  ca: string,
+  server: string = addresses.apiServer,
+): string {
   const path = join(folder, `${user}.kubeconfig`);
   const cluster = {
-    server: addresses.apiServer,
+    server,
     'certificate-authority-data': Buffer.from(ca).toString('base64'),
   };
   const config = {

@@ -5,6 +5,8 @@
 export const addresses = {
   advertise: '10.244.0.1',
   apiServer: 'https://127.0.0.1:6443',
+  /** The same for pods with a network of their own: to them the bed's loopback address is another one. */
+  apiServerOfPods: 'https://10.244.0.1:6443',
   contourDebugPort: 6060,
   contourHealthPort: 8000,
   contourXdsPort: 8001,

@@ -31,6 +31,8 @@ export interface BedAddresses {
   readonly flaggerFolder: string;
   /** Folder of Istio's control plane; see istio.ts. */
   readonly istioFolder: string;
+  /** Folder of Knative's programs and manifests; see knative.ts. */
+  readonly knativeFolder: string;
   /** Folder of Traefik's program; see traefik.ts. */
   readonly traefikFolder: string;
   readonly prometheusUrl: string;
@@ -85,7 +87,14 @@ export async function startBed(tools: Tools): Promise<Bed> {
       following.abort();
       return targets;
     });
-    const kubelet = { client, ca, program: tools.app, logsFolder: join(logsDir, 'pods'), folder };
+    const kubelet = {
+      client,
+      ca,
+      program: tools.app,
+      knativeFolder: tools.knative,
+      logsFolder: join(logsDir, 'pods'),
+      folder,
+    };
     await allDone([
       startIngress(tools, programs, client, kubeconfigs.contour, folder).then(() =>
         note('Contour and Envoy serve'),
@@ -114,6 +123,7 @@ export async function startBed(tools: Tools): Promise<Bed> {
         giteaFolder: tools.gitea,
         flaggerFolder: tools.flagger,
         istioFolder: tools.istio,
+        knativeFolder: tools.knative,
         traefikFolder: tools.traefik,
         prometheusUrl: addresses.prometheus,
         scrapeTargetsDir,

@@ -104,6 +104,8 @@ function apiServerFlags(folder: string, files: ServerFiles, auditLogPath: string
     `--token-auth-file=${join(folder, 'tokens.csv')}`,
     '--authorization-mode=RBAC',
     '--service-cluster-ip-range=10.96.0.0/16',
+    // No kube-proxy answers at the address of a webhook's Service: its pods are asked.
+    '--enable-aggregator-routing=true',
     '--disable-admission-plugins=ServiceAccount',
     '--allow-privileged=true',
     `--audit-policy-file=${files.auditPolicy}`,

@@ -23,6 +23,8 @@ export interface GatewaySettings {
   readonly gateway: { readonly name: string; readonly namespace: string };
   readonly kubeconfig: string;
   readonly folder: string;
+  /** Where Envoy takes requests. Default: the loopback address. */
+  readonly address?: string;
   readonly debugPort: number;
   readonly healthPort: number;
   readonly statsPort: number;
@@ -105,7 +107,7 @@ function contourFlags(settings: GatewaySettings, configuration: string): readonl
     `--health-port=${settings.healthPort}`,
     `--http-port=${settings.healthPort}`,
     '--disable-leader-election',
-    '--envoy-service-http-address=127.0.0.1',
+    `--envoy-service-http-address=${settings.address ?? '127.0.0.1'}`,
     '--stats-address=127.0.0.1',
     `--stats-port=${settings.statsPort}`,
     '--ingress-status-address=127.0.0.1',
@@ -122,12 +124,18 @@ async function installDefinitions(tools: Tools, client: ApiClient): Promise<void
 
 /** The CustomResourceDefinitions in the YAML files of a folder. */
 export function definitionsIn(folder: string): KubernetesObject[] {
+  return manifestsIn(folder).filter(({ kind }) => kind === 'CustomResourceDefinition');
+}
+
+/** All objects in the YAML files of a folder and of those in it. */
+export function manifestsIn(folder: string): KubernetesObject[] {
   return (
-    readdirSync(folder)
+    readdirSync(folder, { recursive: true, encoding: 'utf8' })
+      .filter((file) => /\.ya?ml$/.test(file))
       .flatMap((file) => parseAllDocuments(readFileSync(join(folder, file), 'utf8')))
-      .map((document) => document.toJS() as KubernetesObject)
+      .map((document) => document.toJS() as KubernetesObject | null)
       // A document of comments alone is null.
-      .filter((object) => object?.kind === 'CustomResourceDefinition')
+      .filter((object) => object !== null)
   );
 }
 

@@ -18,6 +18,7 @@ export interface Tools {
   readonly routeCrds: string;
   /** As flagger and gitea. */
   readonly istio: string;
+  readonly knative: string;
   readonly traefik: string;
 }
 

@@ -70,7 +70,18 @@ export async function reachesByHeader(shop: Shop, hooks: HookServer): Promise<vo
  */
 export async function dividesByShares(
   bed: BedClient,
-  { shop, hooks, url }: { readonly shop: Shop; readonly hooks: HookServer; readonly url: string },
+  {
+    shop,
+    hooks,
+    url,
+    primaryImage = async () => imageOf(await shop.workload('podinfo-primary')),
+  }: {
+    readonly shop: Shop;
+    readonly hooks: HookServer;
+    readonly url: string;
+    /** Default: that of the copied workload. */
+    readonly primaryImage?: () => Promise<string | undefined>;
+  },
 ): Promise<void> {
   const name = shop.namespace;
   const share = async () => {
@@ -106,5 +117,5 @@ export async function dividesByShares(
   expect(failures.filter(({ version }) => version !== 'v3')).toEqual([]);
   expect(failures.length).toBeGreaterThan(0);
   expect(failures.length / requests).toBeLessThan(0.2);
-  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+  expect(await primaryImage()).toBe('app:v2');
 }

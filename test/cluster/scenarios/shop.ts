@@ -53,6 +53,8 @@ export interface ShopOptions {
   readonly provider?: Canary['spec']['provider'];
   /** Default Deployment. */
   readonly targetKind?: TargetKind;
+  /** Makes the target from a Deployment, in the place of `targetKind`. */
+  readonly targetOf?: (workload: KubernetesObject) => KubernetesObject;
   /** More objects in the repository. */
   readonly files?: Readonly<Record<string, unknown>>;
   /** Settings of the program in every release. */
@@ -211,7 +213,7 @@ function shopOf<Repo extends GitClone>(
         strategy: options.strategy,
         ...more,
       });
-      const target = ofKind(options.targetKind ?? 'Deployment', workload);
+      const target = options.targetOf?.(workload) ?? ofKind(options.targetKind ?? 'Deployment', workload);
       const objects = {
         ...options.files,
         canary: canaryOf(host, { ...options, ...deadlines }),

@@ -6,6 +6,8 @@ import type { Container, KubernetesObject } from '../../../../src/api/kubernetes
 import { ConfigMissing, missingVolumes, type ReadConfig, resolveEnvironment } from './environment.ts';
 import { type Command, holdfastCommand } from './holdfast.ts';
 import { behaviourOf, pullError, splitImage } from './image.ts';
+import { knativeCommand } from './knative.ts';
+import type { PodNetwork } from './network.ts';
 import type { PodSettings } from './pod.ts';
 import { livenessPace, type Probe, readinessPace, watchProbe } from './probe.ts';
 
@@ -43,6 +45,8 @@ export interface ContainerSettings {
   /** Position among the pod's containers: the first gets PORT. */
   readonly index: number;
   readonly address: string;
+  /** Undefined: that of all pods. */
+  readonly network: Promise<PodNetwork> | undefined;
   readonly shared: PodSettings;
   readonly read: ReadConfig;
   /** Called after every change of `view`. */
@@ -243,9 +247,14 @@ function baseEnvironment({ pod, container, index, address }: ContainerSettings):
 
 async function commandOf(settings: ContainerSettings, environment: Record<string, string>): Promise<Command> {
   const { shared, container } = settings;
-  if (behaviourOf(container.image ?? '') === 'holdfast')
-    return holdfastCommand({ ...settings, ...shared }, environment);
-  return { program: shared.program, args: [], env: environment };
+  const behaviour = behaviourOf(container.image ?? '');
+  const place = { ...settings, ...shared };
+  if (behaviour === 'holdfast') return holdfastCommand(place, environment);
+  if (!settings.network) return { program: shared.program, args: [], env: environment };
+  const { inside } = await settings.network;
+  if (behaviour === 'knative') return inside(await knativeCommand(place, environment));
+  // Beside others in the pod it is asked on the loopback address, too.
+  return inside({ program: shared.program, args: [], env: { ...environment, POD_IP: '' } });
 }
 
 function startProcess({ pod, container, shared }: ContainerSettings, command: Command): ChildProcess {

@@ -13,7 +13,8 @@ export interface Command {
   readonly env: Readonly<Record<string, string>>;
 }
 
-interface Place {
+/** Which container is started, and for whom. */
+export interface Place {
   readonly pod: KubernetesObject;
   readonly container: Container;
   readonly address: string;
@@ -72,8 +73,17 @@ function emptyFolder(parent: string, name: string): string {
   return folder;
 }
 
-async function accountOf({ pod, client, ca }: Place, own: string): Promise<string> {
+async function accountOf(place: Place, own: string): Promise<string> {
   const folder = emptyFolder(own, 'account');
+  const namespace = place.pod.metadata.namespace ?? '';
+  const token = await accountTokenOf(place);
+  for (const [name, text] of Object.entries({ token, 'ca.crt': place.ca, namespace }))
+    writeFileSync(join(folder, name), text);
+  return folder;
+}
+
+/** A token of the pod's service account, valid for twelve hours. */
+export async function accountTokenOf({ pod, client }: Place): Promise<string> {
   const { serviceAccountName = 'default' } = pod.spec as { serviceAccountName?: string };
   const namespace = pod.metadata.namespace ?? '';
   const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccountName}/token`;
@@ -82,7 +92,5 @@ async function accountOf({ pod, client, ca }: Place, own: string): Promise<strin
     kind: 'TokenRequest',
     spec: { expirationSeconds: 43_200 },
   });
-  for (const [name, text] of Object.entries({ token: status.token, 'ca.crt': ca, namespace }))
-    writeFileSync(join(folder, name), text);
-  return folder;
+  return status.token;
 }

@@ -6,6 +6,7 @@ export type ImageBehaviour =
   | 'denied'
   | 'fake'
   | 'holdfast'
+  | 'knative'
   | 'missing'
   | 'slow'
   | 'unknown'
@@ -13,12 +14,15 @@ export type ImageBehaviour =
 
 const namedBehaviours = ['denied', 'fake', 'missing', 'slow', 'unreachable'] as const;
 
+/** As Knative's manifests name its programs, which are built from source. */
+const knativeImage = /^ko:\/\/knative\.dev\/([a-z-]+)\/cmd\/([a-z]+)$/;
+
 /** Holdfast as it was built last, under every tag. */
 const holdfastRepository = 'registry.example.com/holdfast';
 
 /**
  * `fake/*` is Ready at once without a process; `slow/*` is pulled for SLOW_PULL_MS, or until SLOW_PULL_FILE is there, and then runs; any
- * repository that ends in `app` runs the bed's program; `registry.example.com/holdfast` is Holdfast's own image. The rest can never be pulled: `denied/*` may not be, the registry of
+ * repository that ends in `app` runs the bed's program; `registry.example.com/holdfast` is Holdfast's own image, and `ko://knative.dev/MODULE/cmd/PROGRAM` a program of Knative. The rest can never be pulled: `denied/*` may not be, the registry of
  * `unreachable/*` does not answer, `missing/*` and anything else does not exist.
  */
 export function behaviourOf(image: string): ImageBehaviour {
@@ -27,7 +31,13 @@ export function behaviourOf(image: string): ImageBehaviour {
   const named = namedBehaviours.find((behaviour) => behaviour === first);
   if (named) return named;
   if (repository === holdfastRepository) return 'holdfast';
+  if (knativeImage.test(repository)) return 'knative';
   return repository.split('/').at(-1) === 'app' ? 'app' : 'unknown';
+}
+
+/** Of an image of Knative: `MODULE/PROGRAM`. */
+export function knativeProgram(image: string): string {
+  return image.replace(knativeImage, '$1/$2');
 }
 
 /** What containerd says when it cannot pull the image; undefined for one that it can. */

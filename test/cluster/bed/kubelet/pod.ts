@@ -2,6 +2,7 @@ import type { Container, KubernetesObject } from '../../../../src/api/kubernetes
 import { type ApiClient, ApiError } from '../api-client.ts';
 import { type PodFault, type RunningContainer, startContainer } from './container.ts';
 import type { ReadConfig } from './environment.ts';
+import { createPodNetwork, needsOwnNetwork } from './network.ts';
 import { firstStatus, podStatus } from './status.ts';
 
 /** What every pod of the stand-in shares. */
@@ -10,6 +11,8 @@ export interface PodSettings {
   /** The certificate of the API server, PEM. */
   readonly ca: string;
   readonly program: string;
+  /** Of Knative's programs, once they are built. */
+  readonly knativeFolder: string;
   readonly logsFolder: string;
   /** For what containers have of their own; removed with the bed. */
   readonly folder: string;
@@ -75,8 +78,9 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
         if (isGone(error)) return undefined;
         throw error;
       });
+  const network = needsOwnNetwork(pod) ? createPodNetwork(pod, address, settings.folder) : undefined;
   const containers: RunningContainer[] = spec.containers.map((container, index) =>
-    startContainer({ shared: settings, pod, container, index, address, read, onChange }),
+    startContainer({ shared: settings, pod, container, index, address, network, read, onChange }),
   );
   const update = ({ metadata: { annotations } }: KubernetesObject) => {
     const fault = annotations?.[faultAnnotation] as PodFault | undefined;
@@ -85,7 +89,10 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
   update(pod);
   onChange();
 
-  const stopAll = (graceMs: number) => Promise.all(containers.map((container) => container.stop(graceMs)));
+  const stopAll = async (graceMs: number) => {
+    await Promise.all(containers.map((container) => container.stop(graceMs)));
+    (await network)?.close();
+  };
   const remove = async (deleted: KubernetesObject) => {
     const seconds = Number(
       deleted.metadata.deletionGracePeriodSeconds ?? spec.terminationGracePeriodSeconds ?? 30,

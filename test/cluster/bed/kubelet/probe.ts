@@ -1,10 +1,16 @@
 import { get } from 'node:http';
+import { get as getByTls } from 'node:https';
 import { connect } from 'node:net';
 import type { Container } from '../../../../src/api/kubernetes.ts';
 
 /** A readiness or liveness probe as the pod's spec holds it; the API server has filled in the defaults. */
 export interface Probe {
-  readonly httpGet?: { readonly path?: string; readonly port: number | string };
+  readonly httpGet?: {
+    readonly path?: string;
+    readonly port: number | string;
+    readonly scheme?: string;
+    readonly httpHeaders?: ReadonlyArray<{ readonly name: string; readonly value: string }>;
+  };
   readonly tcpSocket?: { readonly port: number | string };
   readonly initialDelaySeconds?: number;
   readonly periodSeconds?: number;
@@ -73,9 +79,12 @@ function probeOnce(probe: Probe, container: Container, host: string): Promise<bo
   const timeout = Math.max((probe.timeoutSeconds ?? 1) * 1000, SHORTEST_TIMEOUT_MS);
   return new Promise((resolve) => {
     if (probe.httpGet) {
-      const { path = '/', port } = probe.httpGet;
-      const options = { host, port: portNumber(port, container), path, agent: false, timeout } as const;
-      const request = get(options, (response) => {
+      const { path = '/', port, scheme, httpHeaders = [] } = probe.httpGet;
+      const given = Object.fromEntries(httpHeaders.map(({ name, value }) => [name, value]));
+      const headers = { 'User-Agent': 'kube-probe/1.36', ...given };
+      const place = { host, port: portNumber(port, container), path, headers };
+      const options = { ...place, agent: false, rejectUnauthorized: false, timeout } as const;
+      const request = (scheme === 'HTTPS' ? getByTls : get)(options, (response) => {
         response.resume();
         resolve((response.statusCode ?? 0) >= 200 && (response.statusCode ?? 0) < 400);
       });
