@@ -1,17 +1,16 @@
 /** Provider `knative`, with real requests through Knative: its gateway, its activator and its queue-proxy beside each pod. */
-import { afterAll, beforeAll, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { type BedClient, useBed } from '../bed/client.ts';
+import { type BedClient, useBed, waitFor } from '../bed/client.ts';
 import { type Knative, startKnative } from '../bed/knative.ts';
 import { dividesByShares, podsRate, podsTemplate, stepsOf } from './shares.ts';
-import { shareHoldfast, untilRunning } from './shop.ts';
+import { type Shop, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';
 
-const namespace = 'by-knative';
 const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } as const;
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, [namespace]);
+const shops = shareHoldfast(bed, ['by-knative', 'knative-back']);
 
 let hooks: HookServer;
 let knative: Knative | undefined;
@@ -39,30 +38,80 @@ function knativeService({ spec }: KubernetesObject): KubernetesObject {
   } as KubernetesObject;
 }
 
-async function primaryImage(): Promise<string | undefined> {
-  const live = await bed.readObject('Service.serving.knative.dev', namespace, service.name);
-  const revision = live?.metadata.annotations?.['flagger.app/primary-revision'] ?? '';
+const live = (namespace: string) => bed.readObject('Service.serving.knative.dev', namespace, service.name);
+
+async function primaryImage(namespace: string): Promise<string | undefined> {
+  const revision = (await live(namespace))?.metadata.annotations?.['flagger.app/primary-revision'] ?? '';
   const found = await bed.readObject('Revision', namespace, revision);
   const { containers } = (found?.spec ?? {}) as { containers?: Array<{ image: string }> };
   return containers?.[0]?.image;
 }
 
-test('knative: users are divided between the revisions as each step says, and a bad release goes back', async () => {
-  const { url } = knative as Knative;
-  const opened = await shops.open(namespace, {
+function open(namespace: string, options: Pick<ShopOptions, 'analysis' | 'postPromotion'>): Promise<Shop> {
+  return shops.open(namespace, {
     provider: 'knative',
-    analysis: stepsOf(hooks, namespace, podsRate),
-    postPromotion: { metrics: [podsRate] },
-    entryUrl: url,
+    ...options,
+    entryUrl: (knative as Knative).url,
     targetOf: knativeService,
     files: { template: podsTemplate(bed) },
     spec: { targetRef: service, service: { port: 80 } },
   });
-  const shop = await untilRunning(opened);
-  await dividesByShares(bed, { shop, hooks, url, primaryImage });
-  await bed.api.request(
-    'DELETE',
-    `/apis/${service.apiVersion}/namespaces/${namespace}/services/${service.name}`,
-  );
+}
+
+/** With the Service all that Knative has made for it goes. */
+async function close(shop: Shop): Promise<void> {
+  const path = `/apis/${service.apiVersion}/namespaces/${shop.namespace}/services/${service.name}`;
+  await bed.api.request('DELETE', path);
   await shop.close();
+}
+
+describe.concurrent('through Knative', () => {
+  test('knative: users are divided between the revisions as each step says, and a bad release goes back', async () => {
+    const namespace = 'by-knative';
+    const postPromotion = { metrics: [podsRate] };
+    const opened = await open(namespace, { analysis: stepsOf(hooks, namespace, podsRate), postPromotion });
+    const shop = await untilRunning(opened);
+    const { url } = knative as Knative;
+    await dividesByShares(bed, { shop, hooks, url, primaryImage: () => primaryImage(namespace) });
+    await close(shop);
+  });
+
+  test('knative: a revision that fails after promotion gives way to the one before, and one that is never ready gets nothing', async () => {
+    const namespace = 'knative-back';
+    const verification = { name: 'verification', url: hooks.url(namespace) };
+    const analysis = { interval: '1s', threshold: 2, iterations: 1 };
+    const postPromotion = { threshold: 1, successThreshold: 1_000, metrics: [], webhooks: [verification] };
+    const shop = await untilRunning(await open(namespace, { analysis, postPromotion }));
+    const load = shop.startLoad();
+    const commit = await shop.release('v2');
+    await shop.until('v2 is verified', ({ postPromotion: at }) => at?.state === 'Verifying');
+    const promoted = await primaryImage(namespace);
+    hooks.answer(namespace, (call) => (call.commit === commit ? 500 : 200));
+    const failed = await shop.until('v2 failed', ({ phase, run }) => phase === 'Failed' && !run);
+    expect(promoted).toBe('app:v2');
+    expect(failed.rejected?.map(({ reason }) => reason)).toEqual(['ChecksFailed']);
+    expect(await primaryImage(namespace)).toBe('app:v1');
+    await untilServedBy(shop, 'v1');
+
+    await shop.release('v3', { READY: 'false' }, { canaryDeadlineSeconds: 10 });
+    await shop.until(
+      'v3 failed',
+      ({ phase, run, rejected }) => phase === 'Failed' && !run && rejected?.length === 2,
+    );
+    const { byVersion, failures } = await load.stop();
+    expect(failures).toEqual([]);
+    expect(Object.keys(byVersion).sort()).toEqual(['v1', 'v2']);
+    expect(await primaryImage(namespace)).toBe('app:v1');
+    await close(shop);
+  });
 });
+
+async function untilServedBy(shop: Shop, version: string): Promise<void> {
+  const look = async () => {
+    const load = shop.startLoad();
+    await new Promise((resolve) => setTimeout(resolve, 500));
+    const { byVersion } = await load.stop();
+    return Object.keys(byVersion).join() === version;
+  };
+  await waitFor(look, { timeoutMs: 60_000, what: `only ${version} answers` });
+}
