@@ -15,6 +15,7 @@ const longest = [
   'test/cluster/scenarios/moving.test.ts',
   'test/cluster/scenarios/gitea.test.ts',
   'test/cluster/scenarios/flagger.test.ts',
+  'test/cluster/scenarios/knative.test.ts',
   'test/cluster/scenarios/foreign-writers.test.ts',
   'test/cluster/scenarios/services.test.ts',
   'test/cluster/scenarios/killed.test.ts',
