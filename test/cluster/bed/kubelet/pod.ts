@@ -91,7 +91,9 @@ export function startPod(pod: KubernetesObject, address: string, settings: PodSe
 
   const stopAll = async (graceMs: number) => {
     await Promise.all(containers.map((container) => container.stop(graceMs)));
-    (await network)?.close();
+    // Where it could not be made, no process of the pod was started.
+    const made = await network?.catch(() => undefined);
+    made?.close();
   };
   const remove = async (deleted: KubernetesObject) => {
     const seconds = Number(
