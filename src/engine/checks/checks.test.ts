@@ -276,11 +276,13 @@ const world = {
 test('a check is about the workload of its role, beside the other one', () => {
   expect(checkSubject({ provider: 'contour', world }, { role: 'canary' })).toMatchObject({
     workload: 'web',
-    other: { workload: 'web-primary' },
+    otherWorkload: 'web-primary',
+    other: { workload: 'web-primary', otherWorkload: 'web' },
   });
   expect(checkSubject({ provider: 'contour', world }, { role: 'primary' })).toMatchObject({
     workload: 'web-primary',
-    other: { workload: 'web' },
+    otherWorkload: 'web',
+    other: { workload: 'web', otherWorkload: 'web-primary' },
   });
 });
 

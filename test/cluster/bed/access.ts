@@ -3,6 +3,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
 import { addresses } from './addresses.ts';
+import type { ApiClient } from './api-client.ts';
 
 /** Users of the bed's API server, all in system:masters; the audit log tells them apart. */
 export const users = ['admin', 'kubelet', 'controller-manager', 'scheduler', 'contour'] as const;
@@ -20,6 +21,17 @@ export function createTokens(path: string): Tokens {
   const lines = users.map((user) => `${tokens[user]},bed-${user},bed-${user},system:masters`);
   writeFileSync(path, `${lines.join('\n')}\n`, { mode: 0o600 });
   return tokens;
+}
+
+/** A token of a service account, valid for twelve hours. */
+export async function accountToken(client: ApiClient, namespace: string, account: string): Promise<string> {
+  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
+  const { status } = await client.request<{ status: { token: string } }>('POST', path, {
+    apiVersion: 'authentication.k8s.io/v1',
+    kind: 'TokenRequest',
+    spec: { expirationSeconds: 43_200 },
+  });
+  return status.token;
 }
 
 /** Writes a kubeconfig for a user and returns its path. `ca` is the API server's certificate, PEM. */

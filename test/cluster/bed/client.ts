@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { inject } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
+import { accountToken } from './access.ts';
 import { type ApiClient, createApiClient } from './api-client.ts';
 import type { BedAddresses } from './bed.ts';
 import { createGitRepo, type GitRepo } from './git-repo.ts';
@@ -77,16 +78,7 @@ export function useBed(): BedClient {
     kubectl,
     apply: (objects, namespace = 'default') => apply(objects, namespace),
     define,
-    tokenOf: async (namespace, account) => {
-      const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${account}/token`;
-      const request = {
-        apiVersion: 'authentication.k8s.io/v1',
-        kind: 'TokenRequest',
-        spec: { expirationSeconds: 43_200 },
-      };
-      const { status } = await api.request<{ status: { token: string } }>('POST', path, request);
-      return status.token;
-    },
+    tokenOf: (namespace, account) => accountToken(api, namespace, account),
     createNamespace: async (name) => {
       await api.request('POST', '/api/v1/namespaces', {
         apiVersion: 'v1',

@@ -1,13 +1,10 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import type { Condition, KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { addresses } from './addresses.ts';
 import { type BedClient, waitFor } from './client.ts';
-import { createGateway, manifestsIn, startGateway } from './ingress.ts';
+import { manifestsIn } from './ingress.ts';
 import { untilBuilt } from './late-program.ts';
-import { createPrograms } from './program.ts';
+import { startOwnGateway } from './own-gateway.ts';
 
 /** Knative Serving with a Gateway of its own. */
 export interface Knative {
@@ -18,12 +15,11 @@ export interface Knative {
 
 const START_MS = 300_000;
 const namespace = 'knative-serving';
-/** Beyond the ports of own gateways, of Traefik and of Istio; Envoy listens at that of the listener and 8,000. */
-const PORTS = { web: 18_520, debug: 18_521, health: 18_522, stats: 18_523, xds: 18_524 };
-const LISTENER = PORTS.web - 8_000;
+/** Of its gateway: beyond the ports of other own gateways, of Traefik and of Istio. */
+const FIRST_PORT = 18_520;
 
 /** What an operator sets: where requests come in, the host names, and that images of the bed are in no registry. */
-const entry = `- class: contour\n  gateway: ${namespace}/knative\n  service: ${namespace}/gateway\n`;
+const entry = `- class: contour\n  gateway: ${namespace}/own\n  service: ${namespace}/gateway\n`;
 const settings: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'config-deployment': { 'registries-skipping-tag-resolving': 'index.docker.io' },
   'config-domain': { 'example.com': '' },
@@ -53,7 +49,11 @@ export async function startKnative(bed: BedClient): Promise<Knative> {
   const apiServer = await forwardToApiServer();
   await bed.define(ofKind('CustomResourceDefinition'));
   await bed.apply([...ofKind('Namespace'), ...others.map(configured), ...entrance()]);
-  const gateway = await startEntrance(bed);
+  const gateway = await startOwnGateway(bed, namespace, {
+    servesAll: true,
+    address: addresses.advertise,
+    firstPort: FIRST_PORT,
+  });
   const [activator, ...deployments] = ofKind('Deployment').sort(byName);
   await bed.apply(deployments);
   await bed.apply([withHost(activator as KubernetesObject, await autoscalerAddress(bed))]);
@@ -62,11 +62,11 @@ export async function startKnative(bed: BedClient): Promise<Knative> {
   const webhooks = objects.filter(({ kind }) => kind.endsWith('WebhookConfiguration'));
   for (const { kind, metadata } of webhooks) await trusted(bed, kind, metadata.name);
   return {
-    url: `http://${addresses.advertise}:${PORTS.web}`,
+    url: gateway.envoyUrl,
     stop: async () => {
       for (const { kind, metadata } of webhooks) await bed.kubectl(['delete', kind, metadata.name]);
       await bed.clearNamespace(namespace);
-      await gateway.stop();
+      await gateway.close();
       apiServer.close();
     },
   };
@@ -101,7 +101,7 @@ function configured(object: KubernetesObject): KubernetesObject {
 /** Where Knative looks whether its routes are in the gateway; no pod of the cluster is behind it. */
 function entrance(): KubernetesObject[] {
   const metadata = { name: 'gateway', namespace };
-  const ports = [{ name: 'http', port: PORTS.web }];
+  const ports = [{ name: 'http', port: FIRST_PORT }];
   return [
     { apiVersion: 'v1', kind: 'Service', metadata, spec: { ports } },
     {
@@ -111,31 +111,6 @@ function entrance(): KubernetesObject[] {
       subsets: [{ addresses: [{ ip: addresses.advertise }], ports }],
     },
   ];
-}
-
-async function startEntrance(bed: BedClient): Promise<{ stop(): Promise<void> }> {
-  const folder = mkdtempSync(join(tmpdir(), 'holdfast-knative-'));
-  const programs = createPrograms(bed.logsDir);
-  const gateway = { name: 'knative', namespace };
-  await createGateway(bed.api, gateway, LISTENER);
-  await startGateway(bed.gatewayPrograms, programs, {
-    name: '-knative',
-    gateway,
-    kubeconfig: bed.kubeconfigPath,
-    folder,
-    address: addresses.advertise,
-    debugPort: PORTS.debug,
-    healthPort: PORTS.health,
-    statsPort: PORTS.stats,
-    xdsPort: PORTS.xds,
-    flags: [],
-  });
-  return {
-    stop: async () => {
-      await programs.stopAll();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
 }
 
 async function autoscalerAddress(bed: BedClient): Promise<string> {

@@ -5,7 +5,7 @@ import type { BedClient } from './client.ts';
 import { createGateway, startGateway } from './ingress.ts';
 import { createPrograms } from './program.ts';
 
-/** A Gateway for the routes of one namespace, with a Contour and an Envoy that serve nobody else and may be stopped. */
+/** A Gateway with a Contour and an Envoy of its own, which may be stopped. */
 export interface OwnGateway {
   readonly name: string;
   readonly namespace: string;
@@ -23,9 +23,23 @@ const PORTS_EACH = 5;
 const PORT_OFFSET = 8_000;
 let started = 0;
 
-/** Starts it for a namespace that is there. */
-export async function startOwnGateway(bed: BedClient, namespace: string): Promise<OwnGateway> {
-  const first = FIRST_PORT + PORTS_EACH * started++;
+/** Of a gateway that differs. */
+interface OwnGatewayOptions {
+  /** Whether routes of other namespaces are served, too. Default: they and their endpoints are none of its business. */
+  readonly servesAll?: boolean;
+  /** Where Envoy takes requests. Default: the loopback address. */
+  readonly address?: string;
+  /** Of five, and that of Envoy. Default: the next of this worker. */
+  readonly firstPort?: number;
+}
+
+/** Starts it in a namespace that is there. */
+export async function startOwnGateway(
+  bed: BedClient,
+  namespace: string,
+  { servesAll = false, address = '127.0.0.1', firstPort }: OwnGatewayOptions = {},
+): Promise<OwnGateway> {
+  const first = firstPort ?? FIRST_PORT + PORTS_EACH * started++;
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-gateway-'));
   const programs = createPrograms(bed.logsDir);
   const gateway = { name: 'own', namespace };
@@ -35,16 +49,16 @@ export async function startOwnGateway(bed: BedClient, namespace: string): Promis
     gateway,
     kubeconfig: bed.kubeconfigPath,
     folder,
+    address,
     debugPort: first + 1,
     healthPort: first + 2,
     statsPort: first + 3,
     xdsPort: first + 4,
-    // Routes of others are none of its business, and neither are their endpoints.
-    flags: [`--watch-namespaces=${namespace}`],
+    flags: servesAll ? [] : [`--watch-namespaces=${namespace}`],
   });
   return {
     ...gateway,
-    envoyUrl: `http://127.0.0.1:${first}`,
+    envoyUrl: `http://${address}:${first}`,
     pause: () => void process.kill(contour.pid, 'SIGSTOP'),
     resume: () => void process.kill(contour.pid, 'SIGCONT'),
     close: async () => {

@@ -2,10 +2,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
-import { type BedClient, useBed, waitFor } from '../bed/client.ts';
+import { type BedClient, useBed } from '../bed/client.ts';
 import { type Knative, startKnative } from '../bed/knative.ts';
 import { dividesByShares, podsRate, podsTemplate, stepsOf } from './shares.ts';
-import { type Shop, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';
+import { type Shop, type ShopOptions, shareHoldfast, untilAnswered, untilRunning } from './shop.ts';
 
 const service = { apiVersion: 'serving.knative.dev/v1', kind: 'Service', name: 'podinfo' } as const;
 
@@ -38,10 +38,9 @@ function knativeService({ spec }: KubernetesObject): KubernetesObject {
   } as KubernetesObject;
 }
 
-const live = (namespace: string) => bed.readObject('Service.serving.knative.dev', namespace, service.name);
-
 async function primaryImage(namespace: string): Promise<string | undefined> {
-  const revision = (await live(namespace))?.metadata.annotations?.['flagger.app/primary-revision'] ?? '';
+  const live = await bed.readObject('Service.serving.knative.dev', namespace, service.name);
+  const revision = live?.metadata.annotations?.['flagger.app/primary-revision'] ?? '';
   const found = await bed.readObject('Revision', namespace, revision);
   const { containers } = (found?.spec ?? {}) as { containers?: Array<{ image: string }> };
   return containers?.[0]?.image;
@@ -91,7 +90,7 @@ describe.concurrent('through Knative', () => {
     expect(promoted).toBe('app:v2');
     expect(failed.rejected?.map(({ reason }) => reason)).toEqual(['ChecksFailed']);
     expect(await primaryImage(namespace)).toBe('app:v1');
-    await untilServedBy(shop, 'v1');
+    await untilAnswered('v1 alone', () => shop.startLoad(), ['v1']);
 
     await shop.release('v3', { READY: 'false' }, { canaryDeadlineSeconds: 10 });
     await shop.until(
@@ -105,13 +104,3 @@ describe.concurrent('through Knative', () => {
     await close(shop);
   });
 });
-
-async function untilServedBy(shop: Shop, version: string): Promise<void> {
-  const look = async () => {
-    const load = shop.startLoad();
-    await new Promise((resolve) => setTimeout(resolve, 500));
-    const { byVersion } = await load.stop();
-    return Object.keys(byVersion).join() === version;
-  };
-  await waitFor(look, { timeoutMs: 60_000, what: `only ${version} answers` });
-}

@@ -275,13 +275,18 @@ export async function untilRunning<Repo extends GitClone>(shop: Shop<Repo>): Pro
   return shop;
 }
 
-/** Until every request of a load was answered well for a moment: the route is in Envoy. */
-export async function untilAnswered(what: string, start: () => Load): Promise<void> {
+/** Until every request of a load was answered well for a moment, and by these versions alone where they are given: the route is in Envoy. */
+export async function untilAnswered(
+  what: string,
+  start: () => Load,
+  versions?: readonly string[],
+): Promise<void> {
   const look = async () => {
     const load = start();
     await new Promise((resolve) => setTimeout(resolve, 400));
-    const { requests, failed } = await load.stop();
-    return requests > 0 && failed === 0;
+    const { requests, failed, byVersion } = await load.stop();
+    const isWanted = Object.keys(byVersion).every((version) => versions?.includes(version) ?? true);
+    return requests > 0 && failed === 0 && isWanted;
   };
   await waitFor(look, { timeoutMs: 120_000, what: `${what} answers through Envoy` });
 }

@@ -3,6 +3,7 @@ import { join, resolve } from 'node:path';
 import { buildModule } from '../../../../scripts/programs-build.mjs';
 import type { Container, KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import { accountFolder, assembleImage, image, inImage } from '../../../image.ts';
+import { accountToken } from '../access.ts';
 import { addresses } from '../addresses.ts';
 import type { ApiClient } from '../api-client.ts';
 
@@ -82,15 +83,8 @@ async function accountOf(place: Place, own: string): Promise<string> {
   return folder;
 }
 
-/** A token of the pod's service account, valid for twelve hours. */
-export async function accountTokenOf({ pod, client }: Place): Promise<string> {
+/** A token of the pod's service account. */
+export function accountTokenOf({ pod, client }: Place): Promise<string> {
   const { serviceAccountName = 'default' } = pod.spec as { serviceAccountName?: string };
-  const namespace = pod.metadata.namespace ?? '';
-  const path = `/api/v1/namespaces/${namespace}/serviceaccounts/${serviceAccountName}/token`;
-  const { status } = await client.request<{ status: { token: string } }>('POST', path, {
-    apiVersion: 'authentication.k8s.io/v1',
-    kind: 'TokenRequest',
-    spec: { expirationSeconds: 43_200 },
-  });
-  return status.token;
+  return accountToken(client, pod.metadata.namespace ?? '', serviceAccountName);
 }

@@ -1,6 +1,8 @@
-import { type ChildProcess, spawn } from 'node:child_process';
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { KubernetesObject } from '../../../../src/api/kubernetes.ts';
 import { addresses } from '../addresses.ts';
 import type { Command } from './holdfast.ts';
@@ -48,10 +50,16 @@ export async function createPodNetwork(
   folder: string,
 ): Promise<PodNetwork> {
   const holder = spawn('unshare', ['--net', 'sh', '-c', holding], { stdio: ['ignore', 'pipe', 'inherit'] });
-  await once(holder, 'data');
+  // Where it has ended instead there is nothing to connect, which then says so.
+  await Promise.race([once(holder.stdout, 'data'), once(holder, 'exit')]);
   const device = `pod${address.split('.').slice(2).join('-')}`;
-  const connected = spawn('sh', ['-ec', connecting, 'sh', String(holder.pid), device, address, insideOf]);
-  await once(connected, 'exit');
+  const words = ['-ec', connecting, 'sh', String(holder.pid), device, address, insideOf];
+  try {
+    await promisify(execFile)('sh', words);
+  } catch (error) {
+    holder.kill('SIGKILL');
+    throw error;
+  }
   const hosts = join(folder, `${pod.metadata.uid}-hosts`);
   const { hostAliases = [] } = pod.spec as {
     hostAliases?: ReadonlyArray<{ ip: string; hostnames?: readonly string[] }>;
@@ -68,20 +76,4 @@ export async function createPodNetwork(
     }),
     close: () => void holder.kill('SIGKILL'),
   };
-}
-
-/** Until the process has said something, or has ended well. */
-function once(child: ChildProcess, what: 'data' | 'exit'): Promise<void> {
-  return new Promise((resolve, reject) => {
-    let errors = '';
-    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
-      errors += text;
-    });
-    child.stdout?.on('data', () => what === 'data' && resolve());
-    child.on('error', reject);
-    child.on('exit', (code) => {
-      if (what === 'exit' && code === 0) resolve();
-      else reject(new Error(`a pod's network was not made: ${errors || `code ${code}`}`));
-    });
-  });
 }
