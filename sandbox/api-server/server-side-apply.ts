@@ -171,7 +171,8 @@ export function applyConfiguration(
     ...entry,
     fields: minus(entry.fields, new Set(paths)),
   }));
-  const time = mine && sameJson(mine.fields, applied) ? mine.time : writer.time;
+  const isSame = mine?.fields.size === applied.size && minus(applied, mine.fields).size === 0;
+  const time = isSame ? mine.time : writer.time;
   return { object: merged, managedFields: encode([...left, { ...writer, time, fields: applied }]) };
 }
 

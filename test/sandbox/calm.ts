@@ -2,16 +2,19 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 /** So many turns of the event loop without anything under way: what was sent over sockets has arrived. */
 const calmTurns = 4;
-/** What keeps the process busy this long in real time is not waited for; on a busy machine not before it had this much of a processor. */
+/** What keeps the process busy this long in real time is not waited for; after that it may have this much of a processor yet, on a busy machine. */
 const patienceMs = 10_000;
 const patienceProcessorMs = 3_000;
 
 /** Resolves when nothing is under way in this process, so that virtual time may go on; `isBusy` says what its servers still have to answer. */
 export async function untilCalm(isBusy: () => boolean): Promise<void> {
   const endMs = performance.now() + patienceMs;
-  const before = process.cpuUsage();
-  const isPatient = () =>
-    performance.now() < endMs || process.cpuUsage(before).user < patienceProcessorMs * 1_000;
+  let lateSince: NodeJS.CpuUsage | undefined;
+  const isPatient = () => {
+    if (performance.now() < endMs) return true;
+    lateSince ??= process.cpuUsage();
+    return process.cpuUsage(lateSince).user < patienceProcessorMs * 1_000;
+  };
   for (let calmFor = 0; calmFor < calmTurns && isPatient(); ) {
     await turn();
     calmFor = isBusy() || isWorking() ? 0 : calmFor + 1;
