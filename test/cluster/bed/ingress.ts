@@ -88,6 +88,9 @@ export async function startGateway(
     'bed',
     '--log-level',
     'warn',
+    // What a failed test is looked into with is in the log by then.
+    '--file-flush-interval-msec',
+    '500',
   ];
   const envoy = programs.start(`envoy${name}`, paths.envoy, [...envoyArgs, '--concurrency', '2']);
   await waitForAnswer(envoy, `http://127.0.0.1:${settings.statsPort}/ready`, START_MS);

@@ -4,6 +4,7 @@ import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { type Knative, startKnative } from '../bed/knative.ts';
+import type { LoadFailure } from '../bed/load.ts';
 import { dividesByShares, podsRate, podsTemplate, stepsOf } from './shares.ts';
 import { type Shop, type ShopOptions, shareHoldfast, untilAnswered, untilRunning } from './shop.ts';
 
@@ -64,6 +65,19 @@ async function close(shop: Shop): Promise<void> {
   await shop.close();
 }
 
+/** More than the moments of one release in which a revision leaves the route. */
+const GAPS = 3;
+
+/**
+ * Without what Envoy answers by itself (503 and no body, response flag NC): Knative takes a revision that has no share out of the route,
+ * and Contour sends clusters and routes apart, so that for a moment a route may name a cluster that is gone.
+ */
+function withoutGaps(failures: readonly LoadFailure[]): readonly LoadFailure[] {
+  const isGap = ({ status, detail }: LoadFailure) => status === 503 && detail === '';
+  expect(failures.filter(isGap).length).toBeLessThanOrEqual(GAPS);
+  return failures.filter((failure) => !isGap(failure));
+}
+
 describe.concurrent('through Knative', () => {
   test('knative: users are divided between the revisions as each step says, and a bad release goes back', async () => {
     const namespace = 'by-knative';
@@ -71,7 +85,10 @@ describe.concurrent('through Knative', () => {
     const opened = await open(namespace, { analysis: stepsOf(hooks, namespace, podsRate), postPromotion });
     const shop = await untilRunning(opened);
     const { url } = knative as Knative;
-    await dividesByShares(bed, { shop, hooks, url, primaryImage: () => primaryImage(namespace) });
+    await dividesByShares(bed, {
+      ...{ shop, hooks, url, ofRelease: withoutGaps },
+      primaryImage: () => primaryImage(namespace),
+    });
     await close(shop);
   });
 
@@ -98,7 +115,7 @@ describe.concurrent('through Knative', () => {
       ({ phase, run, rejected }) => phase === 'Failed' && !run && rejected?.length === 2,
     );
     const { byVersion, failures } = await load.stop();
-    expect(failures).toEqual([]);
+    expect(withoutGaps(failures)).toEqual([]);
     expect(Object.keys(byVersion).sort()).toEqual(['v1', 'v2']);
     expect(await primaryImage(namespace)).toBe('app:v1');
     await close(shop);
