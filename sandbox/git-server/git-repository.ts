@@ -1,4 +1,5 @@
 import { spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const BRANCH = 'main';
@@ -50,14 +51,13 @@ export async function createRepository(root: string, name: string): Promise<stri
 /** Commits files on top of a branch without any checkout; returns the new commit's SHA. */
 export async function commitFiles(repository: string, commit: CommitOptions): Promise<string> {
   const ref = `refs/heads/${commit.branch ?? BRANCH}`;
-  const parent = await git(repository, ['rev-parse', '--verify', '--quiet', ref]).catch(() => '');
   const { name, email } = identityOf(commit.author ?? 'Demo');
   const commands = [
     `commit ${ref}`,
     'mark :1',
     `committer ${name} <${email}> now`,
     data(`${commit.subject}\n`),
-    ...(parent ? [`from ${parent}`] : []),
+    ...(hasRef(repository, ref) ? [`from ${ref}^0`] : []),
     ...Object.entries(commit.files).map(([path, content]) =>
       content === null ? `D ${path}` : `M 100644 inline ${path}\n${data(content)}`,
     ),
@@ -68,6 +68,15 @@ export async function commitFiles(repository: string, commit: CommitOptions): Pr
   // One process for all of it: each start of git costs more than what it does here.
   const flags = ['--quiet', '--done', '--date-format=now'];
   return git(repository, ['fast-import', ...flags], { input: `${commands.join('\n')}\n` });
+}
+
+/** Without a start of git; the files of a repository as `git init` makes it. */
+function hasRef(repository: string, ref: string): boolean {
+  const packed = join(repository, 'packed-refs');
+  return (
+    existsSync(join(repository, ref)) ||
+    (existsSync(packed) && readFileSync(packed, 'utf8').includes(` ${ref}\n`))
+  );
 }
 
 /** Text as `git fast-import` reads it: its length in bytes comes first. */

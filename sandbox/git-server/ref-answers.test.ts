@@ -21,12 +21,15 @@ describe('answers about refs', () => {
 
   afterEach(() => rm(root, { recursive: true, force: true }));
 
-  async function list(path = repository, args = ['for-each-ref', '--format=%(refname) %(objectname)']) {
+  const REFS = ['for-each-ref', '--format=%(refname) %(objectname)'];
+
+  async function list(path = repository, args = REFS, readsRefs = true) {
     const start = () => {
       starts += 1;
       return spawn('git', ['--git-dir', path, ...args]);
     };
-    return (await answers.answer(path, args.join(' '), start)).toString();
+    const question = { text: args.join(' '), readsRefs };
+    return (await answers.answer(path, question, start)).toString();
   }
 
   test('are given again without git while nothing moves, and anew after every change of a ref', async () => {
@@ -43,6 +46,17 @@ describe('answers about refs', () => {
     await git(repository, ['update-ref', '-d', 'refs/tags/v1']);
     expect(await list()).toBe(`refs/heads/main ${first}\n`);
     expect(starts).toBe(5);
+  });
+
+  test('that hang on the settings alone are given again after a commit, and anew after a change of the settings', async () => {
+    const settings = () => list(repository, ['config', '--get-regexp', '^lsrefs'], false);
+    await git(repository, ['config', 'lsrefs.unborn', 'ignore']);
+    const first = await settings();
+    await commitFiles(repository, { subject: 'First', files: { 'a.yaml': 'a: 1\n' } });
+    expect([first, await settings()]).toEqual(Array(2).fill('lsrefs.unborn ignore\n'));
+    expect(starts).toBe(1);
+    await git(repository, ['config', 'lsrefs.unborn', 'advertise']);
+    expect(await settings()).toBe('lsrefs.unborn advertise\n');
   });
 
   test('are asked anew when git failed or there is no repository', async () => {
@@ -68,10 +82,13 @@ describe('a question about refs', () => {
 
   test('is another one in another version of the protocol, or with other prefixes', () => {
     const path = '/shop.git/info/refs?service=git-upload-pack';
-    expect(ask(path, '', { 'git-protocol': 'version=2' })).not.toBe(ask(path));
+    const second = ask(path, '', { 'git-protocol': 'version=2' });
+    expect(second?.text).not.toBe(ask(path)?.text);
+    expect([second?.readsRefs, ask(path)?.readsRefs]).toEqual([false, true]);
     const [one, other] = ['main', 'next'].map((name) =>
       ask('/shop.git/git-upload-pack', `0014command=ls-refs\n0001001bref-prefix refs/heads/${name}0000`),
     );
-    expect(one).not.toBe(other);
+    expect(one?.text).not.toBe(other?.text);
+    expect(one?.readsRefs).toBe(true);
   });
 });

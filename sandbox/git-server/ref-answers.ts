@@ -15,7 +15,15 @@ export interface RefAnswers {
    * What the program started by `start` writes, or wrote for the same question when the bare repository's refs and settings were as they
    * are now. Rejects when it cannot be started.
    */
-  answer(repository: string, question: string, start: () => GitProgram): Promise<Buffer>;
+  answer(repository: string, question: RefQuestion, start: () => GitProgram): Promise<Buffer>;
+}
+
+/** What a client asks. */
+export interface RefQuestion {
+  /** The same for the same answer. */
+  readonly text: string;
+  /** False for what git answers by its settings alone, so that no commit changes it. */
+  readonly readsRefs: boolean;
 }
 
 /** A run of git whose output is an answer. */
@@ -30,10 +38,10 @@ interface GitRequest {
 }
 
 /**
- * The question of a request for the advertisement of upload-pack or, in version 2, for the list of refs: the same text for the same
- * answer. Undefined for a request for anything else.
+ * The question of a request for the advertisement of upload-pack or, in version 2, for the list of refs. Undefined for a request for
+ * anything else.
  */
-export function questionOfRefs({ url, headers, body }: GitRequest): string | undefined {
+export function questionOfRefs({ url, headers, body }: GitRequest): RefQuestion | undefined {
   const isAdvertisement =
     url.pathname.endsWith('/info/refs') && url.searchParams.get('service') === 'git-upload-pack';
   const isListing =
@@ -41,7 +49,12 @@ export function questionOfRefs({ url, headers, body }: GitRequest): string | und
     headers['content-encoding'] === undefined &&
     body.subarray(4, 19).toString('latin1') === 'command=ls-refs';
   if (!isAdvertisement && !isListing) return undefined;
-  return [url.pathname, url.search, headers['git-protocol'] ?? '', body.toString('latin1')].join('\n');
+  const protocol = String(headers['git-protocol'] ?? '');
+  return {
+    text: [url.pathname, url.search, protocol, body.toString('latin1')].join('\n'),
+    // In version 2 an advertisement names what the server can do; refs are listed by a request of their own.
+    readsRefs: isListing || !protocol.split(':').includes('version=2'),
+  };
 }
 
 /** An empty store of answers: a poll then costs a look at some files, and no processes. */
@@ -49,15 +62,16 @@ export function createRefAnswers(): RefAnswers {
   const kept = new Map<string, { readonly state: string; readonly answer: Buffer }>();
   return {
     async answer(repository, question, start) {
-      const key = `${repository}\n${question}`;
-      const state = stateOfRefs(repository);
+      const key = `${repository}\n${question.text}`;
+      const stateNow = () => (question.readsRefs ? stateOfRefs(repository) : settingsOf(repository));
+      const state = stateNow();
       const known = kept.get(key);
       if (known && known.state === state) return known.answer;
       const program = start();
       const [answer, [code]] = await Promise.all([buffer(program.stdout), once(program, 'close')]);
       kept.delete(key);
       // Refs that moved while git read them belong to neither state.
-      const isSettled = state !== undefined && state === stateOfRefs(repository);
+      const isSettled = state !== undefined && state === stateNow();
       if (code === 0 && isSettled) kept.set(key, { state, answer });
       for (const oldest of [...kept.keys()].slice(0, Math.max(0, kept.size - MAX_KEPT))) kept.delete(oldest);
       return answer;
@@ -80,6 +94,11 @@ function stateOfRefs(repository: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** Undefined where there is no repository. */
+function settingsOf(repository: string): string | undefined {
+  return contentOf(join(repository, 'config')) || undefined;
 }
 
 /** Empty for a file that is not there, or not any more. */
