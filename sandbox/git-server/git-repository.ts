@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
-import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { contentOf } from './ref-answers.ts';
 
 const BRANCH = 'main';
 
@@ -70,13 +70,10 @@ export async function commitFiles(repository: string, commit: CommitOptions): Pr
   return git(repository, ['fast-import', ...flags], { input: `${commands.join('\n')}\n` });
 }
 
-/** Without a start of git; the files of a repository as `git init` makes it. */
+/** Read from files, since a start of git costs more. */
 function hasRef(repository: string, ref: string): boolean {
-  const packed = join(repository, 'packed-refs');
-  return (
-    existsSync(join(repository, ref)) ||
-    (existsSync(packed) && readFileSync(packed, 'utf8').includes(` ${ref}\n`))
-  );
+  const packed = contentOf(join(repository, 'packed-refs'));
+  return contentOf(join(repository, ref)) !== '' || packed.includes(` ${ref}\n`);
 }
 
 /** Text as `git fast-import` reads it: its length in bytes comes first. */

@@ -46,6 +46,15 @@ test('keeps files that a commit does not name, and deletes those it sets to null
   expect(await git(repository, ['log', '--format=%an', '-1', 'main~1'])).toBe('Ann Other');
 });
 
+test('commits on top of a branch whose ref git has packed', async () => {
+  const repository = await createRepository(root, 'shop');
+  const first = await commitFiles(repository, { subject: 'First', files: { a: '1' } });
+  await git(repository, ['pack-refs', '--all']);
+  await commitFiles(repository, { subject: 'Second', files: { b: '2' } });
+  expect(await git(repository, ['rev-parse', 'main~1'])).toBe(first);
+  expect(await git(repository, ['ls-tree', '--name-only', 'main'])).toBe('a\nb');
+});
+
 test('reverts the newest commit in a commit of its own', async () => {
   const repository = await createRepository(root, 'shop');
   await commitFiles(repository, { subject: 'Good', files: { a: 'good' } });

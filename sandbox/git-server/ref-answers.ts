@@ -19,7 +19,7 @@ export interface RefAnswers {
 }
 
 /** What a client asks. */
-export interface RefQuestion {
+interface RefQuestion {
   /** The same for the same answer. */
   readonly text: string;
   /** False for what git answers by its settings alone, so that no commit changes it. */
@@ -101,8 +101,8 @@ function settingsOf(repository: string): string | undefined {
   return contentOf(join(repository, 'config')) || undefined;
 }
 
-/** Empty for a file that is not there, or not any more. */
-function contentOf(file: string): string {
+/** Of one of the small files of a repository; empty for one that is not there, or not any more. */
+export function contentOf(file: string): string {
   try {
     return readFileSync(file, 'latin1');
   } catch {

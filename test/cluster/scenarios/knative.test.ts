@@ -86,7 +86,10 @@ describe.concurrent('through Knative', () => {
     const shop = await untilRunning(opened);
     const { url } = knative as Knative;
     await dividesByShares(bed, {
-      ...{ shop, hooks, url, ofRelease: withoutGaps },
+      shop,
+      hooks,
+      url,
+      ofRelease: withoutGaps,
       primaryImage: () => primaryImage(namespace),
     });
     await close(shop);
