@@ -95,7 +95,11 @@ function initStatuses(pod: KubernetesObject, outcome: PodOutcome, started: strin
     terminated: { exitCode, reason, startedAt: started, finishedAt: started },
   });
   const initContainerStatuses = containers.map(({ name, image }, index) => ({
-    ...{ name, image, imageID: '', ready: !fails, restartCount: fails && index === 0 ? 1 : 0 },
+    name,
+    image,
+    imageID: '',
+    ready: !fails,
+    restartCount: fails && index === 0 ? 1 : 0,
     state: fails ? (index === 0 ? crashLoop : podInitializing) : ended(0, 'Completed'),
     lastState: fails && index === 0 ? ended(1, 'Error') : {},
   }));

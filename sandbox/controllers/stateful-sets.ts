@@ -56,7 +56,10 @@ function lookAt(client: ControllerClient, set: KubernetesObject): Look {
   const own = client.list('/pods', namespace).filter((pod) => isControlledBy(pod, set));
   const byOrdinal = own.map((pod) => [ordinalOf(pod), pod] as const).sort(([left], [right]) => left - right);
   return {
-    ...{ client, set, update, current },
+    client,
+    set,
+    update,
+    current,
     first: asNumber(at(set, 'spec', 'ordinals', 'start')),
     count: asNumber(at(set, 'spec', 'replicas'), 1),
     inOrder: at(set, 'spec', 'podManagementPolicy') !== 'Parallel',

@@ -6,24 +6,21 @@ import type { CanaryRow } from './views.ts';
 
 function row(name: string, more: Partial<CanaryRow> = {}): CanaryRow {
   return {
-    ...{
-      namespace: 'shop',
-      name,
-      tone: 'good',
-      phase: 'Succeeded',
-      weightPercent: 0,
-      share: '',
-      serving: 'Sell',
-    },
-    ...{
-      servingCommit: 'abcdef0123',
-      headCommit: 'abcdef0123',
-      reason: 'Succeeded',
-      message: '',
-      why: '',
-      next: undefined,
-    },
-    ...{ owner: '', isPaused: false },
+    namespace: 'shop',
+    name,
+    tone: 'good',
+    phase: 'Succeeded',
+    weightPercent: 0,
+    share: '',
+    serving: 'Sell',
+    servingCommit: 'abcdef0123',
+    headCommit: 'abcdef0123',
+    reason: 'Succeeded',
+    message: '',
+    why: '',
+    next: undefined,
+    owner: '',
+    isPaused: false,
     ...more,
   };
 }

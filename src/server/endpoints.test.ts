@@ -10,7 +10,11 @@ const contact = (nowMs: number, ...watches: readonly Health[]) =>
         health: () =>
           watches.map(({ kind = 'Canary', healthy = true, failures = 0, lastContactMs }) => ({
             selection: { apiVersion: 'flagger.app/v1beta1', kind },
-            ...{ healthy, failures, lastContactMs, synced: true, lastError: '' },
+            healthy,
+            failures,
+            lastContactMs,
+            synced: true,
+            lastError: '',
           })),
       },
     } as never,

@@ -132,7 +132,10 @@ async function serveDashboard(wiring: WebWiring, settings: DashboardSettings): P
     writer: options.shadow ? undefined : client,
     kindOf: client.find,
     events: createEventSink({ cluster: { create }, clock, log, instance }),
-    ...{ log, clock, version: options.version, clusterName: options.clusterName },
+    log,
+    clock,
+    version: options.version,
+    clusterName: options.clusterName,
     documentation: options.runbookUrl,
   });
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the dashboard failed');

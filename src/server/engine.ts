@@ -99,7 +99,12 @@ export function createEngine(wiring: EngineWiring): Engine {
     wakeCanary: canaries.wake,
   });
   const drills = openDrillSchedule(options.drillSchedule, clock, {
-    ...{ cluster, log, events, options, records, dryRun: wiring.dryRun },
+    cluster,
+    log,
+    events,
+    options,
+    records,
+    dryRun: wiring.dryRun,
     canaries: () => canarySet.list().filter(isOurs),
   });
   countReleases(canarySet, wiring.sink);
@@ -156,7 +161,9 @@ function countReleases(
 function alertsOf({ options, http, cluster }: EngineWiring, providers: WatchedSet): Alerts {
   const { clusterName, defaultReceiver, runbookUrl } = options;
   return createAlertsPort({
-    ...{ http, cluster, providers },
+    http,
+    cluster,
+    providers,
     byDefault: defaultReceiver,
     clusterName: clusterName === DEFAULT_CLUSTER_NAME ? undefined : clusterName,
     documentation: runbookUrl,
@@ -193,7 +200,11 @@ function canaryParts(wiring: EngineWiring, sets: EngineSets) {
     canaries: canarySet,
     hooks: createHooks({ http, clock }),
     metrics: createMetricsPort({
-      ...{ http, cloudIdentity, clock, templates, cluster },
+      http,
+      cloudIdentity,
+      clock,
+      templates,
+      cluster,
       metricsServer: options.metricsServer,
       defaultProvider: options.meshProvider,
       metricsServerCredentials: options.metricsServerCredentials,
@@ -238,7 +249,9 @@ function sourceParts(wiring: EngineWiring) {
   } = options;
   return {
     cluster: wiring.sourceCluster,
-    ...{ secretKey, clusterName, tracksConfig: options.tracksConfig !== false },
+    secretKey,
+    clusterName,
+    tracksConfig: options.tracksConfig !== false,
     rights: rightsOf(wiring),
     builders: findBuilders(programs, workFolderIn(dataDirectory)),
     builds: createBuildCache(),
@@ -257,7 +270,9 @@ function rightsOf({ options, fileSources, ownNamespace }: EngineWiring): SourceR
   const trustsFiles = areFromFiles && defaultServiceAccount === undefined;
   const isOwnWatched = namespacesOf(options).includes(ownNamespace);
   return {
-    ...{ defaultServiceAccount, areFromFiles, ownNamespace },
+    defaultServiceAccount,
+    areFromFiles,
+    ownNamespace,
     crossNamespaceRefs: options.forbidsOtherNamespaces === false,
     isTrusted: (source) =>
       trustedSourceNamespaces.includes(source.metadata.namespace ?? '') ||

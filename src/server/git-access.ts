@@ -63,7 +63,9 @@ export function createGitAccess({ client, clock, env, fileSources }: GitAccessSe
     const url = new URL(source.spec.url);
     const { api } = github.place(url, url.pathname);
     const connection = {
-      ...{ http: forTenant(client, forgeTenant(source)), way, nowMs: () => clock.nowMs() },
+      http: forTenant(client, forgeTenant(source)),
+      way,
+      nowMs: () => clock.nowMs(),
       api: app.api ?? api,
       headers: github.headers,
       where: `github ${new URL(app.api ?? api).host}`,

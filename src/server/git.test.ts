@@ -152,7 +152,10 @@ async function pollWith(
     },
   };
   const { open } = createRepositories({
-    ...{ access, client, clock: systemClock, dataDir: join(root, `data-${stores}`) },
+    access,
+    client,
+    clock: systemClock,
+    dataDir: join(root, `data-${stores}`),
     identity: { name: 'Holdfast', email: 'holdfast@example.com' },
   });
   const opened = open(source, {
@@ -319,7 +322,9 @@ describe('a proxy', () => {
   afterAll(() => proxy.close());
 
   const settings = (more: Values = {}) => ({
-    ...{ address: `http://${proxy.address}\n`, username: 'me', password: 'p@ss/word\n' },
+    address: `http://${proxy.address}\n`,
+    username: 'me',
+    password: 'p@ss/word\n',
     ...more,
   });
   const sent = `Basic ${Buffer.from('me:p@ss/word').toString('base64')}`;

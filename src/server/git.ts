@@ -54,7 +54,11 @@ function opener(
     const { name, namespace = '' } = source.metadata;
     const { rewrite: _, ...reference } = source.spec.ref;
     return createGitSource({
-      ...{ namespace, name, stores, journal, client: forTenant(client, `git ${namespace}`) },
+      namespace,
+      name,
+      stores,
+      journal,
+      client: forTenant(client, `git ${namespace}`),
       generation: source.metadata.generation,
       url: source.spec.url,
       reference: present(reference),

@@ -17,7 +17,8 @@ function slice(address: string): KubernetesObject {
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
     metadata: { namespace: 'default', name: 'kubernetes' },
-    ...{ ports: [{ name: 'https', port: 6443 }], endpoints: [{ addresses: [address] }] },
+    ports: [{ name: 'https', port: 6443 }],
+    endpoints: [{ addresses: [address] }],
   };
 }
 

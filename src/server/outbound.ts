@@ -56,7 +56,9 @@ export async function findApiServer(options: ApiServerOptions): Promise<ApiServe
     ? [
         openWatch({ ...inDefault, apiVersion: 'v1', kind: 'Service', name: 'kubernetes' }),
         openWatch({
-          ...{ ...inDefault, apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice' },
+          ...inDefault,
+          apiVersion: 'discovery.k8s.io/v1',
+          kind: 'EndpointSlice',
           labelSelector: 'kubernetes.io/service-name=kubernetes',
         }),
       ]

@@ -63,8 +63,14 @@ function alert(namespace: string): Promise<unknown> {
     documentation: undefined,
   };
   const incident: Incident = {
-    ...{ key: 'k', time: '2026-11-01T08:00:00Z', outcome: 'Initialized', severity: 'info' },
-    ...{ reason: 'Initialized', message: 'it serves', commit: '', serving: [] },
+    key: 'k',
+    time: '2026-11-01T08:00:00Z',
+    outcome: 'Initialized',
+    severity: 'info',
+    reason: 'Initialized',
+    message: 'it serves',
+    commit: '',
+    serving: [],
   };
   return createAlertsPort(parts).send({ about: canaryIn(namespace), alert: undefined, incident }, signal);
 }

@@ -202,7 +202,11 @@ function newCandidate(
     cancelDeadline: () => undefined,
   };
   const watch = watchLease({
-    ...{ client, namespace, name, clock, caches: options.caches },
+    client,
+    namespace,
+    name,
+    clock,
+    caches: options.caches,
     onLease(record) {
       if (isNews(record)) observe(candidate, record);
     },

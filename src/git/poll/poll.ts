@@ -147,7 +147,8 @@ function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
   return store.listings.resolve(
     {
       ...ages,
-      ...{ notBeforeMs, key: referenceKey(reference) },
+      notBeforeMs,
+      key: referenceKey(reference),
       look: (shared) => resolveReference(() => openTransport(shared), url, reference),
     },
     signal,
@@ -183,7 +184,9 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
     await session.record(record, target.commit);
     await recordCommitsInUse(session, store);
     const result: PollResult = {
-      ...{ kind, head: head.info, refName: target.refName },
+      kind,
+      head: head.info,
+      refName: target.refName,
       ...(signer === undefined ? {} : { signer }),
     };
     shareResult(context, target, knownBefore, result);

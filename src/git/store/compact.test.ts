@@ -165,7 +165,11 @@ async function bundled(): Promise<string> {
   const outfile = join(fixture.dataDir, '..', 'child.mjs');
   await build({
     entryPoints: [join(import.meta.dirname, 'testing', 'compact-child.ts')],
-    ...{ outfile, bundle: true, format: 'esm', platform: 'node', logLevel: 'silent' },
+    outfile,
+    bundle: true,
+    format: 'esm',
+    platform: 'node',
+    logLevel: 'silent',
     banner: {
       js: "import { createRequire } from 'node:module'; const require = createRequire(import.meta.url);",
     },

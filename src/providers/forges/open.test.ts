@@ -315,7 +315,10 @@ describe('a GitHub App', () => {
       answers['/app/installations/7/access_tokens'] = { status: 201, json: { token, expires_at: expires } };
     };
     const secret = secretOf({
-      ...{ forge: 'github', githubAppID: '42', githubAppInstallationID: '7', githubAppPrivateKey: pem },
+      forge: 'github',
+      githubAppID: '42',
+      githubAppInstallationID: '7',
+      githubAppPrivateKey: pem,
       githubAppBaseURL: server.url,
     });
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });

@@ -67,7 +67,10 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const { api, repository } = dialect.place(url, path);
     const credentials = credentialsOf(values);
     const base = {
-      ...{ http: asTenant, api, way, nowMs },
+      http: asTenant,
+      api,
+      way,
+      nowMs,
       headers: dialect.headers,
       where: `${dialect.kind} ${url.host}, ${repository}`,
       pause: pauseOf(tenant, api, JSON.stringify(credentials)),

@@ -171,7 +171,9 @@ function route(
     name,
     priority,
     [http]: present({
-      ...{ match, timeout: routesTimeOut ? timeoutOf(context) : undefined, retryPolicy },
+      match,
+      timeout: routesTimeOut ? timeoutOf(context) : undefined,
+      retryPolicy,
       action: { weightedTargets },
     }),
   });

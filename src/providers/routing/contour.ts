@@ -61,7 +61,9 @@ export const contour = keepingRoutes(
     isSucceededBy: (context, object) => hasOnlyForeignBackends(context, object, httpProxyBackends),
   },
   {
-    ...{ kind: httpProxy, rules: 'routes', backends: 'services' },
+    kind: httpProxy,
+    rules: 'routes',
+    backends: 'services',
     serviceOf: ({ name }) => String(name),
     leadingTo: (backend, name) => ({ ...backend, name }),
     refusal: (live) => refusal(live as HttpProxy),

@@ -36,7 +36,8 @@ const gateway: RouteFixture = {
     const { parentRefs } = spec as { parentRefs: object[] };
     const conditions = ['Accepted', 'ResolvedRefs'].map((type) => ({
       ...condition,
-      ...{ type, observedGeneration },
+      type,
+      observedGeneration,
     }));
     return { parents: parentRefs.map((parentRef) => ({ parentRef, conditions })) };
   },
@@ -104,7 +105,8 @@ const routeFixtures: Readonly<Record<string, RouteFixture>> = {
       },
     ],
     answer: ({ spec }, observedGeneration) => ({
-      ...{ observedGeneration, latestCreatedRevisionName: 'podinfo-00002' },
+      observedGeneration,
+      latestCreatedRevisionName: 'podinfo-00002',
       traffic: (spec as { traffic: object[] }).traffic,
       conditions: [{ ...condition, type: 'RoutesReady' }],
     }),

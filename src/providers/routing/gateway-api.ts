@@ -39,7 +39,9 @@ function keptBeside(provider: RoutingProvider): RoutingProvider {
   const [kind] = provider.kinds;
   if (!kind) return provider;
   return keepingRoutes(provider, {
-    ...{ kind, rules: 'rules', backends: 'backendRefs' },
+    kind,
+    rules: 'rules',
+    backends: 'backendRefs',
     serviceOf: ({ kind: of = 'Service', name, namespace }, { canary }) =>
       of === 'Service' && (namespace ?? canary.metadata.namespace) === canary.metadata.namespace
         ? String(name)

@@ -140,7 +140,8 @@ function check({ spec }: Canary): RouteProblem[] {
   const problems: RouteProblem[] = Object.entries({ mirror, sessionAffinity })
     .filter(([, value]) => Boolean(value))
     .map(([field]) => ({
-      ...{ severity: 'warning', path: `spec.analysis.${field}` },
+      severity: 'warning',
+      path: `spec.analysis.${field}`,
       message: 'has no effect with provider gloo',
     }));
   match.forEach(({ headers = {}, queryParams = {} }, index) => {

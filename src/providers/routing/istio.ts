@@ -56,7 +56,9 @@ export const istio = keepingRoutes(
     read: (context, live) => readVirtualService(context, live),
   },
   {
-    ...{ kind: virtualService, rules: 'http', backends: 'route' },
+    kind: virtualService,
+    rules: 'http',
+    backends: 'route',
     serviceOf: ({ destination }, context) =>
       serviceAt(context, (destination as { host?: string } | undefined)?.host),
     leadingTo: (backend, name) => {
@@ -173,7 +175,10 @@ function httpRoute(
   return present({
     match: match.length > 0 ? match : undefined,
     rewrite: uri || authority ? present({ uri, authority }) : undefined,
-    ...{ timeout, retries, corsPolicy, headers },
+    timeout,
+    retries,
+    corsPolicy,
+    headers,
     route: destinations(context, rule),
     ...(mirrored ? { mirror: { host: context.names.canary }, ...share } : {}),
   });

@@ -21,37 +21,34 @@ interface Row {
 const parentRefs = [{ name: 'public', namespace: 'infra' }];
 const rows: Readonly<Record<string, Row>> = {
   'gatewayapi:v1': {
-    ...{
-      apiVersion: 'gateway.networking.k8s.io/v1',
-      kind: 'HTTPRoute',
-      rules: 'rules',
-      backends: 'backendRefs',
-    },
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    rules: 'rules',
+    backends: 'backendRefs',
     spec: { parentRefs, hostnames: ['shop.example.com'] },
     backend: (name, weight) => ({ name, port: 9898, ...(weight === undefined ? {} : { weight }) }),
   },
   'gatewayapi:v1beta1': {
-    ...{
-      apiVersion: 'gateway.networking.k8s.io/v1beta1',
-      kind: 'HTTPRoute',
-      rules: 'rules',
-      backends: 'backendRefs',
-    },
+    apiVersion: 'gateway.networking.k8s.io/v1beta1',
+    kind: 'HTTPRoute',
+    rules: 'rules',
+    backends: 'backendRefs',
     spec: { parentRefs, hostnames: ['shop.example.com'] },
     backend: (name, weight) => ({ name, port: 9898, ...(weight === undefined ? {} : { weight }) }),
   },
   contour: {
-    ...{ apiVersion: 'projectcontour.io/v1', kind: 'HTTPProxy', rules: 'routes', backends: 'services' },
+    apiVersion: 'projectcontour.io/v1',
+    kind: 'HTTPProxy',
+    rules: 'routes',
+    backends: 'services',
     spec: { virtualhost: { fqdn: 'shop.example.com' } },
     backend: (name, weight) => ({ name, port: 9898, ...(weight === undefined ? {} : { weight }) }),
   },
   istio: {
-    ...{
-      apiVersion: 'networking.istio.io/v1beta1',
-      kind: 'VirtualService',
-      rules: 'http',
-      backends: 'route',
-    },
+    apiVersion: 'networking.istio.io/v1beta1',
+    kind: 'VirtualService',
+    rules: 'http',
+    backends: 'route',
     spec: { hosts: ['shop.example.com'], gateways: ['infra/public'] },
     backend: (name, weight) => ({
       destination: { host: `${name}.shop.svc.cluster.local`, port: { number: 9898 } },

@@ -25,13 +25,18 @@ test('what is only called otherwise on the other side is no change, and a huge o
 
 test('pods that only carry the labels of a workload, as those of a Job may, are not shown as its own', () => {
   const workload = (kind: string, uid: string): KubernetesObject => ({
-    ...{ apiVersion: 'apps/v1', kind, metadata: { name: 'web', namespace: 'shop', uid } },
+    apiVersion: 'apps/v1',
+    kind,
+    metadata: { name: 'web', namespace: 'shop', uid },
     spec: { selector: { matchLabels: { app: 'web' } } },
   });
   const pod = (name: string, kind: string, owner: string): KubernetesObject => ({
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: {
-      ...{ name, namespace: 'shop', labels: { app: 'web', 'pod-template-hash': '6d5b2448f9' } },
+      name,
+      namespace: 'shop',
+      labels: { app: 'web', 'pod-template-hash': '6d5b2448f9' },
       ownerReferences: [{ apiVersion: 'v1', kind, name: owner, uid: `${kind} ${owner}`, controller: true }],
     },
   });

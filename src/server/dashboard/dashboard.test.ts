@@ -6,28 +6,34 @@ import { createKeyAccess } from './access.ts';
 import { createDashboard } from './dashboard.ts';
 
 const nothing: WatchedSet = {
-  ...{
-    synced: () => true,
-    problem: () => undefined,
-    get: () => undefined,
-    list: () => [],
-    remember: () => undefined,
-  },
-  ...{ refresh: async () => true, onChange: () => undefined, close: () => undefined },
+  synced: () => true,
+  problem: () => undefined,
+  get: () => undefined,
+  list: () => [],
+  remember: () => undefined,
+  refresh: async () => true,
+  onChange: () => undefined,
+  close: () => undefined,
 };
 
 function routes() {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   return createDashboard({
-    ...{
-      access: createKeyAccess('key', 'you'),
-      canaries: () => nothing,
-      openWatch: () => nothing,
-      namespaces: [],
-    },
-    ...{ isLeader: () => true, problem: () => undefined, contact: () => undefined, writer: undefined },
-    ...{ kindOf: async () => undefined, events: { emit: () => undefined }, log, clock: systemClock },
-    ...{ version: '1', clusterName: 'test', documentation: undefined },
+    access: createKeyAccess('key', 'you'),
+    canaries: () => nothing,
+    openWatch: () => nothing,
+    namespaces: [],
+    isLeader: () => true,
+    problem: () => undefined,
+    contact: () => undefined,
+    writer: undefined,
+    kindOf: async () => undefined,
+    events: { emit: () => undefined },
+    log,
+    clock: systemClock,
+    version: '1',
+    clusterName: 'test',
+    documentation: undefined,
   }).routes;
 }
 

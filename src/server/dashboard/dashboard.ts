@@ -140,7 +140,12 @@ function feedFor({ options, model }: Parts, request: IncomingMessage, person: Pe
   const { access, clock, kindOf, documentation } = options;
   const { headers } = request;
   const viewer: Viewer = {
-    ...{ model, access, person, kindOf, documentation, nowMs: clock.nowMs },
+    model,
+    access,
+    person,
+    kindOf,
+    documentation,
+    nowMs: clock.nowMs,
     async confirm() {
       const now = await access.identify(headers, 'read').catch((error: unknown) => {
         throw error instanceof AccessUnknown ? new StreamEnd(error.message) : error;

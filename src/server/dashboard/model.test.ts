@@ -30,8 +30,13 @@ test('of 10,000 kinds that a Source names a bounded number is watched for its pa
 
 function watchedSet(isSynced: () => boolean): WatchedSet {
   return {
-    ...{ synced: isSynced, problem: () => undefined, get: () => undefined, list: () => [] },
-    ...{ remember: () => undefined, refresh: async () => true, onChange: () => undefined },
+    synced: isSynced,
+    problem: () => undefined,
+    get: () => undefined,
+    list: () => [],
+    remember: () => undefined,
+    refresh: async () => true,
+    onChange: () => undefined,
     close: () => undefined,
   };
 }
@@ -42,7 +47,10 @@ test('pages wait until the Canaries and the Sources of every namespace were read
     canaries: () => watchedSet(() => read.canaries),
     openWatch: ({ namespace }) => watchedSet(() => read[namespace as 'shop' | 'delivery']),
     namespaces: ['shop', 'delivery'],
-    ...{ clock: systemClock, isLeader: () => true, problem: () => undefined, contact: () => undefined },
+    clock: systemClock,
+    isLeader: () => true,
+    problem: () => undefined,
+    contact: () => undefined,
   });
 
   expect(model.isReady()).toBe(true);

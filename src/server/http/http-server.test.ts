@@ -81,7 +81,8 @@ test('who does not read an answer does not keep it', async () => {
   const body = Buffer.alloc(16 * 1_048_576);
   let isClosed = false;
   const large: Route = {
-    ...{ method: 'GET', path: '/large' },
+    method: 'GET',
+    path: '/large',
     handle({ socket }) {
       socket.once('close', () => {
         isClosed = true;
@@ -108,7 +109,9 @@ test('what comes beyond the slots of a route is refused before its body is read,
   const bodies: number[] = [];
   const slots = { maximum: 2, taken: 0 };
   const route: Route = {
-    ...{ method: 'POST', path: '/work', slots },
+    method: 'POST',
+    path: '/work',
+    slots,
     async handle(request) {
       const body = await readBody(request, 100);
       bodies.push(body?.length ?? 0);

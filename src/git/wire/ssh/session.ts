@@ -62,7 +62,8 @@ export async function startService(
   const connection = await client
     .connect({
       protocol: 'ssh',
-      ...{ host, port },
+      host,
+      port,
       limits: {
         idleTimeoutMs: limits.idleTimeoutMs,
         totalTimeoutMs: limits.totalTimeoutMs,
