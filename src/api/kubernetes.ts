@@ -106,6 +106,17 @@ export function namespacedName(object: { metadata: { namespace?: string; name: s
   return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
+/** The `namespacedName` of a Canary that is known by name alone. */
+export function canaryKey(canary: NamespacedName): string {
+  return `${canary.namespace}/${canary.name}`;
+}
+
+/** Two objects with the same key are the same object to the API server; its version does not matter. */
+export function objectKey(object: KubernetesObject): string {
+  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/', 1)[0] : '';
+  return [group, object.kind, object.metadata.namespace ?? '', object.metadata.name].join('|');
+}
+
 /** Whether `spec.suspend` is set, which Sources and Canaries have as Jobs do. */
 export function isSuspended({ spec }: KubernetesObject): boolean {
   return (spec as { suspend?: boolean } | undefined)?.suspend === true;

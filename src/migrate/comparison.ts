@@ -1,6 +1,5 @@
-import { describe, type KubernetesObject, type ObjectReference } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject, type ObjectReference, objectKey } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
-import { objectKey } from '../render/render.ts';
 import { formatProblem } from '../render/rendered-object.ts';
 import { readEffectiveSet, type SourceReading } from '../review/diff/effective-set.ts';
 import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/source-difference.ts';

@@ -1,10 +1,9 @@
 /** From a Source back to another tool. Pure. */
 import { basename, dirname, join } from 'node:path';
 import type { Document } from 'yaml';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { describe, type KubernetesObject, objectKey } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, isTrackOf, tracksOn } from '../engine/sync/scope/former-owner.ts';
-import { objectKey } from '../render/render.ts';
 import { changesBetween, deleteField, edited, type Files, identityOf } from './edit.ts';
 import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';

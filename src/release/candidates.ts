@@ -1,7 +1,6 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
-import type { KubernetesObject, NamespacedName } from '../api/kubernetes.ts';
-import { objectKey } from '../render/render.ts';
+import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../api/kubernetes.ts';
 import {
   type FileProblem,
   formatOrigin,
@@ -9,11 +8,6 @@ import {
   type RenderedObject,
 } from '../render/rendered-object.ts';
 import { recordOf, textOf } from './json.ts';
-
-/** Key of a Canary in maps. */
-export function canaryKey(canary: NamespacedName): string {
-  return `${canary.namespace}/${canary.name}`;
-}
 
 /** Line of a field of a rendered object. */
 export type LineOf = (origin: Origin, field: string) => number;

@@ -1,6 +1,10 @@
 import type { Canary } from '../api/canary/canary.ts';
-import type { KubernetesObject, NamespacedName, PodTemplate } from '../api/kubernetes.ts';
-import { objectKey } from '../render/render.ts';
+import {
+  type KubernetesObject,
+  type NamespacedName,
+  objectKey,
+  type PodTemplate,
+} from '../api/kubernetes.ts';
 import {
   type FileProblem,
   fileOfOrigin,

@@ -1,5 +1,5 @@
 import { createPause } from '../api/clock.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import { describe, objectKey } from '../api/kubernetes.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
 import { lineOfField, type RenderedFile, renderFile } from './file.ts';
 import {
@@ -90,12 +90,6 @@ export async function readAhead(
     count += 1;
   }
   return count;
-}
-
-/** Two objects with the same key are the same object to the API server; its version does not matter. */
-export function objectKey(object: KubernetesObject): string {
-  const group = object.apiVersion.includes('/') ? object.apiVersion.split('/', 1)[0] : '';
-  return [group, object.kind, object.metadata.namespace ?? '', object.metadata.name].join('|');
 }
 
 /** What is wrong with a set of files before any of them is read. */

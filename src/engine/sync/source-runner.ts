@@ -1,10 +1,10 @@
 import { parseSource } from '../../api/kinds/parse.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import type { OpenForge } from '../../contracts/forge.ts';
 import type { OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
-import { createRenderCache, objectKey } from '../../render/render.ts';
+import { createRenderCache } from '../../render/render.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
 import { EngineError } from '../failure.ts';

@@ -1,9 +1,7 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { canaryKey, type KubernetesObject, namespacedName, objectKey } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
-import { canaryKey } from '../../release/candidates.ts';
-import { objectKey } from '../../render/render.ts';
 import type { Head } from '../canary/context/head.ts';
 import { isReverted } from '../canary/context/reproduction.ts';
 import { codeOf, failureOf } from '../failure.ts';

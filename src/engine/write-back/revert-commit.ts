@@ -1,7 +1,5 @@
 import { gitPart } from '../../api/digest.ts';
-import { describe } from '../../api/kubernetes.ts';
-import { canaryKey as keyOfPlan } from '../../release/candidates.ts';
-import { objectKey } from '../../render/render.ts';
+import { describe, canaryKey as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import { type FileVersions, type RevertedFiles, revertFiles } from '../../writeback/revert-files.ts';

@@ -7,6 +7,7 @@ import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
 import {
+  canaryKey,
   describe,
   type KubernetesObject,
   type NamespacedName,
@@ -22,7 +23,6 @@ import { secretsOf } from '../../engine/sync/poll/source-object.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { createDriftMemory } from '../../engine/sync/scope/drift.ts';
 import type { HttpClient } from '../../http/types.ts';
-import { canaryKey } from '../../release/candidates.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { createRenderCache } from '../../render/render.ts';
 import type { FileProblem, RenderedObject } from '../../render/rendered-object.ts';

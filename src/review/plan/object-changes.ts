@@ -1,9 +1,7 @@
 /** Which objects of a Source differ between two commits. Pure. */
-import { namespacedName } from '../../api/kubernetes.ts';
+import { canaryKey, namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
-import { canaryKey } from '../../release/candidates.ts';
 import type { CanaryPlan } from '../../release/select.ts';
-import { objectKey } from '../../render/render.ts';
 import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import { objectDiff } from '../object-diff.ts';
 import type { Removal } from './removals.ts';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import { container, deployment, template } from '../../release/fixtures.test-support.ts';
-import { objectKey } from '../../render/render.ts';
 import type { RenderedObject } from '../../render/rendered-object.ts';
 import { sourceForPath } from '../offline.ts';
 import { lostConfigKeys, oneWayChanges } from './one-way.ts';

@@ -1,11 +1,11 @@
 /** Puts a plan together: reads and renders the two sides, asks the cluster where flags say so, and leaves every decision to the pure parts. */
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
+import { objectKey } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
-import { objectKey } from '../../render/render.ts';
 import { workingTree } from '../local-files.ts';
 import { sourceForPath } from '../offline.ts';
 import { emptySide, renderSide, type SideAt, type SideParts } from './rendered-source.ts';

@@ -1,8 +1,9 @@
 /** What becomes of objects that a commit takes out of Git, by the rules of pruning. Pure. */
+
+import { objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { isCanary } from '../../engine/sync/scope/canary-objects.ts';
 import { planPrune } from '../../engine/sync/scope/prune-plan.ts';
-import { objectKey } from '../../render/render.ts';
 import type { RenderedObject } from '../../render/rendered-object.ts';
 import type { RemovalFate } from './report.ts';
 

@@ -1,5 +1,6 @@
 /** One Source at one commit, rendered as the controller renders it. */
 import { randomBytes } from 'node:crypto';
+import { canaryKey } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
@@ -8,7 +9,6 @@ import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';
 import { GitError } from '../../git/errors.ts';
 import { releaseWarnings } from '../../release/build.ts';
-import { canaryKey } from '../../release/candidates.ts';
 import { type BuildCache, type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { offlineCapabilities } from '../../render/helm.ts';

@@ -1,7 +1,6 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { namespacedName } from '../../api/kubernetes.ts';
+import { canaryKey, namespacedName } from '../../api/kubernetes.ts';
 import { releaseOfPlan, releaseWarnings } from '../../release/build.ts';
-import { canaryKey } from '../../release/candidates.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import { type CanaryPlan, selectPlans } from '../../release/select.ts';
 import type { RenderResult } from '../../render/render.ts';

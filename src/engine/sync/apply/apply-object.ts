@@ -3,13 +3,13 @@ import {
   describe,
   type KubernetesObject,
   namespacedName,
+  objectKey,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
-import { objectKey } from '../../../render/render.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';

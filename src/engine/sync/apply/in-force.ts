@@ -1,6 +1,10 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { type KubernetesObject, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
-import { canaryKey } from '../../../release/candidates.ts';
+import {
+  canaryKey,
+  type KubernetesObject,
+  type NamespacedName,
+  namespacedName,
+} from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/service-content.ts';
 import { EngineError } from '../../failure.ts';
 import type { Snapshot, SnapshotInForce, SourceParts, SourceState } from '../context/context.ts';

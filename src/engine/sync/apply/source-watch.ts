@@ -1,7 +1,6 @@
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { WatchedSet } from '../../../contracts/cluster.ts';
-import { objectKey } from '../../../render/render.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { applySetId } from '../../apply-set.ts';
 import type { SourceParts, SourceState } from '../context/context.ts';

@@ -5,11 +5,9 @@
  */
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
-import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
-import { canaryKey } from '../../../release/candidates.ts';
+import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
 import { configReferences, type Release, templateOf } from '../../../release/release.ts';
 import { isService } from '../../../release/service-content.ts';
-import { objectKey } from '../../../render/render.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 

@@ -1,10 +1,9 @@
 /** Approvals by people at a Source: each opens one thing, named by a verb and by the hash of what it opens (docs/adr/0039-approvals-open-one-thing.md). */
 import { createHash } from 'node:crypto';
 import { approveAnnotation } from '../../../api/annotations.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { SourceStatus } from '../../../api/source/status.ts';
-import { objectKey } from '../../../render/render.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { SourceState } from '../context/context.ts';
 

@@ -1,9 +1,14 @@
 import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
-import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  objectKey,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import { objectKey } from '../../../render/render.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
 import { finalizer } from '../../canary/perform/finalizer.ts';

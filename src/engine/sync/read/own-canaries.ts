@@ -1,9 +1,7 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { canaryKey, describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { canaryKey } from '../../../release/candidates.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
-import { objectKey } from '../../../render/render.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { ApplyFailure, ApplyResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
 import { whyNotAllowed, writerOf } from '../scope/permissions.ts';

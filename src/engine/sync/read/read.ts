@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, objectKey } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
 import { partOfLabel } from '../../../api/metadata.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
@@ -7,7 +7,7 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import { selectPlans } from '../../../release/select.ts';
 import { isKustomization } from '../../../render/build/collect.ts';
-import { objectKey, type RenderResult, settle } from '../../../render/render.ts';
+import { type RenderResult, settle } from '../../../render/render.ts';
 import type { FileProblem, RenderedObject } from '../../../render/rendered-object.ts';
 import { renderSource, type SourceRendering } from '../../../render/source.ts';
 import type { Tree, TreeFile } from '../../../render/tree.ts';

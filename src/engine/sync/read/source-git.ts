@@ -1,15 +1,14 @@
 import { createHash } from 'node:crypto';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe } from '../../../api/kubernetes.ts';
+import { describe, canaryKey as keyOfPlan, objectKey } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import type { Forge } from '../../../contracts/forge.ts';
 import type { CommitEntry, Repository } from '../../../contracts/git.ts';
 import { viewOf } from '../../../release/build.ts';
-import { canaryKey as keyOfPlan } from '../../../release/candidates.ts';
 import { canonicalJson } from '../../../release/json.ts';
 import type { Release } from '../../../release/release.ts';
-import { createRenderCache, objectKey } from '../../../render/render.ts';
+import { createRenderCache } from '../../../render/render.ts';
 import { formatProblem, type RenderedObject } from '../../../render/rendered-object.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
 import type { Head } from '../../canary/context/head.ts';

@@ -1,7 +1,6 @@
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { canaryKey, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/build.ts';
-import { canaryKey } from '../../../release/candidates.ts';
 import { recordTooLarge } from '../../../release/record.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';

@@ -1,6 +1,5 @@
 /** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { objectKey } from '../../../render/render.ts';
+import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 
 interface Reference {
   apiVersion?: string;

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { objectKey } from '../../../render/render.ts';
+import { objectKey } from '../../../api/kubernetes.ts';
 import { createDriftMemory } from './drift.ts';
 
 const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' } };

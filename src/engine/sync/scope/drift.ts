@@ -1,6 +1,5 @@
 /** What somebody else made of an object that Git holds, and who that was. */
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
-import { objectKey } from '../../../render/render.ts';
+import { describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import { type ManagedFieldsEntry, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { type Contested, contestedInWords } from './field-conflicts.ts';

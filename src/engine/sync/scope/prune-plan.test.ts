@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject, ObjectMeta } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, type ObjectMeta, objectKey } from '../../../api/kubernetes.ts';
 import { takenOverAnnotation } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { objectKey } from '../../../render/render.ts';
 import { type PruneInput, planPrune } from './prune-plan.ts';
 
 const source: Source = {
