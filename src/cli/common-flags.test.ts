@@ -37,8 +37,10 @@ const reasons: Readonly<Record<string, Partial<Record<(typeof expected)[number],
   plan: { '--selector': files, '--all-namespaces': files },
   install: { '--context': 'asks no cluster', '--selector': wholeCluster, '--all-namespaces': wholeCluster },
   completion: {
-    ...{ '--context': 'asks no cluster', '--namespace': 'asks no cluster' },
-    ...{ '--selector': 'asks no cluster', '--all-namespaces': 'asks no cluster' },
+    '--context': 'asks no cluster',
+    '--namespace': 'asks no cluster',
+    '--selector': 'asks no cluster',
+    '--all-namespaces': 'asks no cluster',
   },
   version: { '--namespace': wholeCluster, '--selector': wholeCluster, '--all-namespaces': wholeCluster },
 };

@@ -116,7 +116,11 @@ async function planned(
 ): Promise<CommandResult> {
   const repository = await openLocalRepository(flags.repo);
   const request: PlanRequest = {
-    ...{ repository, base: flags.base, head: flags.head, paths: flags.path, branch: flags.branch },
+    repository,
+    base: flags.base,
+    head: flags.head,
+    paths: flags.path,
+    branch: flags.branch,
     namespace: flags.namespace,
     sources: await readSourceFiles(flags.source),
     minIntervalMs: found.minAnalysisInterval,

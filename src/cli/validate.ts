@@ -163,7 +163,12 @@ export const validateCommand: CliCommand = {
       const forbidsOtherNamespaces = !flags.crossNamespaceRefs;
       const programs = programsIn(flags, process.env);
       const validation = await validate({
-        ...{ paths, strict, namespace, defaultProvider, forbidsOtherNamespaces, programs },
+        paths,
+        strict,
+        namespace,
+        defaultProvider,
+        forbidsOtherNamespaces,
+        programs,
       });
       const screen = screenOf(process.stdout, process.env);
       const { output } = flags;

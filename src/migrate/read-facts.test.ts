@@ -38,8 +38,11 @@ function aCluster(mayListAll: boolean): { connection: Connection; lists: () => n
       lists += 1;
       if (namespace === undefined && !mayListAll)
         throw new ApiError('forbidden', {
-          ...{ kind: 'forbidden', status: 403, reason: 'Forbidden' },
-          ...{ effectUnknown: false, fieldConflicts: [] },
+          kind: 'forbidden',
+          status: 403,
+          reason: 'Forbidden',
+          effectUnknown: false,
+          fieldConflicts: [],
         });
       const all = [...namespaces, 'other'].map((one) => anObject(kind, one));
       return { items: all.filter(({ metadata }) => !namespace || metadata.namespace === namespace) };

@@ -55,7 +55,10 @@ export function readParts(
     liveHeads: {
       read: async () => ({ view: notAsked }),
       withLiveConfig: async (_, head) => head,
-      ...{ names: () => false, namesLive: () => false, forget: nothing, forgetLive: nothing },
+      names: () => false,
+      namesLive: () => false,
+      forget: nothing,
+      forgetLive: nothing,
     },
     adoption: { find: async () => undefined },
     lostRecords: { of: nothing, find: nothing },
@@ -84,16 +87,22 @@ export async function sourceParts(
       throw new Error('nothing is watched here');
     },
     events: { emit: nothing },
-    ...{ applied: createApplied(), claims: createClaims(), sources: () => [] },
+    applied: createApplied(),
+    claims: createClaims(),
+    sources: () => [],
     presence: createPresence(parts),
     // Nothing is written, so that it makes no difference who would.
     accountRights: { mayWrite: async () => true },
     rights: {
-      ...{ isTrusted: () => true, areFromFiles: true, crossNamespaceRefs: true },
-      ...{ ownNamespace: '', protectedNamespaces: [] },
+      isTrusted: () => true,
+      areFromFiles: true,
+      crossNamespaceRefs: true,
+      ownNamespace: '',
+      protectedNamespaces: [],
     },
     bindings: { ensure: async () => undefined, sweep: async () => undefined },
-    ...{ builders, builds: createBuildCache() },
+    builders,
+    builds: createBuildCache(),
     clusterName: '',
     // No digest is compared that a Secret is part of.
     secretKey: randomBytes(32),

@@ -26,8 +26,11 @@ export interface TypedLine {
 export function readTyped(program: Command, typed: readonly string[]): TypedLine {
   const current = typed.at(-1) ?? '';
   const read: WordsRead = {
-    ...{ command: program, words: [], flags: new Map() },
-    ...{ awaiting: undefined, isPastFlags: false },
+    command: program,
+    words: [],
+    flags: new Map(),
+    awaiting: undefined,
+    isPastFlags: false,
   };
   for (const word of typed.slice(0, -1)) readWord(read, word);
   const { command, words, flags, awaiting } = read;

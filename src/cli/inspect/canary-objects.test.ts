@@ -3,7 +3,9 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { podsOf } from './canary-objects.ts';
 
 const canary: KubernetesObject = {
-  ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name: 'web', namespace: 'shop' } },
+  apiVersion: 'flagger.app/v1beta1',
+  kind: 'Canary',
+  metadata: { name: 'web', namespace: 'shop' },
   spec: { provider: 'kubernetes', targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
 };
 
@@ -21,7 +23,8 @@ function pod(name: string, app: string, [kind, owner]: readonly [string, string]
   const labels = { app, 'pod-template-hash': '6d5b2448f9' };
   const controller = { apiVersion: 'v1', kind, name: owner, uid: owner, controller: true };
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod' },
+    apiVersion: 'v1',
+    kind: 'Pod',
     metadata: { name, namespace: 'shop', labels, ownerReferences: [controller] },
   };
 }

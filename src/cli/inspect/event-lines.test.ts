@@ -7,12 +7,11 @@ const web = {
   kind: 'Canary',
   metadata: { name: 'web', namespace: 'shop' },
   spec: {
-    ...{ provider: 'gatewayapi:v1', targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
-    ...{
-      autoscalerRef: { kind: 'HorizontalPodAutoscaler', name: 'web' },
-      service: { port: 80 },
-      analysis: {},
-    },
+    provider: 'gatewayapi:v1',
+    targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+    autoscalerRef: { kind: 'HorizontalPodAutoscaler', name: 'web' },
+    service: { port: 80 },
+    analysis: {},
   },
 } as unknown as KubernetesObject;
 
@@ -27,34 +26,37 @@ describe('the Events of a Canary', () => {
   const concerns = concernOf([web], []);
 
   it.each([
-    ...['Canary shop/web', 'Deployment shop/web', 'Deployment shop/web-primary', 'Service shop/web-canary'],
-    ...['HTTPRoute shop/web', 'HorizontalPodAutoscaler shop/web-primary', 'ReplicaSet shop/web-6d5b2448f9'],
-    ...[
-      'Pod shop/web-6d5b2448f9-x7k2p',
-      'Pod shop/web-primary-5c9f7bd9dc-zzzzz',
-      'Pod shop/web-4796854479-x7k2p',
-    ],
+    'Canary shop/web',
+    'Deployment shop/web',
+    'Deployment shop/web-primary',
+    'Service shop/web-canary',
+    'HTTPRoute shop/web',
+    'HorizontalPodAutoscaler shop/web-primary',
+    'ReplicaSet shop/web-6d5b2448f9',
+    'Pod shop/web-6d5b2448f9-x7k2p',
+    'Pod shop/web-primary-5c9f7bd9dc-zzzzz',
+    'Pod shop/web-4796854479-x7k2p',
   ])('include that of %s', (about) => {
     expect(concerns(event(about))).toBe(true);
   });
 
   it.each([
-    ...['Job shop/web-29654852', 'Pod shop/web-29654852-x7k2p', 'Pod shop/web-primary-29654852-x7k2p'],
-    ...['Pod shop/web-x7k2p', 'Pod shop/web-0', 'Pod shop/web-10-x7k2p'],
-    ...[
-      'Canary other/web',
-      'Canary shop/web-shop',
-      'Deployment shop/web-shop',
-      'Pod shop/web',
-      'Source shop/web',
-    ],
-    ...[
-      'Pod shop/web-shop-6d5b2448f9-x7k2p',
-      'Pod shop/web-db-x7k2p',
-      'Pod other/web-0',
-      'Job shop/web-x7k2p',
-      'Node web',
-    ],
+    'Job shop/web-29654852',
+    'Pod shop/web-29654852-x7k2p',
+    'Pod shop/web-primary-29654852-x7k2p',
+    'Pod shop/web-x7k2p',
+    'Pod shop/web-0',
+    'Pod shop/web-10-x7k2p',
+    'Canary other/web',
+    'Canary shop/web-shop',
+    'Deployment shop/web-shop',
+    'Pod shop/web',
+    'Source shop/web',
+    'Pod shop/web-shop-6d5b2448f9-x7k2p',
+    'Pod shop/web-db-x7k2p',
+    'Pod other/web-0',
+    'Job shop/web-x7k2p',
+    'Node web',
   ])('leave out that of %s', (about) => {
     expect(concerns(event(about))).toBe(false);
   });

@@ -46,7 +46,9 @@ export function eventLine(event: KubernetesObject): EventLine {
     type: fields.type ?? '',
     reason: fields.reason ?? '',
     object: describe({
-      ...{ apiVersion: '', kind: about.kind ?? '', name: about.name ?? '' },
+      apiVersion: '',
+      kind: about.kind ?? '',
+      name: about.name ?? '',
       ...(about.namespace ? { namespace: about.namespace } : {}),
     }),
     message: fields.message ?? '',

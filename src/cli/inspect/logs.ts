@@ -90,9 +90,14 @@ export const logsCommand: CliCommand = {
 
 function optionsIn(flags: LogFlags, signal: AbortSignal): LogOptions {
   return {
-    ...{ side: sideIn(flags), container: flags.container, previous: flags.previous === true },
-    ...{ tailLines: flags.tail < 0 ? undefined : flags.tail, sinceSeconds: flags.since },
-    ...{ follow: flags.follow === true, format: flags.output, signal },
+    side: sideIn(flags),
+    container: flags.container,
+    previous: flags.previous === true,
+    tailLines: flags.tail < 0 ? undefined : flags.tail,
+    sinceSeconds: flags.since,
+    follow: flags.follow === true,
+    format: flags.output,
+    signal,
   };
 }
 

@@ -4,7 +4,9 @@ import { logSources, readLog } from './pod-logs.ts';
 
 function pod(name: string, isReady: boolean, ...containerStatuses: ContainerStatus[]): Pod {
   return {
-    ...{ apiVersion: 'v1', kind: 'Pod', metadata: { name, namespace: 'shop' } },
+    apiVersion: 'v1',
+    kind: 'Pod',
+    metadata: { name, namespace: 'shop' },
     spec: { initContainers: [{ name: 'setup' }], containers: [{ name: 'app' }, { name: 'proxy' }] },
     status: {
       conditions: [{ type: 'Ready', status: isReady ? 'True' : 'False' }],

@@ -52,8 +52,11 @@ export function logSources(
       return chosen.flatMap((name) => {
         const status = statuses.find((one) => one.name === name);
         const source = {
-          ...{ namespace: pod.metadata.namespace ?? '', side: own, pod: pod.metadata.name },
-          ...{ container: name, problem: problemOf(pod, status) },
+          namespace: pod.metadata.namespace ?? '',
+          side: own,
+          pod: pod.metadata.name,
+          container: name,
+          problem: problemOf(pod, status),
         };
         const endedBefore = side === undefined && (status?.restartCount ?? 0) > 0 && status?.state?.running;
         if (previous) return [{ ...source, previous }];

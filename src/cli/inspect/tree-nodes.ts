@@ -66,7 +66,8 @@ export async function sourceTree(client: Reader, source: KubernetesObject): Prom
     ...named(referenceOf(source)),
     health: status === 'True' ? 'healthy' : status === 'False' ? 'failed' : 'progressing',
     detail: status === 'True' ? reason : [reason, message].filter(Boolean).join(': '),
-    ...{ owner: ownerOf(source), drift: driftMessage },
+    owner: ownerOf(source),
+    drift: driftMessage,
     children: children.slice(0, limits.treeObjects),
   };
   return { root, unread: [...unread].sort() };
@@ -149,7 +150,8 @@ async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<
     ...named(referenceOf(canary)),
     health: tones[toneOf(canary)],
     detail: `${phaseOf(canary)}${weight}${why}`,
-    ...{ owner: ownerOf(canary), drift },
+    owner: ownerOf(canary),
+    drift,
     // A Service that is not wanted by this kind of rollout, or is not written yet, is nothing that is missing.
     children: [...objects.filter(({ health, role }) => health !== 'missing' || isNeeded(role)), ...copies],
   };

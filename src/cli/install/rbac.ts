@@ -145,15 +145,21 @@ function clusterRole(
 
 /** Neighbours with the same group, verbs and names become one rule. */
 function rules(rights: readonly Right[]): object[] {
-  const merged = new Map<string, { apiGroups: string[]; resources: string[]; verbs: string[] }>();
+  const merged = new Map<
+    string,
+    { apiGroups: string[]; resources: string[]; verbs: string[]; resourceNames?: string[] }
+  >();
   for (const { group, resource, verbs, names } of rights) {
     const key = JSON.stringify([group, verbs, names]);
     const known = merged.get(key);
     if (known) known.resources.push(resource);
-    else {
-      const rule = { apiGroups: [group], resources: [resource], verbs: [...verbs] };
-      merged.set(key, names ? { ...rule, ...{ resourceNames: [...names] } } : rule);
-    }
+    else
+      merged.set(key, {
+        apiGroups: [group],
+        resources: [resource],
+        verbs: [...verbs],
+        ...(names ? { resourceNames: [...names] } : {}),
+      });
   }
   return [...merged.values()];
 }

@@ -20,7 +20,8 @@ it.each([
     const webhooks = [{ name: 'gate', type: 'confirm-promotion', url }];
     const client = {
       get: async () => ({
-        ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary' },
+        apiVersion: 'flagger.app/v1beta1',
+        kind: 'Canary',
         metadata: { namespace: 'shop', name: 'web' },
         spec: { analysis: { webhooks } },
       }),

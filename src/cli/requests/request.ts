@@ -225,7 +225,8 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
       ? results.map((result) => result.stdout).join('')
       : formatData(
           {
-            ...{ apiVersion: 'v1', kind: 'List' },
+            apiVersion: 'v1',
+            kind: 'List',
             items: results.flatMap((result) => (result.stdout ? [parse(result.stdout) as unknown] : [])),
           },
           format,

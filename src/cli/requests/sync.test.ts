@@ -7,7 +7,8 @@ it('a suspended Source is not asked to fetch, since it would not', async () => {
   const asked: unknown[] = [];
   const client = {
     get: async () => ({
-      ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source' },
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'Source',
       metadata: { namespace: 'shop', name: 'apps' },
       spec: { suspend: true },
     }),

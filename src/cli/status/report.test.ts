@@ -139,7 +139,10 @@ describe('status', () => {
 
   it('shows shares of pods where no router divides the traffic', async () => {
     const inPlace = canary('worker', {
-      ...{ phase: 'Progressing', canaryWeight: 40, provider: 'native', lastAppliedCommit: bad },
+      phase: 'Progressing',
+      canaryWeight: 40,
+      provider: 'native',
+      lastAppliedCommit: bad,
       serving: [
         { workload: 'worker', digest: 'v1:1', commit: good, weight: 60, ready: 3 },
         { workload: 'worker', digest: 'v1:2', commit: bad, weight: 40, ready: 2 },

@@ -19,16 +19,24 @@ type Fields = Readonly<Record<string, unknown>>;
 const inGit = 'move it to kustomization.yaml in the repository first; Argo CD and Holdfast both read that';
 
 const specRules: Readonly<Record<string, FieldRule>> = {
-  ...{ source: 'carried', destination: 'carried', syncPolicy: 'carried', project: 'carried' },
-  ...{ revisionHistoryLimit: 'without effect', info: 'without effect' },
+  source: 'carried',
+  destination: 'carried',
+  syncPolicy: 'carried',
+  project: 'carried',
+  revisionHistoryLimit: 'without effect',
+  info: 'without effect',
   sources: { stop: 'a Source reads one repository; make one Application of each first' },
   sourceHydrator: { stop: 'a Source renders manifests itself; follow the hydrated branch' },
   ignoreDifferences: { stop: 'set holdfast.dev/ignore-fields on the objects instead' },
 };
 
 const sourceRules: Readonly<Record<string, FieldRule>> = {
-  ...{ repoURL: 'carried', path: 'carried', targetRevision: 'carried', name: 'without effect' },
-  ...{ helm: 'carried', directory: 'carried' },
+  repoURL: 'carried',
+  path: 'carried',
+  targetRevision: 'carried',
+  name: 'without effect',
+  helm: 'carried',
+  directory: 'carried',
   chart: { stop: 'a Source reads only Git; keep the chart in the repository' },
   plugin: { stop: 'a Source has no plugins; keep the rendered manifests in the repository' },
   kustomize: { stop: inGit },
@@ -44,8 +52,13 @@ const directoryRules: Readonly<Record<string, FieldRule>> = {
 
 const elsewhere = 'move the values to values files in the repository, or to spec.source.helm.valuesObject';
 const helmRules: Readonly<Record<string, FieldRule>> = {
-  ...{ releaseName: 'carried', valueFiles: 'carried', values: 'carried', valuesObject: 'carried' },
-  ...{ namespace: 'carried', skipTests: 'without effect', skipSchemaValidation: 'without effect' },
+  releaseName: 'carried',
+  valueFiles: 'carried',
+  values: 'carried',
+  valuesObject: 'carried',
+  namespace: 'carried',
+  skipTests: 'without effect',
+  skipSchemaValidation: 'without effect',
   version: 'without effect',
   parameters: { stop: elsewhere },
   fileParameters: { stop: elsewhere },

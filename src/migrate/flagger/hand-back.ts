@@ -19,8 +19,11 @@ const defaultLeaseSeconds = 15;
 /** Flagger continues from this status: it reads the target, takes that for promoted, and says Initialized (flagger-behaviour 2.2, 14). */
 const initializing = {
   phase: 'Initializing',
-  ...{ canaryWeight: 0, failedChecks: 0, iterations: 0 },
-  ...{ lastAppliedSpec: null, lastPromotedSpec: null },
+  canaryWeight: 0,
+  failedChecks: 0,
+  iterations: 0,
+  lastAppliedSpec: null,
+  lastPromotedSpec: null,
 };
 
 /** Throws InputError while Holdfast or Flagger runs: it would take the status for its own. */

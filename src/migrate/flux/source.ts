@@ -85,16 +85,22 @@ function notesOn(spec: Fields): string[] {
 const inGit = 'move it to kustomization.yaml in the repository first; Flux and Holdfast both read that';
 
 const kustomizationRules: Readonly<Record<string, FieldRule>> = {
-  ...{
-    interval: 'without effect',
-    path: 'carried',
-    prune: 'carried',
-    sourceRef: 'carried',
-    force: 'carried',
-  },
-  ...{ retryInterval: 'carried', timeout: 'carried', wait: 'carried', healthChecks: 'carried' },
-  ...{ dependsOn: 'carried', serviceAccountName: 'carried', targetNamespace: 'carried' },
-  ...{ postBuild: 'carried', decryption: 'carried', suspend: 'carried', deletionPolicy: 'carried' },
+  interval: 'without effect',
+  path: 'carried',
+  prune: 'carried',
+  sourceRef: 'carried',
+  force: 'carried',
+  retryInterval: 'carried',
+  timeout: 'carried',
+  wait: 'carried',
+  healthChecks: 'carried',
+  dependsOn: 'carried',
+  serviceAccountName: 'carried',
+  targetNamespace: 'carried',
+  postBuild: 'carried',
+  decryption: 'carried',
+  suspend: 'carried',
+  deletionPolicy: 'carried',
   patches: { stop: inGit },
   patchesStrategicMerge: { stop: inGit },
   patchesJson6902: { stop: inGit },
@@ -111,8 +117,14 @@ const kustomizationRules: Readonly<Record<string, FieldRule>> = {
 };
 
 const repositoryRules: Readonly<Record<string, FieldRule>> = {
-  ...{ url: 'carried', ref: 'carried', interval: 'carried', secretRef: 'carried', timeout: 'carried' },
-  ...{ verify: 'carried', ignore: 'carried', sparseCheckout: 'without effect' },
+  url: 'carried',
+  ref: 'carried',
+  interval: 'carried',
+  secretRef: 'carried',
+  timeout: 'carried',
+  verify: 'carried',
+  ignore: 'carried',
+  sparseCheckout: 'without effect',
   suspend: {
     stop: 'Flux does not reconcile it, so the applied revision may not be its head; resume it first',
   },

@@ -92,8 +92,13 @@ export async function readSource(
 async function readWith(parts: SourceParts, source: Source, repository: Repository): Promise<EffectiveSet> {
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
   const state: SourceState = {
-    ...{ key: '', repository, rendered: createRenderCache() },
-    ...{ left: new WeakMap(), drift: createDriftMemory(), previous: new Map(), dirty: false },
+    key: '',
+    repository,
+    rendered: createRenderCache(),
+    left: new WeakMap(),
+    drift: createDriftMemory(),
+    previous: new Map(),
+    dirty: false,
   };
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history (S23) or other Sources keep head out.
@@ -147,7 +152,9 @@ function openRepository(
 ): Repository {
   const noCredentials = { env: {}, fileSources: rememberFileSources([]) };
   const { open } = createRepositories({
-    ...{ client: http, clock: systemClock, dataDir: folder },
+    client: http,
+    clock: systemClock,
+    dataDir: folder,
     access: createGitAccess({ client: http, clock: systemClock, ...noCredentials }),
     identity: { name: 'holdfast', email: 'holdfast@localhost' },
   });

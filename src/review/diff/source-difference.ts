@@ -63,7 +63,8 @@ async function compareObject(
 ): Promise<SourceObjectDifference> {
   const { kind, metadata } = object;
   const named = {
-    ...{ kind, name: metadata.name },
+    kind,
+    name: metadata.name,
     ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
   };
   try {

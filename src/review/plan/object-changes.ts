@@ -54,7 +54,8 @@ function changedObject(
     : { role: known?.role ?? ('other' as const), canaries: known?.canaries ?? [] };
   return {
     change,
-    ...{ apiVersion, kind },
+    apiVersion,
+    kind,
     ...(metadata.namespace === undefined ? {} : { namespace: metadata.namespace }),
     name: metadata.name,
     ...own,

@@ -91,7 +91,9 @@ interface CrdVersion {
 
 function versionsOf({ spec }: KubernetesObject): CrdVersion[] {
   return recordsOf(recordOf(spec).versions).map(({ name, served, storage }) => ({
-    ...{ name: String(name), served: served === true, storage: storage === true },
+    name: String(name),
+    served: served === true,
+    storage: storage === true,
   }));
 }
 

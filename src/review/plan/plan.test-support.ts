@@ -46,8 +46,14 @@ export function planBed(builders: Builders = { kustomize: undefined, helm: undef
     async plan(more = {}, probes = {}) {
       const opened = await openLocalRepository(folder);
       const request: PlanRequest = {
-        ...{ base: 'HEAD^', head: 'HEAD', sources: [], paths: [], namespace: 'shop', branch: undefined },
-        ...{ minIntervalMs: 1_000, defaultProvider: 'kubernetes' },
+        base: 'HEAD^',
+        head: 'HEAD',
+        sources: [],
+        paths: [],
+        namespace: 'shop',
+        branch: undefined,
+        minIntervalMs: 1_000,
+        defaultProvider: 'kubernetes',
         repository: opened,
         ...more,
       };

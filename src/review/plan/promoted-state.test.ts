@@ -72,7 +72,7 @@ describe('a plan beside what is promoted', () => {
   it('lists a Canary that the change does not touch where base is not what runs', async () => {
     expect(await plan(bad ?? '', rejected())).toMatchObject({ change: 'none', standing: { isBase: false } });
     const isBase = promotedStateOf({
-      lastKnownGood: { ...{ commit: bad ?? '', digest: 'v1:y' }, promotedTime: '', record: 'r' },
+      lastKnownGood: { commit: bad ?? '', digest: 'v1:y', promotedTime: '', record: 'r' },
     });
     expect(await plan(bad ?? '', isBase)).toBeUndefined();
   });
@@ -81,7 +81,7 @@ describe('a plan beside what is promoted', () => {
     const held = promotedStateOf({
       phase: 'Promoting',
       postPromotion: { state: 'Held' },
-      lastKnownGood: { ...{ commit: good ?? '', digest: 'v1:x' }, promotedTime: '', record: 'r' },
+      lastKnownGood: { commit: good ?? '', digest: 'v1:x', promotedTime: '', record: 'r' },
     });
     expect((await plan('fix', held))?.standing?.deviation).toMatch(/base is not what runs: .*; it is held$/);
     expect(await plan('fix', promotedStateOf({}))).toMatchObject({

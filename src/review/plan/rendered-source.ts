@@ -64,7 +64,11 @@ export interface RenderedSource extends Pick<Snapshot, 'entries' | 'rest' | 'pla
 
 /** Nothing at all. */
 export const emptySide: RenderedSource = {
-  ...{ entries: [], rest: [], plans: [], problems: [], isAbsent: true },
+  entries: [],
+  rest: [],
+  plans: [],
+  problems: [],
+  isAbsent: true,
   canaries: new Map(),
   brokenFiles: new Set(),
 };
@@ -127,7 +131,11 @@ function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapsh
 function readingParts(parts: SideParts, source: Source): ReadingParts {
   const { builders, builds, secretKey } = parts;
   return {
-    ...{ builders, builds, secretKey, canaries: () => [], canary: () => undefined },
+    builders,
+    builds,
+    secretKey,
+    canaries: () => [],
+    canary: () => undefined,
     heads: { sourceOf: () => undefined },
     cluster: {
       get: async () => undefined,

@@ -4,21 +4,36 @@ import { commentMark, planMarkdown } from './report-markdown.ts';
 
 function object(name: string, diff: readonly string[]): ObjectChange {
   return {
-    ...{ change: 'changed', apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', name },
-    ...{ role: 'other', canaries: [], origin: `apps/${name}.yaml:1`, diff },
+    change: 'changed',
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    namespace: 'shop',
+    name,
+    role: 'other',
+    canaries: [],
+    origin: `apps/${name}.yaml:1`,
+    diff,
   };
 }
 
 function report(source: Partial<SourcePlanned>, subject = 'Pay faster'): PlanReport {
   const sources: SourcePlanned[] = [
     {
-      ...{ source: 'delivery/shop', path: 'apps', change: 'same', problems: [], objects: [], canaries: [] },
-      ...{ oneWay: [], notes: [] },
+      source: 'delivery/shop',
+      path: 'apps',
+      change: 'same',
+      problems: [],
+      objects: [],
+      canaries: [],
+      oneWay: [],
+      notes: [],
       ...source,
     },
   ];
   return {
-    ...{ notes: [], sources, summary: summaryOf(sources) },
+    notes: [],
+    sources,
+    summary: summaryOf(sources),
     base: { revision: 'main', commit: { commit: 'a'.repeat(40), subject: 'Before' } },
     head: { revision: 'HEAD', commit: { commit: 'b'.repeat(40), subject } },
   };

@@ -184,7 +184,9 @@ export function summaryOf(sources: readonly SourcePlanned[]): PlanSummary {
   );
   const of = (change: string) => objects.filter((object) => object.change === change).length;
   return {
-    ...{ added: of('added'), changed: of('changed'), removed: of('removed') },
+    added: of('added'),
+    changed: of('changed'),
+    removed: of('removed'),
     rollouts: sources.flatMap(({ canaries }) => canaries).filter(({ flight }) => flight !== undefined).length,
     oneWay: findings.filter(({ severity }) => severity === 'oneWay').length,
     refused: known.size + refusals.filter(({ object }) => !known.has(object)).length,
