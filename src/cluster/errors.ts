@@ -154,7 +154,7 @@ export function errorFromStatus(
   body: unknown,
   retryAfterMs?: number,
 ): ApiError {
-  const status = statusBody(body);
+  const status: StatusBody = typeof body === 'object' && body !== null ? body : {};
   const causes = causesOf(status);
   const kind = kindOf(httpStatus, status, causes);
   const reason = text(status.reason);
@@ -246,10 +246,6 @@ function retryAfterFrom(status: StatusBody): number | undefined {
 function causesOf(status: StatusBody): readonly Cause[] {
   const causes = status.details?.causes;
   return Array.isArray(causes) ? causes.filter((cause) => typeof cause === 'object' && cause !== null) : [];
-}
-
-function statusBody(body: unknown): StatusBody {
-  return typeof body === 'object' && body !== null ? (body as StatusBody) : {};
 }
 
 function text(value: unknown): string {

@@ -65,9 +65,14 @@ async function findContext(options: AccessOptions): Promise<SelectedContext> {
 async function kubeconfigFiles({ kubeconfig, env = process.env }: AccessOptions): Promise<string[]> {
   if (kubeconfig) return [kubeconfig];
   const listed = (env.KUBECONFIG ?? '').split(path.delimiter).filter(Boolean);
-  if (listed.length > 0) return existing(listed);
-  const home = path.join(env.HOME ?? homedir(), '.kube', 'config');
-  return (await exists(home)) ? [home] : [];
+  if (listed.length === 0) {
+    const home = path.join(env.HOME ?? homedir(), '.kube', 'config');
+    return (await exists(home)) ? [home] : [];
+  }
+  const present = await Promise.all(listed.map(exists));
+  const found = listed.filter((_, index) => present[index]);
+  if (found.length === 0) throw localError('configuration', 'KUBECONFIG names no file that exists');
+  return found;
 }
 
 /** The service account of the pod we run in, or undefined outside of a cluster. */
@@ -95,7 +100,9 @@ function refuseUnsafe(
   proxy: ClusterProxy | undefined,
   options: AccessOptions,
 ): void {
-  const { protocol, hostname } = serverUrl(cluster.server);
+  if (!URL.canParse(cluster.server))
+    throw localError('configuration', "kubeconfig: the cluster's server is not a URL");
+  const { protocol, hostname } = new URL(cluster.server);
   // Behind a proxy elsewhere, loopback is that machine's: what is sent there crosses a network.
   const loopback = isLoopback(hostname) && (!proxy || isLoopback(new URL(proxy.origin).hostname));
   if (protocol !== 'https:' && !(protocol === 'http:' && loopback)) {
@@ -125,24 +132,9 @@ function unsupportedSetting(user: SelectedContext['user']): string | undefined {
   return user.impersonateGroups.length > 0 ? 'as-groups' : undefined;
 }
 
-function serverUrl(server: string): URL {
-  try {
-    return new URL(server);
-  } catch {
-    throw localError('configuration', "kubeconfig: the cluster's server is not a URL");
-  }
-}
-
 /** True for addresses that never leave this machine. */
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127\.\d+\.\d+\.\d+$/.test(hostname);
-}
-
-async function existing(files: readonly string[]): Promise<string[]> {
-  const present = await Promise.all(files.map(exists));
-  const found = files.filter((_, index) => present[index]);
-  if (found.length === 0) throw localError('configuration', 'KUBECONFIG names no file that exists');
-  return found;
 }
 
 function exists(file: string): Promise<boolean> {

@@ -26,7 +26,9 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
   let plugin: ExecCredential | undefined;
 
   async function read(): Promise<Authentication> {
-    if (context.user.exec && isExpired(plugin, clock)) plugin = await runExecPlugin(context.user.exec);
+    const expiresAtMs = plugin?.expiresAtMs ?? Number.POSITIVE_INFINITY;
+    const isUsable = plugin !== undefined && clock.nowMs() <= expiresAtMs - expiryLeewayMs;
+    if (context.user.exec && !isUsable) plugin = await runExecPlugin(context.user.exec);
     return compose(context, plugin);
   }
 
@@ -47,11 +49,6 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
       plugin = undefined;
     },
   };
-}
-
-function isExpired(credential: ExecCredential | undefined, clock: Clock): boolean {
-  if (!credential) return true;
-  return credential.expiresAtMs !== undefined && clock.nowMs() > credential.expiresAtMs - expiryLeewayMs;
 }
 
 async function compose(
@@ -107,8 +104,6 @@ async function readCredentialFile(file: string): Promise<string> {
   }
 }
 
-/** How the transport learns where the API server is and who we are. */
-
 /** What a TLS connection needs; PEM texts. Two requests with equal material share connections. */
 export interface TlsMaterial {
   readonly ca?: string;
@@ -125,7 +120,7 @@ export interface Authentication {
   readonly tls: TlsMaterial;
 }
 
-/** One API server and the means to be somebody there. */
+/** Where the API server is, and the credentials to use there. */
 export interface ClusterAccess {
   /** Origin without a trailing slash; may have a path (`https://host:6443/k8s/clusters/a`). */
   readonly server: string;
@@ -166,7 +161,9 @@ async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
   const apiVersion =
     typeof entry.apiVersion === 'string' ? entry.apiVersion : 'client.authentication.k8s.io/v1';
   const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
-  const env = { ...process.env, ...environmentOf(entry.env), KUBERNETES_EXEC_INFO: info };
+  const entries = Array.isArray(entry.env) ? entry.env : [];
+  const added = Object.fromEntries(entries.map((each) => [String(each?.name), String(each?.value)]));
+  const env = { ...process.env, ...added, KUBERNETES_EXEC_INFO: info };
   const args = Array.isArray(entry.args) ? entry.args.map(String) : [];
   return readCredential(entry.command, await run(entry.command, args, env));
 }
@@ -225,9 +222,4 @@ function statusOf(output: string): Record<string, unknown> {
 function stringField(status: Record<string, unknown>, field: string): string | undefined {
   const value = status[field];
   return typeof value === 'string' && value !== '' ? value : undefined;
-}
-
-function environmentOf(entries: unknown): Record<string, string> {
-  if (!Array.isArray(entries)) return {};
-  return Object.fromEntries(entries.map((entry) => [String(entry?.name), String(entry?.value)]));
 }

@@ -1,16 +1,13 @@
-import { type Clock, systemClock } from '../../api/clock.ts';
+import { systemClock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type LabelMatcher, parseLabelSelector } from '../../api/label-selector.ts';
-import type { Log } from '../../contracts/cluster.ts';
-import type { Discovery } from '../client/discovery.ts';
 import { localError } from '../errors.ts';
 import { silentLogger } from '../log.ts';
-import type { Random } from '../timing.ts';
-import type { Transport } from '../transport/transport.ts';
 import {
   defaultTuning,
   type Reflector,
   type ReflectorHealth,
+  type ReflectorOptions,
   type ReflectorTuning,
   startReflector,
 } from './reflector.ts';
@@ -41,13 +38,10 @@ export interface Caches {
   stop(): Promise<void>;
 }
 
-/** What caches are made of. */
-interface CachesOptions {
-  readonly transport: Transport;
-  readonly discovery: Discovery;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly logger?: Log;
+/** What all reflectors have in common. */
+interface CachesOptions
+  extends Pick<ReflectorOptions, 'transport' | 'discovery'>,
+    Partial<Pick<ReflectorOptions, 'clock' | 'random' | 'logger'>> {
   readonly tuning?: Partial<ReflectorTuning>;
 }
 
@@ -96,7 +90,7 @@ export function createCaches(options: CachesOptions): Caches {
 
   return {
     ensure(selection) {
-      const key = keyOf(selection);
+      const key = selectionKey(selection);
       const entry = entries.get(key) ?? start(selection);
       entries.set(key, entry);
       entry.users += 1;
@@ -114,8 +108,10 @@ export function createCaches(options: CachesOptions): Caches {
     },
     observe(object) {
       for (const { selection, store } of entries.values()) {
-        if (object.apiVersion === selection.apiVersion && object.kind === selection.kind)
-          observeIn(selection, store, object);
+        const { apiVersion, kind, namespace = object.metadata.namespace } = selection;
+        // A store of one namespace would take an object of another one for an object that left its selection.
+        const mayBeIn = object.kind === kind && object.metadata.namespace === namespace;
+        if (mayBeIn && object.apiVersion === apiVersion) store.upsert(object);
       }
     },
     health: () =>
@@ -128,26 +124,25 @@ export function createCaches(options: CachesOptions): Caches {
   };
 }
 
-/** Another namespace's object must not even be looked at: stores of one namespace would take it for a departure. */
-function observeIn(selection: Selection, store: ObjectStore, object: KubernetesObject): void {
-  if (selection.namespace === undefined || selection.namespace === object.metadata.namespace)
-    store.upsert(object);
-}
-
-function coverage(selection: Selection): (object: KubernetesObject) => boolean {
-  const fits = matcherOf(selection.labelSelector);
-  const { namespace, name } = selection;
+/** Whether the selection covers an object. Throws `invalid` for a label selector that cannot be read. */
+function coverage({ namespace, name, labelSelector }: Selection): (object: KubernetesObject) => boolean {
+  let hasLabels: LabelMatcher;
+  try {
+    hasLabels = parseLabelSelector(labelSelector);
+  } catch (error) {
+    throw localError('invalid', error instanceof Error ? error.message : String(error));
+  }
   return ({ metadata }) =>
     (namespace === undefined || metadata.namespace === namespace) &&
     (name === undefined || metadata.name === name) &&
-    fits(metadata.labels);
+    hasLabels(metadata.labels);
 }
 
-function keyOf(selection: Selection): string {
+function selectionKey(selection: Selection): string {
   const { apiVersion, kind, namespace, labelSelector, name } = selection;
   const { metadataOnly = false, endpointsOnly = false, lastApplied = false } = selection;
-  const kept = [metadataOnly, endpointsOnly, lastApplied];
-  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, ...kept]);
+  const trimming = [metadataOnly, endpointsOnly, lastApplied];
+  return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, ...trimming]);
 }
 
 /** Large, seldom read, and for a Secret a copy of its content (even in metadata-only watches). */
@@ -198,12 +193,3 @@ function endpointsAlone({ apiVersion, kind, metadata, ...slice }: KubernetesObje
 }
 
 const serviceName = 'kubernetes.io/service-name';
-
-/** Throws `invalid` for a selector that cannot be read. */
-function matcherOf(selector: string | undefined): LabelMatcher {
-  try {
-    return parseLabelSelector(selector);
-  } catch (error) {
-    throw localError('invalid', error instanceof Error ? error.message : String(error));
-  }
-}

@@ -36,7 +36,8 @@ export const defaultTuning: ReflectorTuning = {
 };
 
 /** What a reflector works with. */
-interface ReflectorOptions extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
+export interface ReflectorOptions
+  extends Omit<SessionOptions, 'tuning' | 'onContact' | 'onState' | 'onWatch'> {
   readonly logger: Log;
   readonly tuning: ReflectorTuning;
 }
@@ -157,7 +158,7 @@ async function connectOnce(
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
     const isQuiet = connection.abortedHere();
     if (isQuiet) noteSilence(progress);
-    health.lastError = isQuiet ? `no data for ${tuning.silenceMs} ms` : messageOf(error);
+    health.lastError = failureOf(error, isQuiet ? tuning.silenceMs : undefined);
     report(options, health.lastError, isQuiet);
   } finally {
     cancelHeld();
@@ -176,6 +177,11 @@ function isRefreshed({ refresh, connection, health }: Progress): boolean {
   return refresh !== undefined && connection.abortedHere() && health.failures === 0;
 }
 
+function failureOf(error: unknown, silenceMs: number | undefined): string {
+  if (silenceMs !== undefined) return `no data for ${silenceMs} ms`;
+  return error instanceof Error ? error.message : 'unknown error';
+}
+
 /** A quiet watch is no news: most often nothing happened, and what opens it anew fails aloud. */
 function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet: boolean): void {
   const { apiVersion, kind, namespace } = selection;
@@ -184,7 +190,7 @@ function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet
   else logger.warn(fields, 'watch ended; reconnecting');
 }
 
-/** Once is a dead connection. Twice: the server waits for a version it never reaches (restored from a backup), so ours is given up. */
+/** One silence is a dead connection. After two the server waits for a version it never reaches: it was restored from a backup. */
 function noteSilence(progress: Progress): void {
   progress.silences += 1;
   if (progress.silences >= 2) progress.position.stateDue = true;
@@ -241,8 +247,4 @@ function newProgress(): Progress {
     stateMs: Number.NEGATIVE_INFINITY,
     refresh: undefined,
   };
-}
-
-function messageOf(error: unknown): string {
-  return error instanceof Error ? error.message : 'unknown error';
 }

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 
 /** A cache of one resource: writes come from a watch or from our own requests, and the newer one always wins. */
 export interface ObjectStore extends ReadableStore {
@@ -32,14 +32,14 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
   const unconfirmed = new Set<string>();
 
   function put(object: KubernetesObject): void {
-    const old = table.find(keyOf(object));
+    const old = table.find(namespacedName(object));
     if (departures.include(object) || (old && !isNewer(object, old))) return;
     if (covers(object)) take(object);
     else depart(object, object.metadata.resourceVersion);
   }
 
   function take(object: KubernetesObject): void {
-    const key = keyOf(object);
+    const key = namespacedName(object);
     const old = table.find(key);
     // Another uid under the same name: the former object is gone, and subscribers must hear so.
     if (old && old.metadata.uid !== object.metadata.uid) depart(old, object.metadata.resourceVersion);
@@ -51,12 +51,12 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
   /** `object` is gone, or no longer selected, since that version. */
   function depart(object: KubernetesObject, since: string | undefined): void {
     departures.remember(object, since);
-    table.drop(keyOf(object), trim(object));
+    table.drop(namespacedName(object), trim(object));
   }
 
   function remove(object: KubernetesObject): void {
     const since = object.metadata.resourceVersion;
-    const old = table.find(keyOf(object));
+    const old = table.find(namespacedName(object));
     departures.remember(object, since);
     // An older event, or one about a former object under the same name, says nothing about the present one.
     if (old && compareResourceVersions(old.metadata.resourceVersion, since, 0) <= 0) depart(object, since);
@@ -64,32 +64,36 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
 
   function writtenAfter(object: KubernetesObject, version: string | undefined): boolean {
     return (
-      unconfirmed.has(keyOf(object)) &&
+      unconfirmed.has(namespacedName(object)) &&
       compareResourceVersions(object.metadata.resourceVersion, version, 0) > 0
     );
   }
 
   return {
-    ...readSide(table),
+    get: table.get,
+    list: table.list,
+    byIndex: table.byIndex,
+    addIndex: table.addIndex,
+    subscribe: table.subscribe,
     upsert(object) {
-      unconfirmed.add(keyOf(object));
+      unconfirmed.add(namespacedName(object));
       put(object);
     },
     applyEvent(type, object) {
-      const old = table.find(keyOf(object));
-      if (!old || !isNewer(old, object)) unconfirmed.delete(keyOf(object));
+      const old = table.find(namespacedName(object));
+      if (!old || !isNewer(old, object)) unconfirmed.delete(namespacedName(object));
       if (type === 'DELETED') remove(object);
       else put(object);
     },
     replace(listed, resourceVersion) {
-      const listedKeys = new Set(listed.map(keyOf));
+      const listedKeys = new Set(listed.map(namespacedName));
       for (const key of table.keys()) {
         const object = table.find(key);
         if (object && !listedKeys.has(key) && !writtenAfter(object, resourceVersion))
           depart(object, resourceVersion);
       }
       for (const object of listed) {
-        const old = table.find(keyOf(object));
+        const old = table.find(namespacedName(object));
         if (!old || !writtenAfter(old, object.metadata.resourceVersion)) take(object);
       }
       unconfirmed.clear();
@@ -100,10 +104,6 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
 /** Versions that cannot be compared are taken as newer: a watch delivers in order. */
 function isNewer(object: KubernetesObject, than: KubernetesObject): boolean {
   return compareResourceVersions(object.metadata.resourceVersion, than.metadata.resourceVersion, 1) > 0;
-}
-
-function readSide({ get, list, byIndex, addIndex, subscribe }: StoreTable): ReadableStore {
-  return { get, list, byIndex, addIndex, subscribe };
 }
 
 interface Tombstones {
@@ -162,11 +162,6 @@ interface StoreTable extends ReadableStore {
   put(key: string, object: KubernetesObject): void;
   /** `last` is what subscribers get as the last known state. */
   drop(key: string, last: KubernetesObject): void;
-}
-
-/** The key of an object in a table. */
-function keyOf(object: KubernetesObject): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
 }
 
 /** Creates an empty table. `onHandlerError` is told when a subscriber threw; the others and the table go on. */

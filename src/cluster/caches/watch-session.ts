@@ -1,13 +1,13 @@
 import type { Clock } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Discovery } from '../client/discovery.ts';
 import {
+  acceptHeader,
   asKind,
   collectionPath,
   type ListOptions,
   listAll,
   selectorsOf,
-  watchAccept,
 } from '../client/list.ts';
 import { errorFromStatus, isApiError, localError } from '../errors.ts';
 import { createWatchdog, linkSignals, type Random } from '../timing.ts';
@@ -183,7 +183,7 @@ type EndOfState = WatchEvent & { readonly type: 'BOOKMARK' };
 /** Gathers initial events; true when `event` marks their end. */
 function collect(state: Map<string, KubernetesObject>, event: WatchEvent): event is EndOfState {
   if (event.type === 'BOOKMARK') return event.endOfInitialEvents;
-  const key = `${event.object.metadata.namespace ?? ''}/${event.object.metadata.name}`;
+  const key = namespacedName(event.object);
   if (event.type === 'DELETED') state.delete(key);
   else state.set(key, event.object);
   return false;
@@ -208,7 +208,7 @@ async function* events(
       ...selectorsOf(selection),
       ...query,
     },
-    accept: watchAccept(selection.metadataOnly),
+    accept: acceptHeader(selection, 'PartialObjectMetadata'),
     object: selection.namespace ? `${info.plural} in ${selection.namespace}` : info.plural,
     secret: info.kind === 'Secret',
     signal,
@@ -257,12 +257,14 @@ function parseWatchLine(info: ResourceInfo, line: string): WatchEvent {
       return { type: event.type, object: asKind(info, event.object) };
     case 'BOOKMARK':
       return bookmark(info, event.object);
-    case 'ERROR':
+    case 'ERROR': {
+      const code = (event.object as { code?: unknown } | null)?.code;
       throw errorFromStatus(
         { verb: 'watch', object: info.plural, secret: info.kind === 'Secret' },
-        statusCode(event.object),
+        typeof code === 'number' ? code : 500,
         event.object,
       );
+    }
     default:
       throw localError('badAnswer', `watch ${info.plural}: unknown event type`);
   }
@@ -291,9 +293,4 @@ function bookmark(info: ResourceInfo, object: unknown): WatchEvent {
     resourceVersion: metadata.resourceVersion,
     endOfInitialEvents: metadata.annotations?.['k8s.io/initial-events-end'] === 'true',
   };
-}
-
-function statusCode(status: unknown): number {
-  const code = (status as { code?: unknown } | null)?.code;
-  return typeof code === 'number' ? code : 500;
 }

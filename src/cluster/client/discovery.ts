@@ -76,7 +76,11 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
     if (aggregated) {
       const infos = [...(await load('', readAll)).values()];
       // Versions stand in the server's order of preference.
-      const found = infos.find((info) => info.kind === kind && groupOf(info) === group);
+      const found = infos.find(
+        (info) =>
+          info.kind === kind &&
+          (group === '' ? !info.apiVersion.includes('/') : info.apiVersion.startsWith(`${group}/`)),
+      );
       if (found || aggregated) return found;
     }
     const apiVersion = group === '' ? 'v1' : await preferredVersion(transport, group);
@@ -126,10 +130,6 @@ async function readGroup(transport: Transport, apiVersion: string): Promise<Reso
     if (isApiError(error, 'unknownKind', 'notFound')) return [];
     throw error;
   }
-}
-
-function groupOf({ apiVersion }: ResourceInfo): string {
-  return apiVersion.includes('/') ? (apiVersion.split('/', 1)[0] ?? '') : '';
 }
 
 /** For servers without aggregated discovery; undefined when the group is not served. */

@@ -32,9 +32,12 @@ interface ListBody {
 
 const maximumObjects = 200_000;
 
-/** Accept header for watches, whose events hold single objects. */
-export function watchAccept(metadataOnly: boolean | undefined): string {
-  return metadataOnly ? 'application/json;as=PartialObjectMetadata;g=meta.k8s.io;v=v1' : 'application/json';
+/** The Accept header: whole objects, or `form` for metadata alone. */
+export function acceptHeader(
+  { metadataOnly }: ListOptions,
+  form: 'PartialObjectMetadata' | 'PartialObjectMetadataList',
+): string {
+  return metadataOnly ? `application/json;as=${form};g=meta.k8s.io;v=v1` : 'application/json';
 }
 
 /** Walks all pages. When the snapshot expires between two pages, starts once more; then throws `gone`. */
@@ -80,7 +83,7 @@ async function readPage(
   options: ListOptions & Pick<ApiRequest, 'signal' | 'impersonate'>,
   next: string,
 ): Promise<ListBody> {
-  const { namespace, metadataOnly, signal, impersonate } = options;
+  const { namespace, signal, impersonate } = options;
   const answer = await transport.request({
     verb: 'list',
     path: collectionPath(info, namespace),
@@ -89,9 +92,7 @@ async function readPage(
       ...selectorsOf(options),
       ...(next ? { continue: next } : {}),
     },
-    accept: metadataOnly
-      ? 'application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1'
-      : 'application/json',
+    accept: acceptHeader(options, 'PartialObjectMetadataList'),
     object: namespace ? `${info.plural} in ${namespace}` : info.plural,
     secret: info.kind === 'Secret',
     ...(signal ? { signal } : {}),

@@ -73,7 +73,7 @@ export function createLeaseClock(machine = { uptime, now: () => performance.now(
 
 /** Starts to run for leader. Throws RangeError for times that would let two processes lead. */
 export function startElection(options: ElectionOptions): Election {
-  const { logger = silentLogger, random = Math.random } = options;
+  const { logger = silentLogger, random = Math.random, former = [] } = options;
   const stopping = new AbortController();
   const { candidate, watch } = newCandidate(options, stopping.signal, logger);
   const { leadership, clock, times, monotonicMs } = candidate;
@@ -86,7 +86,9 @@ export function startElection(options: ElectionOptions): Election {
   async function run(): Promise<void> {
     const patience = { pause: () => sleep(clock, pauseMs(), stopping.signal), signal: stopping.signal };
     candidate.identity = await ownIdentity(options, patience);
-    candidate.former = formerIdentities(candidate.identity, options);
+    const pod = podOfIdentity(candidate.identity);
+    // In a pod only its own former processes count: a process with the same host name may run on another node.
+    candidate.former = pod ? former.map((each) => identityInPod(pod, each)) : former;
     watch.start();
     await win();
     if (stopping.signal.aborted) return;
@@ -164,12 +166,6 @@ export function startElection(options: ElectionOptions): Election {
       await releaseLease(candidate);
     },
   };
-}
-
-/** As they stand in the Lease: in a pod that of this process and no other, which may have the same host name on another node. */
-function formerIdentities(identity: string, { former = [] }: ElectionOptions): string[] {
-  const pod = podOfIdentity(identity);
-  return pod ? former.map((each) => identityInPod(pod, each)) : [...former];
 }
 
 function newCandidate(

@@ -1,5 +1,4 @@
 import type { Clock } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { CacheHandle, Caches } from '../caches/caches.ts';
 import type { ClusterClient } from '../client/client.ts';
 import { type ContainerRun, currentRun, goneReason, type PodName, podOfIdentity } from './lease-holder.ts';
@@ -148,7 +147,8 @@ function watchHolder({ client, caches, namespace, onNews }: HolderWatchOptions):
     renewed(record) {
       if (record?.holder !== holder?.identity) follow(record?.holder ?? '');
       if (!holder) return;
-      const run = currentRun(podOf(holder, namespace));
+      const pod = holder.cache.store.get(namespace, holder.pod.name);
+      const run = pod?.metadata.uid === holder.pod.uid ? currentRun(pod) : undefined;
       holder.renewals = run !== undefined && run === holder.lived ? holder.renewals + 1 : 1;
       holder.lived = run;
     },
@@ -181,9 +181,4 @@ function watchHolder({ client, caches, namespace, onNews }: HolderWatchOptions):
 
 function livedOf({ lived, renewals }: Holder): ContainerRun | undefined {
   return renewals >= certainAfterRenewals ? lived : undefined;
-}
-
-function podOf({ pod, cache }: Holder, namespace: string): KubernetesObject | undefined {
-  const seen = cache.store.get(namespace, pod.name);
-  return seen?.metadata.uid === pod.uid ? seen : undefined;
 }

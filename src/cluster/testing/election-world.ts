@@ -48,16 +48,12 @@ export async function startElectionWorld(cleanups: Array<() => unknown>): Promis
     async pass(milliseconds, condition = () => false) {
       for (let passed = 0; passed < milliseconds && !condition(); passed += 500) {
         clock.advance(500);
-        await requestsEnd();
+        await new Promise((resolve) => setTimeout(resolve, 10));
+        // On a busy machine that pause may be one turn of the event loop, and a request with its answer takes several.
+        for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
       }
     },
   };
-}
-
-/** On a busy machine a pause may be one turn of the loop, and a request with its answer takes several. */
-async function requestsEnd(): Promise<void> {
-  await new Promise((resolve) => setTimeout(resolve, 10));
-  for (let turns = 0; turns < 50; turns += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
 /** Waits until this candidate leads. */
