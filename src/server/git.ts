@@ -8,8 +8,8 @@ import {
   sourceTimeoutMs,
 } from '../api/source/source.ts';
 import type { OpenPoller, OpenRepository, ReadSecret, Repositories } from '../contracts/git.ts';
+import type { PollAges } from '../git/poll/context.ts';
 import { createGitSource } from '../git/poll/git-source.ts';
-import type { PollAges } from '../git/poll/poll.ts';
 import { createReadingJournal, type ReadingJournal } from '../git/poll/reading-journal.ts';
 import { type PollSchedule, scheduleProblem } from '../git/poll/schedule.ts';
 import { createSourcePoller } from '../git/poll/source-poller.ts';

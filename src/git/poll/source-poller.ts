@@ -55,7 +55,11 @@ export function createSourcePoller(options: PollerOptions): Poller {
   function run(): void {
     state.isWoken = false;
     state.startedMs = clock.nowMs();
-    state.running = attempt(options, abort.signal).then((succeeded) => {
+    const polled = options.poll(abort.signal).then(
+      () => true,
+      () => false,
+    );
+    state.running = polled.then((succeeded) => {
       state.running = undefined;
       state.failures = succeeded ? 0 : state.failures + 1;
       const delayMs = nextMs(state.failures);
@@ -86,15 +90,6 @@ export function createSourcePoller(options: PollerOptions): Poller {
       await state.running;
     },
   };
-}
-
-async function attempt({ poll }: PollerOptions, signal: AbortSignal): Promise<boolean> {
-  try {
-    await poll(signal);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function waitMs(options: PollerOptions, failures: number): number {

@@ -59,7 +59,7 @@ function parseLine(line: string): AllowedSigner {
   const namespaces = options.get('namespaces')?.split(',');
   return {
     principals: unquoted(principals),
-    key: keyOf(type, key),
+    key: decodeKey(type, key),
     namespaces,
     validAfterMs: timeOption(options, 'valid-after'),
     validBeforeMs: timeOption(options, 'valid-before'),
@@ -88,7 +88,7 @@ function optionsOf(text: string): Map<string, string> {
   return options;
 }
 
-function keyOf(type: string, text: string): Buffer {
+function decodeKey(type: string, text: string): Buffer {
   if (!/^[A-Za-z0-9+/]{16,4096}={0,2}$/.test(text)) throw new Error('the key is not base64');
   const key = Buffer.from(text, 'base64');
   const length = key.length >= 4 ? key.readUInt32BE() : 0;

@@ -1,17 +1,14 @@
 /** Checks of OpenPGP signatures. The library is loaded when the first one is met, since most repositories use SSH keys or none. */
 
 const maxSignatures = 8;
-const nameCharacters = 120;
+const userIdCharacters = 120;
 
-/** Splits a text of armoured public keys; empty where there is none. */
-export function armoredKeysIn(text: string): string[] {
+/** The armoured blocks of public keys in a text, none where they hold no key; undefined without a block. Throws Error for one that cannot be read. */
+export async function pgpBlocksIn(text: string): Promise<readonly string[] | undefined> {
   const block = /-----BEGIN PGP PUBLIC KEY BLOCK-----[\s\S]*?-----END PGP PUBLIC KEY BLOCK-----/g;
-  return text.match(block) ?? [];
-}
-
-/** How many keys the blocks hold. Throws Error for one that cannot be read. */
-export async function countPgpKeys(blocks: readonly string[]): Promise<number> {
-  return (await readKeys(blocks)).length;
+  const blocks = text.match(block);
+  if (blocks === null) return undefined;
+  return (await readKeys(blocks)).length > 0 ? blocks : [];
 }
 
 /**
@@ -46,12 +43,12 @@ export async function verifyPgp(
     const id = keyID.toHex().toUpperCase();
     try {
       await verified;
-      if (signer) return `${nameOf(signer.getUserIDs())} (${signer.getFingerprint().toUpperCase()})`;
+      if (signer) return `${userIdOf(signer.getUserIDs())} (${signer.getFingerprint().toUpperCase()})`;
     } catch (error) {
       const why = error instanceof Error ? error.message.slice(0, 160) : 'unknown';
       refusals.push(
         signer
-          ? `${nameOf(signer.getUserIDs())} (${id}): ${why}`
+          ? `${userIdOf(signer.getUserIDs())} (${id}): ${why}`
           : `key ${id} is not among the keys of the Secret`,
       );
     }
@@ -71,6 +68,6 @@ async function readKeys(blocks: readonly string[]) {
   return [...keys.values()];
 }
 
-function nameOf([first = 'nobody']: readonly string[]): string {
-  return first.replace(/\p{Cc}/gu, ' ').slice(0, nameCharacters);
+function userIdOf([first = 'nobody']: readonly string[]): string {
+  return first.replace(/\p{Cc}/gu, ' ').slice(0, userIdCharacters);
 }

@@ -1,6 +1,6 @@
 import { GitError } from '../errors.ts';
 import { type AllowedSigner, parseAllowedSigners } from './allowed-signers.ts';
-import { armoredKeysIn, countPgpKeys, verifyPgp } from './pgp-signature.ts';
+import { pgpBlocksIn, verifyPgp } from './pgp-signature.ts';
 import type { Signed } from './signed-object.ts';
 import { verifySsh } from './ssh-signature.ts';
 
@@ -28,10 +28,10 @@ export async function readSigners(
       new GitError('SignersUnusable', `spec.verify.secretRef: ${name} of Secret ${where}: ${why}`);
     if (bytes.length > maxEntryBytes) throw refuse(`is larger than ${maxEntryBytes} bytes`);
     const text = new TextDecoder().decode(bytes);
-    const blocks = armoredKeysIn(text);
     try {
-      if (blocks.length === 0) ssh.push(...parseAllowedSigners(text));
-      else if ((await countPgpKeys(blocks)) > 0) pgp.push(...blocks);
+      const blocks = await pgpBlocksIn(text);
+      if (blocks) pgp.push(...blocks);
+      else ssh.push(...parseAllowedSigners(text));
     } catch (error) {
       throw refuse(error instanceof Error ? error.message : 'cannot be read');
     }

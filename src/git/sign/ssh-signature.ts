@@ -84,7 +84,10 @@ function isGenuine({ key, reserved, hash, type, bytes, ...rest }: SshSignature, 
   const signed = Buffer.concat([magic, field(rest.namespace), field(reserved), field(hash), field(digest)]);
   const reader = createFieldReader(key, 0, unreadableSignature);
   const kind = reader.field().toString('latin1');
-  if (kind === 'ssh-ed25519' && type === kind) return verify(null, signed, ed25519(reader.field()), bytes);
+  if (kind === 'ssh-ed25519' && type === kind) {
+    const jwk = { kty: 'OKP', crv: 'Ed25519', x: reader.field().toString('base64url') };
+    return verify(null, signed, createPublicKey({ key: jwk, format: 'jwk' }), bytes);
+  }
   const rsaHash = rsaHashes[type];
   if (kind === 'ssh-rsa' && rsaHash) {
     const [e, n] = [reader.field(), reader.field()];
@@ -103,10 +106,6 @@ function isGenuine({ key, reserved, hash, type, bytes, ...rest }: SshSignature, 
     );
   }
   throw unreadableSignature(`${type.slice(0, 40)} by a key of type ${kind.slice(0, 40)} is not supported`);
-}
-
-function ed25519(x: Buffer): KeyObject {
-  return createPublicKey({ key: { kty: 'OKP', crv: 'Ed25519', x: x.toString('base64url') }, format: 'jwk' });
 }
 
 function rsa(n: Buffer, e: Buffer): KeyObject {

@@ -1,6 +1,6 @@
 import type { CommitEntry, GitFile, TreeLimits } from '../../contracts/git.ts';
 import { GitError } from '../errors.ts';
-import type { FileProblem, ManifestFiles } from '../types.ts';
+import type { FileProblem, GitSource, ManifestFiles } from '../types.ts';
 import { type ObjectReader, requireObject } from './objects.ts';
 import {
   decodeUtf8,
@@ -12,8 +12,8 @@ import {
   type TreeEntry,
 } from './tree.ts';
 
-/** Bounds that hold unless a caller sets others. */
-export const DEFAULT_TREE_LIMITS: TreeLimits = {
+/** Limits that apply unless a caller sets others. */
+const DEFAULT_TREE_LIMITS: TreeLimits = {
   maxEntries: 50_000,
   maxFiles: 10_000,
   maxDepth: 64,
@@ -42,14 +42,36 @@ interface Listing {
   entries: number;
 }
 
-/** Longer names are refused, and told cut. */
+/** Longer names are refused; messages show so many characters of them. */
 const MAX_SHOWN = 255;
+
+/** Runs work on the root tree of a commit. */
+type AtTree = <T>(
+  commit: string,
+  signal: AbortSignal | undefined,
+  work: (at: Pick<Walk, 'reader' | 'pause'>, tree: string) => Promise<T>,
+) => Promise<T>;
+
+/** The methods that read files of a commit. */
+export function createFileReading(atTree: AtTree): Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
+  return {
+    treeOidAt: (commit, path, signal) =>
+      atTree(commit, signal, ({ reader }, tree) => findFolder(reader, tree, path)),
+    readFiles: (commit, path, { limits, signal, alsoRead = () => false, anyBytes = false } = {}) =>
+      atTree(commit, signal, (at, tree) => {
+        const walk = { ...at, alsoRead, anyBytes, limits: { ...DEFAULT_TREE_LIMITS, ...limits } };
+        return readFilesBelow(walk, tree, path);
+      }),
+    entriesAt: (commit, paths, { signal, maxFileBytes }) =>
+      atTree(commit, signal, (at, tree) => entriesBelow({ ...at, maxFileBytes }, tree, paths)),
+  };
+}
 
 /**
  * Reads the manifests below `path` of a root tree. A bad entry becomes a problem of its own path; only a tree beyond
  * the limits fails as a whole (GitError TooLarge), since half a tree must never be taken for all of it.
  */
-export async function readFilesBelow(walk: Walk, rootOid: string, path: string): Promise<ManifestFiles> {
+async function readFilesBelow(walk: Walk, rootOid: string, path: string): Promise<ManifestFiles> {
   const treeOid = await findFolder(walk.reader, rootOid, path);
   const listing: Listing = { found: [], problems: [], entries: 0 };
   await listFolder(walk, listing, { path: pathSegments(path).join('/'), oid: treeOid }, 0);
@@ -166,7 +188,7 @@ interface EntryLookup {
  * What a root tree holds at these paths (with `/`; the root itself is the empty path). A path that is not there, or that leads through a
  * file, has no entry; one that leads through a link or a submodule is refused. Each tree and each file is read once. Throws GitError Corrupt.
  */
-export async function entriesBelow(
+async function entriesBelow(
   lookup: EntryLookup,
   root: string,
   paths: readonly string[],

@@ -7,7 +7,7 @@ import { inflate } from 'node:zlib';
 import git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import type { GitSource } from '../types.ts';
-import { DEFAULT_TREE_LIMITS, entriesBelow, readFilesBelow } from './files.ts';
+import { createFileReading } from './files.ts';
 import {
   type Commit,
   createPause,
@@ -19,7 +19,6 @@ import {
 } from './objects.ts';
 import { objectId, type StoredObject } from './pack/pack-file.ts';
 import { type GitFolders, resolveRevision } from './revision.ts';
-import { findFolder } from './tree.ts';
 
 /** A repository somebody works in. What it reads is looked up by commit id; methods throw GitError. */
 export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
@@ -39,23 +38,17 @@ export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFile
 export async function openLocalRepository(folder: string): Promise<LocalRepository> {
   const { root, folders } = await findRepository(resolve(folder));
   const reader = createReader(folders.objects, openObjectFiles);
-  const read = <T>(commit: string, work: (tree: string) => Promise<T>): Promise<T> =>
+  const reading = createFileReading((commit, signal, work) =>
     whole(reader, commit, async () => {
       const found = await readCommitObject(reader, commit);
       if (!found) throw new GitError('NotFound', `commit ${commit} is not in ${reader.gitdir}`);
-      return work(found.tree);
-    });
+      return work({ reader, pause: createPause(signal) }, found.tree);
+    }),
+  );
   return {
+    ...reading,
     root,
     commitAt: (revision) => resolveRevision(folders, reader, revision),
-    treeOidAt: (commit, path) => read(commit, (tree) => findFolder(reader, tree, path)),
-    readFiles: (commit, path, { limits, signal, alsoRead = () => false, anyBytes = false } = {}) =>
-      read(commit, (tree) => {
-        const walk = { reader, alsoRead, anyBytes, limits: { ...DEFAULT_TREE_LIMITS, ...limits } };
-        return readFilesBelow({ ...walk, pause: createPause(signal) }, tree, path);
-      }),
-    entriesAt: (commit, paths, { signal, maxFileBytes }) =>
-      read(commit, (tree) => entriesBelow({ reader, maxFileBytes, pause: createPause(signal) }, tree, paths)),
     remotes: async () => {
       const found = await git.listRemotes({ fs, gitdir: folders.objects }).catch(() => []);
       return found.map(({ url }) => url);

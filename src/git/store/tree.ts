@@ -93,13 +93,11 @@ export async function findFolder(reader: ObjectReader, rootOid: string, path: st
     walked.push(segment);
     const entry = (await readTree(reader, oid)).find(({ name }) => name === segment);
     const kind = entry && entryKind(entry);
-    if (!entry || kind !== 'folder') throw pathNotFound(walked.join('/'), kind);
+    if (!entry || kind !== 'folder') {
+      const what = kind ? `is a ${kind}, not a folder` : 'does not exist';
+      throw new GitError('PathNotFound', `spec.path: ${walked.join('/')} ${what} at this commit`);
+    }
     oid = entry.oid;
   }
   return oid;
-}
-
-function pathNotFound(path: string, kind: string | undefined): GitError {
-  const what = kind ? `is a ${kind}, not a folder` : 'does not exist';
-  return new GitError('PathNotFound', `spec.path: ${path} ${what} at this commit`);
 }

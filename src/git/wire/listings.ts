@@ -57,7 +57,9 @@ export function createListings(clock: Clock): Listings {
   function known({ answer, lookedMs, failures }: Listing, ask: ListingQuery): Listing['answer'] {
     if (lookedMs < ask.notBeforeMs) return undefined;
     const ageMs = clock.nowMs() - lookedMs;
-    const validMs = answer && 'error' in answer ? waitMs(ask, failures) : ask.maxAgeMs;
+    const retryMs = Math.min(ask.maxRetryMs, ask.retryMs * 2 ** Math.min(failures - 1, 30));
+    // The Sources that follow it retry at slightly different times; the first of them asks for all.
+    const validMs = answer && 'error' in answer ? 0.75 * retryMs : ask.maxAgeMs;
     return ageMs >= 0 && ageMs < validMs ? answer : undefined;
   }
 
@@ -123,11 +125,6 @@ function notifyListeners({ listeners }: Listing, clock: Clock): void {
     clock.after(index * betweenMs, () => {
       if (listeners.has(listener)) listener();
     });
-}
-
-function waitMs({ retryMs, maxRetryMs }: ListingQuery, failures: number): number {
-  // Each of those who follow it tries a moment earlier or later; the first of them looks for all.
-  return 0.75 * Math.min(maxRetryMs, retryMs * 2 ** Math.min(failures - 1, 30));
 }
 
 function empty(): Listing {

@@ -40,8 +40,10 @@ const ANY = /~>?\s*v?0\.0\.0(?:-[^\s,]*)?(?=[\s,]|$)/g;
 
 function alternativeOf(text: string, whole: string): Alternative {
   const includePrerelease = /\d-[0-9A-Za-z]/.test(text);
+  const withPatch = (_: string, operator: string, major: string, minor = '0') =>
+    `${operator}${major}.${minor}.0`;
   const read = (words: string) =>
-    new Range(includePrerelease ? words.replace(BOUND, inFull) : words, { includePrerelease });
+    new Range(includePrerelease ? words.replace(BOUND, withPatch) : words, { includePrerelease });
   const bounds = text
     .replace(NOT, ' ')
     .replace(ANY, '*')
@@ -58,7 +60,3 @@ function alternativeOf(text: string, whole: string): Alternative {
 
 /** `>=1.2` beside a pre-release is `>=1.2.0`, without those of 1.2.0, and `<2` is `<2.0.0`, with them. */
 const BOUND = /(>=|<)\s*v?(\d+)(?:\.(\d+))?(?:\.[xX*])?(?=[\s]|$)/g;
-
-function inFull(_: string, operator: string, major: string, minor = '0'): string {
-  return `${operator}${major}.${minor}.0`;
-}

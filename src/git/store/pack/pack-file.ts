@@ -97,7 +97,7 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
     return inflateEntry(bytes.subarray(header.dataAt), header.size).content;
   }
 
-  /** From the entry down to an object that is whole, or kept. */
+  /** From the entry down to an object that is whole, or in the cache. */
   async function chainFrom(start: number): Promise<Chain> {
     const deltas: Entry[] = [];
     for (let offset = start; deltas.length < MAX_CHAIN; ) {

@@ -39,15 +39,15 @@ export function parseKnownHosts(text: string): KnownHosts {
   const revoked = lines.filter(({ marker }) => marker === '@revoked');
   return {
     typesOf: (host, port) => [
-      ...new Set(known.filter(({ isFor }) => isFor(nameOf(host, port))).map(({ type }) => type)),
+      ...new Set(known.filter(({ isFor }) => isFor(hostName(host, port))).map(({ type }) => type)),
     ],
     judge(host, port, key) {
       // Whatever host it was revoked for: a key that leaked is good for none.
       if (revoked.some((line) => line.key.equals(key))) return 'revoked';
-      const ofHost = known.filter(({ isFor }) => isFor(nameOf(host, port)));
+      const ofHost = known.filter(({ isFor }) => isFor(hostName(host, port)));
       if (ofHost.some((line) => line.key.equals(key))) return 'known';
       if (ofHost.length > 0) return 'changed';
-      return authorities.some(({ isFor }) => isFor(nameOf(host, port))) ? 'authority' : 'unknown';
+      return authorities.some(({ isFor }) => isFor(hostName(host, port))) ? 'authority' : 'unknown';
     },
   };
 }
@@ -58,7 +58,7 @@ export function fingerprintOf(key: Buffer): string {
 }
 
 /** A host as the file names it. */
-function nameOf(host: string, port: number): string {
+function hostName(host: string, port: number): string {
   const name = host.toLowerCase();
   return port === 22 ? name : `[${name}]:${port}`;
 }

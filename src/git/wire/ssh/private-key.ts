@@ -89,10 +89,10 @@ async function openOpenssh(bytes: Buffer, passphrase: string | undefined): Promi
   if (cipher === 'none') return opensshText(publicKey, list);
   if (!passphrase) throw noPassphrase();
   const [algorithm, keyBytes] = CIPHERS[cipher] ?? [];
-  if (!algorithm || !keyBytes || derivation !== 'bcrypt')
-    throw new Error(
-      `is encrypted with ${printable(cipher)}; encrypt it anew: ssh-keygen -p -Z aes256-ctr -f FILE`,
-    );
+  if (!algorithm || !keyBytes || derivation !== 'bcrypt') {
+    const name = cipher.replace(/[^\w@.-]/g, '?').slice(0, 40);
+    throw new Error(`is encrypted with ${name}; encrypt it anew: ssh-keygen -p -Z aes256-ctr -f FILE`);
+  }
   const derivationReader = createFieldReader(options, 0, unreadable);
   const [salt, rounds] = [derivationReader.field(), derivationReader.number()];
   if (rounds < 1 || rounds > limits.sshKeyRounds)
@@ -161,10 +161,6 @@ function noPassphrase(): Error {
 
 function wrongPassphrase(): Error {
   return new Error('cannot be opened with the passphrase in the key password');
-}
-
-function printable(text: string): string {
-  return text.replace(/[^\w@.-]/g, '?').slice(0, 40);
 }
 
 /** Opens a private key, once for each content of a Secret. Throws Error that says what is wrong and quotes nothing. */
