@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { isRecord } from '../../src/api/json.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { withDefaults } from './defaults.ts';
 import { ApiError, badRequest, invalid } from './errors.ts';
 import { asRecord, asRecords, asString, at } from './json.ts';

@@ -1,5 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asRecord, asRecords, asString, at, sameJson } from './json.ts';
 import type { KindInfo, ScalePaths } from './kinds.ts';
 import { mergeFromSchema } from './merge-schema.ts';

@@ -1,5 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { asRecord, asRecords, asString, type JsonRecord } from './json.ts';
 
 type Defaulter = (object: KubernetesObject) => KubernetesObject;

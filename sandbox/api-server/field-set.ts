@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
+import { isRecord } from '../../src/api/kubernetes.ts';
 import { ApiError } from './errors.ts';
 import { asRecord, type JsonRecord } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';

@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
+import { isRecord } from '../../src/api/kubernetes.ts';
 
 /** A JSON object of unknown shape. */
 export type JsonRecord = Record<string, unknown>;

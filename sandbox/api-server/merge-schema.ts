@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
+import { isRecord } from '../../src/api/kubernetes.ts';
 import { asRecord } from './json.ts';
 
 /**

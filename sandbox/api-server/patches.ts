@@ -1,5 +1,5 @@
 import { applyPatch, type Operation } from 'rfc6902';
-import { isRecord } from '../../src/api/json.ts';
+import { isRecord } from '../../src/api/kubernetes.ts';
 import { ApiError, badRequest } from './errors.ts';
 import { asRecord, asString, clone, type JsonRecord, sameJson } from './json.ts';
 import { childNode, type MergeNode } from './merge-schema.ts';

@@ -1,6 +1,5 @@
 import { parse } from 'yaml';
-import { isRecord } from '../../src/api/json.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { ApiError, badRequest, unknownPath } from './errors.ts';
 import { type KindInfo, type KindRegistry, toStored } from './kinds.ts';
 

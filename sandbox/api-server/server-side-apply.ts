@@ -1,5 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../src/api/kubernetes.ts';
 import { ApiError } from './errors.ts';
 import {
   dotted,

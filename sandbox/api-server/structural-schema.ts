@@ -1,4 +1,4 @@
-import { isRecord } from '../../src/api/json.ts';
+import { isRecord } from '../../src/api/kubernetes.ts';
 import type { FieldProblem } from './errors.ts';
 import { asList, asRecord, asRecords, clone, type JsonRecord, sameJson } from './json.ts';
 

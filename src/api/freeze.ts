@@ -4,8 +4,7 @@
  */
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
-import type { KubernetesObject } from './kubernetes.ts';
-import { type LabelMatcher, parseLabelSelector } from './label-selector.ts';
+import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './kubernetes.ts';
 import { limits } from './limits.ts';
 import { type SourceWindow, windowSchema } from './source/source.ts';
 import { parseDurationMs } from './time.ts';

@@ -1,7 +1,6 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { canaryStatus, shortCommit } from '../api/canary/summary.ts';
-import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
-import { canaryLabel, labelValue } from '../api/metadata.ts';
+import { canaryLabel, type KubernetesObject, labelValue, namespacedName } from '../api/kubernetes.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { recordViews } from '../engine/records/records.ts';
 import { labelRecord } from '../release/record.ts';

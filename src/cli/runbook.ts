@@ -1,8 +1,7 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
 import { apiVersionOf } from '../api/kinds/kinds.ts';
-import type { KubernetesObject, NamespacedName } from '../api/kubernetes.ts';
-import { partOfLabel } from '../api/metadata.ts';
+import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';

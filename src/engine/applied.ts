@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { canonicalJson } from '../release/json.ts';
+import { canonicalJson, describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { covers } from '../workload/compare/semantic-compare.ts';
 import { appliedAnnotation } from '../workload/shared/names.ts';
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { partOfLabel } from '../api/metadata.ts';
+import { type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
 
 /** Identity of a Source as the parent of its objects: `applyset-<hash>-v1`. */
 export function applySetId({ metadata }: Pick<KubernetesObject, 'metadata'>): string {

@@ -1,6 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { isRecord } from '../api/json.ts';
-import type { Condition } from '../api/kubernetes.ts';
+import { type Condition, isRecord } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
 

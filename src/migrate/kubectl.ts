@@ -1,6 +1,5 @@
 /** Commands for a person to run. Pure. */
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { partOfLabel } from '../api/metadata.ts';
+import { type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import {
   type ManagedFieldsEntry,

@@ -1,6 +1,10 @@
 import { expect, test } from 'vitest';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { groupKindsAnnotation, namespacesAnnotation, partOfLabel } from '../api/metadata.ts';
+import {
+  groupKindsAnnotation,
+  type KubernetesObject,
+  namespacesAnnotation,
+  partOfLabel,
+} from '../api/kubernetes.ts';
 import { ApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import type { Connection } from '../server/connection.ts';

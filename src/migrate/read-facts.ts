@@ -1,7 +1,12 @@
 /** Reads what the cluster says about a move. Writes nothing. */
 import { apiVersionOf } from '../api/kinds/kinds.ts';
-import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../api/kubernetes.ts';
-import { partOfLabel } from '../api/metadata.ts';
+import {
+  describe,
+  type KubernetesObject,
+  type ObjectReference,
+  partOfLabel,
+  referenceOf,
+} from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';

@@ -1,6 +1,5 @@
 /** Steps of a move from another tool to Holdfast, or back, and where it stands. Pure. */
-import { type Condition, describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { partOfLabel } from '../api/metadata.ts';
+import { type Condition, describe, type KubernetesObject, partOfLabel } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import {

@@ -1,10 +1,16 @@
-import { isRecord } from '../api/json.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import {
+  describe,
+  isRecord,
+  type KubernetesObject,
+  pointerSteps,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import type { FileProblem } from '../render/rendered-object.ts';
 import type { LineOf } from './candidates.ts';
 import { configKeyOf, digestOf } from './digest.ts';
-import { pointerSteps, recordOf, recordsOf, textOf } from './json.ts';
 import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from './ports.ts';
 import {
   configReferences,

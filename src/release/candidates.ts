@@ -1,13 +1,19 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
-import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../api/kubernetes.ts';
+import {
+  canaryKey,
+  type KubernetesObject,
+  type NamespacedName,
+  objectKey,
+  recordOf,
+  textOf,
+} from '../api/kubernetes.ts';
 import {
   type FileProblem,
   formatOrigin,
   type Origin,
   type RenderedObject,
 } from '../render/rendered-object.ts';
-import { recordOf, textOf } from './json.ts';
 
 /** Line of a field of a rendered object. */
 export type LineOf = (origin: Origin, field: string) => number;

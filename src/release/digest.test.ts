@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, type PodTemplate } from '../api/kubernetes.ts';
 import { buildRelease } from './build.ts';
 import {
   configMap,

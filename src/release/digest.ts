@@ -1,6 +1,14 @@
 import { createHash, createHmac } from 'node:crypto';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import { canonicalJson, fromEntries, pointerSteps, recordOf, textOf, withoutPath } from './json.ts';
+import {
+  canonicalJson,
+  fromEntries,
+  type KubernetesObject,
+  type PodTemplate,
+  pointerSteps,
+  recordOf,
+  textOf,
+  withoutPath,
+} from '../api/kubernetes.ts';
 import type { ServicePort } from './release.ts';
 import type { ServiceContent } from './service-content.ts';
 

@@ -1,5 +1,12 @@
-import { describe, type KubernetesObject, type PodTemplate } from '../api/kubernetes.ts';
-import { numberOf, recordOf, recordsOf, textOf } from './json.ts';
+import {
+  describe,
+  type KubernetesObject,
+  numberOf,
+  type PodTemplate,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../api/kubernetes.ts';
 import { type Release, type ServicePort, templateOf } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { labelValue } from '../api/metadata.ts';
+import { type KubernetesObject, labelValue } from '../api/kubernetes.ts';
 import { buildRelease, type ReleaseInput } from './build.ts';
 import {
   configMap,

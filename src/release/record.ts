@@ -1,13 +1,21 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { gitPart } from '../api/digest.ts';
-import { isRecord } from '../api/json.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
+import {
+  canaryLabel,
+  canonicalJson,
+  describe,
+  isRecord,
+  type KubernetesObject,
+  labelValue,
+  recordOf,
+  shortHash,
+  shortName,
+  textOf,
+} from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
-import { canaryLabel, labelValue, shortHash, shortName } from '../api/metadata.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { shorten } from '../api/text.ts';
 import { digestOf } from './digest.ts';
-import { canonicalJson, recordOf, textOf } from './json.ts';
 import { digestedPart, type Release, settingsOf, strategyField, type WorkloadSettings } from './release.ts';
 import { isService } from './service-content.ts';
 

@@ -1,9 +1,15 @@
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import {
+  canaryLabel,
+  isRecord,
+  type KubernetesObject,
+  labelValue,
+  recordOf,
+  shortHash,
+  shortName,
+  textOf,
+} from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
-import { canaryLabel, labelValue, shortHash, shortName } from '../api/metadata.ts';
 import { shorten } from '../api/text.ts';
-import { recordOf, textOf } from './json.ts';
 import { labelRecord } from './record.ts';
 
 /** Type of the Secret that keeps a canary's rejected digests. */

@@ -1,9 +1,17 @@
 import { createHash } from 'node:crypto';
 import { gitPart } from '../api/digest.ts';
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
+import {
+  canonicalJson,
+  fromEntries,
+  isRecord,
+  type KubernetesObject,
+  numberOf,
+  type PodTemplate,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
-import { canonicalJson, fromEntries, numberOf, recordOf, recordsOf, textOf } from './json.ts';
 import { isService, type ServiceContent, serviceContent } from './service-content.ts';
 
 /** One port of the generated Services. */

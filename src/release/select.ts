@@ -4,6 +4,7 @@ import {
   type NamespacedName,
   objectKey,
   type PodTemplate,
+  recordOf,
 } from '../api/kubernetes.ts';
 import {
   type FileProblem,
@@ -22,7 +23,6 @@ import {
   sharedTargets,
   targetKey,
 } from './candidates.ts';
-import { recordOf } from './json.ts';
 import { type ConfigReference, configReferences, isTracked, type Release } from './release.ts';
 import { isKnative, isService } from './service-content.ts';
 

@@ -1,6 +1,12 @@
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { fromEntries, numberOf, recordOf, recordsOf, textOf } from './json.ts';
+import {
+  fromEntries,
+  isRecord,
+  type KubernetesObject,
+  numberOf,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../api/kubernetes.ts';
 
 /** The part of a Service that decides which pods get requests; the same whether the API server has set its defaults or not. */
 export interface ServiceContent {

@@ -1,5 +1,4 @@
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../api/kubernetes.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
 import { documentValue, offsetOf, pathSteps } from './yaml/values.ts';

@@ -1,7 +1,5 @@
 /** The difference of two versions of an object as lines of YAML. Pure. */
-import { isRecord } from '../api/json.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { canonicalJson, fromEntries, recordOf } from '../release/json.ts';
+import { canonicalJson, fromEntries, isRecord, type KubernetesObject, recordOf } from '../api/kubernetes.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 import { isSecretName, redacted } from '../workload/compare/difference-text.ts';
 import { linesOf, sectionsOf } from './diff-sections.ts';

@@ -1,8 +1,7 @@
 import { mergeConditions, promotedCondition } from '../api/canary/conditions.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { eventTextOf, lineOf } from '../api/incident.ts';
-import { isRecord } from '../api/json.ts';
-import { present } from '../api/kubernetes.ts';
+import { isRecord, present } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { shorten } from '../api/text.ts';
 import { stamp } from '../api/time.ts';

@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { clusterKeySecret } from '../api/metadata.ts';
+import { clusterKeySecret, type KubernetesObject } from '../api/kubernetes.ts';
 import type { Cluster } from '../contracts/cluster.ts';
 import { EngineError } from '../engine/failure.ts';
 

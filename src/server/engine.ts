@@ -1,7 +1,6 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Clock } from '../api/clock.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { sourceAccount } from '../api/metadata.ts';
+import { type KubernetesObject, sourceAccount } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { WatchedSet } from '../contracts/cluster.ts';
 import type { Repositories } from '../contracts/git.ts';

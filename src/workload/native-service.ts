@@ -1,7 +1,6 @@
 /** The Service of the new pods of a workload that is rolled out in place, for load tests (ADR 21). Requests of users do not use it. */
 import type { Canary } from '../api/canary/canary.ts';
-import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
-import { isGenerated } from '../api/metadata.ts';
+import { isGenerated, type KubernetesObject, type PodTemplate } from '../api/kubernetes.ts';
 import { servicePorts } from '../release/ports.ts';
 import { revisionHashLabel, templateHashLabel } from './pods/pods.ts';
 import { generatedService } from './service/generated-services.ts';

@@ -1,7 +1,6 @@
 /** A workload that is rolled out in place, as it is written at each stage of a release (ADR 21). Each stage is one whole object. */
 import type { Canary } from '../api/canary/canary.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { canonicalJson } from '../release/json.ts';
+import { canonicalJson, type KubernetesObject } from '../api/kubernetes.ts';
 import { type Release, templateOf, type WorkloadSettings } from '../release/release.ts';
 import { nativeKind } from './kinds.ts';
 import { configStamp, primaryStamp, releaseAnnotations, stamped, stampOf } from './shared/configs.ts';

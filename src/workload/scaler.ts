@@ -1,7 +1,12 @@
 /** Scalers (autoscalerRef): what is written for both copies, and what is read back (flagger-behaviour.md 2.10, S18). */
 import type { Canary } from '../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../api/metadata.ts';
+import {
+  describe,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+} from '../api/kubernetes.ts';
 import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
 import { copyableEntries } from './shared/metadata.ts';

@@ -2,8 +2,7 @@
  * Plays Knative's controllers on an API server: each change of a Service's template makes a revision, and the traffic of the spec shows in the
  * status once its revisions are ready. No pod runs, and no request is divided.
  */
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { canonicalJson } from '../../src/release/json.ts';
+import { canonicalJson, type KubernetesObject } from '../../src/api/kubernetes.ts';
 
 /** One request to the API server; answers with the object. */
 export type Ask = (

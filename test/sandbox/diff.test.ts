@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { git } from '../../sandbox/git-server/git-repository.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import { partOfLabel } from '../../src/api/metadata.ts';
+import { partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
 import type { ReleaseChanges } from '../../src/review/diff/release-changes.ts';

@@ -1,7 +1,6 @@
 /** How the status of a Canary, and the message of a Source, read in few words: the same on the command line and the dashboard. */
 import { sharesWorkload } from '../defaults.ts';
-import { isRecord } from '../json.ts';
-import type { Condition, KubernetesObject } from '../kubernetes.ts';
+import { type Condition, isRecord, type KubernetesObject } from '../kubernetes.ts';
 import { unpackStatus } from './bookkeeping.ts';
 import type { CanaryStatus } from './status.ts';
 

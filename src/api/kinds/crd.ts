@@ -1,7 +1,6 @@
 /** CustomResourceDefinitions of our kinds, made from the one schema of each. */
 import * as z from 'zod';
-import type { KubernetesObject } from '../kubernetes.ts';
-import { parentTypeLabel } from '../metadata.ts';
+import { type KubernetesObject, parentTypeLabel } from '../kubernetes.ts';
 import { flaggerDefaultKey } from '../schema.ts';
 import { type KindDefinition, type KindName, kindNames, kinds } from './kinds.ts';
 

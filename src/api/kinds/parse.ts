@@ -6,7 +6,7 @@ import type * as z from 'zod';
 import type { AlertProvider } from '../alert-provider.ts';
 import { unpackStatus } from '../canary/bookkeeping.ts';
 import { type Canary, withAnnotatedPostPromotion } from '../canary/canary.ts';
-import { isRecord } from '../json.ts';
+import { isRecord } from '../kubernetes.ts';
 import { limits } from '../limits.ts';
 import type { MetricTemplate } from '../metric-template.ts';
 import { fieldPath, nearest, type Problem, problemOf } from '../problems.ts';

@@ -1,6 +1,4 @@
-import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
-import { describe } from '../../api/kubernetes.ts';
-import { partOfLabel } from '../../api/metadata.ts';
+import { describe, type KubernetesObject, type ObjectReference, partOfLabel } from '../../api/kubernetes.ts';
 import { applySetId } from '../../engine/apply-set.ts';
 import { objectsOf } from './canary-objects.ts';
 

@@ -1,9 +1,16 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { canaryStatus, conditionOf, phaseOf, shareOf, toneOf } from '../../api/canary/summary.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import { describe, type KubernetesObject, type ObjectReference, referenceOf } from '../../api/kubernetes.ts';
+import {
+  describe,
+  isGenerated,
+  type KubernetesObject,
+  type ObjectReference,
+  ownLabels,
+  partOfLabel,
+  referenceOf,
+} from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { isGenerated, ownLabels, partOfLabel } from '../../api/metadata.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';

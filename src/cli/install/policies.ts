@@ -1,6 +1,5 @@
 import { isIP } from 'node:net';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { sourceAccount } from '../../api/metadata.ts';
+import { type KubernetesObject, sourceAccount } from '../../api/kubernetes.ts';
 import { holdfastVerbs, type RightsOptions } from './rights.ts';
 
 /** Values that installed objects share. */

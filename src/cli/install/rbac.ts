@@ -1,5 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { sourceAccount } from '../../api/metadata.ts';
+import { type KubernetesObject, sourceAccount } from '../../api/kubernetes.ts';
 import {
   applyRights,
   holdfastRights,

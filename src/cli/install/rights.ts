@@ -1,5 +1,5 @@
 import { builtInGates, canaryVerbs } from '../../api/annotations.ts';
-import { clusterKeySecret, sourceAccount } from '../../api/metadata.ts';
+import { clusterKeySecret, sourceAccount } from '../../api/kubernetes.ts';
 import { routers } from '../../providers/routing/table.ts';
 
 /** A verb of Kubernetes' authorisation. The last ones are Holdfast's own: they guard the annotations of the same name. */

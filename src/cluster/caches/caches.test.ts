@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLabelSelector } from '../../api/label-selector.ts';
+import { parseLabelSelector } from '../../api/kubernetes.ts';
 import { startWatchWorld } from '../testing/watch-world.ts';
 import { trimForCache } from './caches.ts';
 

@@ -1,6 +1,5 @@
 import { systemClock } from '../../api/clock.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { type LabelMatcher, parseLabelSelector } from '../../api/label-selector.ts';
+import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from '../../api/kubernetes.ts';
 import { localError } from '../errors.ts';
 import { silentLogger } from '../log.ts';
 import {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { ownLabels } from '../../api/metadata.ts';
+import { type KubernetesObject, ownLabels } from '../../api/kubernetes.ts';
 import { affects } from './affected.ts';
 
 function canaryNamed(name: string): KubernetesObject {

@@ -1,5 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canaryLabel, labelValue } from '../../api/metadata.ts';
+import { canaryLabel, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 
 interface Names {

@@ -1,6 +1,5 @@
 /** Holdfast's memory in the cluster: release records and rejections (design section 5, "Where the LKG lives"). */
-import type { KubernetesObject, NamespacedName } from '../../api/kubernetes.ts';
-import { canaryLabel, labelValue } from '../../api/metadata.ts';
+import { canaryLabel, type KubernetesObject, labelValue, type NamespacedName } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Cluster } from '../../contracts/cluster.ts';
 import {

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '../../api/clock.ts';
-import { isRecord } from '../../api/json.ts';
-import type { SecretValues } from '../../api/kubernetes.ts';
+import { isRecord, type SecretValues } from '../../api/kubernetes.ts';
 import { httpsFormOf, isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpRequest } from '../../http/types.ts';

@@ -1,7 +1,11 @@
 /** Reads traffic, and what Istio found wrong, back from a VirtualService. */
 import type { CanaryService } from '../../api/canary/service.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { isGenerated, originalAnnotation, takenOverAnnotation } from '../../api/metadata.ts';
+import {
+  isGenerated,
+  type KubernetesObject,
+  originalAnnotation,
+  takenOverAnnotation,
+} from '../../api/kubernetes.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { findObject, findRoute, percentOf, type RouteReading, taken, unreadable } from './router.ts';
 

@@ -3,8 +3,7 @@
  * the Canary's Services, and nothing else. What the rules are is Git's word, or the live object's where Git is not known.
  */
 import type { Canary } from '../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { keepFluxAway, takenOverAnnotation } from '../../api/metadata.ts';
+import { type KubernetesObject, keepFluxAway, takenOverAnnotation } from '../../api/kubernetes.ts';
 import type { OtherBackends, RouteTarget } from '../../api/observed.ts';
 import type { RouteContext, RouteKind, RouteProblem } from '../../contracts/routing.ts';
 import {

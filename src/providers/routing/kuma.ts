@@ -1,6 +1,5 @@
 /** Provider `kuma`: a TrafficRoute called as the apex, which is in no namespace (flagger-behaviour.md 3.10). */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { keepAwayAnnotations, ownLabels } from '../../api/metadata.ts';
+import { type KubernetesObject, keepAwayAnnotations, ownLabels } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';

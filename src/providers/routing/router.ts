@@ -1,14 +1,15 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { fieldsOfFewProviders } from '../../api/canary/unsupported-fields.ts';
-import type { KubernetesObject, ObjectMeta } from '../../api/kubernetes.ts';
 import {
   isGenerated,
+  type KubernetesObject,
   keepAwayAnnotations,
   keepFluxAway,
+  type ObjectMeta,
   ownerReference,
   ownLabels,
   takenOverAnnotation,
-} from '../../api/metadata.ts';
+} from '../../api/kubernetes.ts';
 import type { RouteTarget, RouteView } from '../../api/observed.ts';
 import type {
   RouteContext,

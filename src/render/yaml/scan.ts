@@ -1,4 +1,4 @@
-import { isRecord } from '../../api/json.ts';
+import { isRecord } from '../../api/kubernetes.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './documents.ts';
 import { documentValue, offsetOf, pathSteps } from './values.ts';

@@ -10,7 +10,7 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml';
-import { isRecord } from '../../api/json.ts';
+import { isRecord } from '../../api/kubernetes.ts';
 import type { RenderLimits } from '../rendered-object.ts';
 import { type YamlDocument, YamlFault } from './documents.ts';
 import { isIntegerText, readPlain, readTagged } from './scalar.ts';

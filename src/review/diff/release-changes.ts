@@ -1,13 +1,12 @@
 import { canaryStatus } from '../../api/canary/summary.ts';
 import { livePart } from '../../api/digest.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { canonicalJson, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { ReadContext } from '../../engine/canary/context/context.ts';
 import { bytesOf } from '../../engine/canary/observe/releases.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
-import { canonicalJson } from '../../release/json.ts';
 import { digestedPart, type Release } from '../../release/release.ts';
 import { runOf } from '../../rollout/run.ts';
 import { lastKnownGood } from '../../rollout/world.ts';

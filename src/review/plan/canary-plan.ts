@@ -2,8 +2,7 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { effectivePostPromotion } from '../../api/defaults.ts';
 import { gitPart } from '../../api/digest.ts';
-import { canaryKey } from '../../api/kubernetes.ts';
-import { canonicalJson } from '../../release/json.ts';
+import { canaryKey, canonicalJson } from '../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';
 import { type FlightOptions, flightPlanOf } from './flight-plan.ts';

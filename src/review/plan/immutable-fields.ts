@@ -1,6 +1,5 @@
 /** Fields that API servers do not let anybody change. Pure. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canonicalJson, recordOf } from '../../release/json.ts';
+import { canonicalJson, type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
 
 /** Paths by kind, as the API server refuses them on update (Kubernetes 1.34). */
 const immutable: Readonly<Record<string, readonly string[]>> = {

@@ -2,14 +2,13 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
 import { systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { Metrics, WatchedSet } from '../../contracts/cluster.ts';
 import { judge } from '../../health/check-results.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { templateOf } from '../../providers/metrics/read-metric.ts';
-import { recordOf } from '../../release/json.ts';
 import { createMetricsPort } from '../../server/providers.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';

@@ -1,8 +1,14 @@
 /** Changes that cannot be taken back by going back in Git, and those that the API server cannot make in place. Pure. */
-import { describe, type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  objectKey,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/apply-object.ts';
-import { recordOf, recordsOf, textOf } from '../../release/json.ts';
 import { isTracked, type Release, templateOf } from '../../release/release.ts';
 import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import { parseQuantity } from '../../workload/compare/quantity.ts';

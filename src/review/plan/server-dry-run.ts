@@ -1,11 +1,10 @@
 /** What the API server would say to the objects of head, asked as a dry run: nothing is stored. */
-import { describe, type KubernetesObject, objectKey, referenceOf } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, objectKey, recordOf, referenceOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError, isApiError } from '../../cluster/errors.ts';
 import { dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
-import { recordOf } from '../../release/json.ts';
 import { createDryCluster, createDryRun } from '../../server/cluster.ts';
 import { counted } from '../../terminal/output.ts';
 import { compareApplied, isObjectRefusal } from '../diff/source-difference.ts';

@@ -1,10 +1,9 @@
 /** The plan of one Source, both sides of which are rendered. */
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
+import { canonicalJson, type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
 import { windowAt } from '../../engine/windows.ts';
-import { canonicalJson } from '../../release/json.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
 import { objectChanges } from './object-changes.ts';
 import { lostConfigKeys, oneWayChanges } from './one-way.ts';

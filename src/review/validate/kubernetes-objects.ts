@@ -1,7 +1,7 @@
 /** What the API server would refuse in objects of Kubernetes' own kinds, as far as it can be known from files. */
-import { isRecord } from '../../api/json.ts';
+
 import { apiVersionOf, kindNames } from '../../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { describeType, fieldPath, nearest, type Problem } from '../../api/problems.ts';
 import { fieldsOfModel, modelOfKind } from './kubernetes-fields.ts';
 

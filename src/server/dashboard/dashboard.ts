@@ -3,7 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Logger } from 'pino';
 import type { Clock } from '../../api/clock.ts';
-import { isRecord } from '../../api/json.ts';
+import { isRecord } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { stamp } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';

@@ -1,5 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { partOfLabel } from '../../api/metadata.ts';
+import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import type {
   CanaryRow,
   CanaryView,

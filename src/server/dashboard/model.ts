@@ -1,8 +1,12 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import {
+  groupKindsAnnotation,
+  type KubernetesObject,
+  namespacedName,
+  partOfLabel,
+} from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { groupKindsAnnotation, partOfLabel } from '../../api/metadata.ts';
 import { stamp } from '../../api/time.ts';
 import type { OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { CanaryRow, Freshness, ObjectRow, SourceRow } from '../../dashboard/views.ts';

@@ -11,8 +11,7 @@ import {
   sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
-import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
-import { partOfLabel } from '../../api/metadata.ts';
+import { isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/status.ts';
 import type { CanaryRow, SourceRow } from '../../dashboard/views.ts';
 

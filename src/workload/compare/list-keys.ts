@@ -1,5 +1,5 @@
 /** How Kubernetes pairs the elements of its lists: by key fields (associative), or by position (atomic). */
-import { isRecord } from '../../api/json.ts';
+import { isRecord } from '../../api/kubernetes.ts';
 
 /** Keys of associative lists by the field that holds the list; several candidates: the first whose fields elements carry. */
 const listKeys: Readonly<Record<string, ReadonlyArray<readonly string[]>>> = {

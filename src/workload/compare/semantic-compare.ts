@@ -2,7 +2,7 @@
  * The semantic comparison: does a live object have every wanted field? Fields the API server adds, other spellings of
  * one quantity and the order of associative lists make no difference.
  */
-import { isRecord } from '../../api/json.ts';
+import { isRecord } from '../../api/kubernetes.ts';
 import { keyOf, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 

@@ -1,6 +1,5 @@
 /** Which pods get requests through a Service, port by port, by its EndpointSlices (ADR 32). */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { takenOverAnnotation } from '../../api/metadata.ts';
+import { type KubernetesObject, takenOverAnnotation } from '../../api/kubernetes.ts';
 import { declaredPorts } from '../../release/ports.ts';
 import { isExternalName, selectorOf } from '../../release/service-content.ts';
 import type { Pod } from './pods.ts';

@@ -1,8 +1,13 @@
 /** A Service of others that exists under a generated name: which fields Holdfast takes over, and which stay its owner's (flagger 1345, 1407). */
 
-import { isRecord } from '../../api/json.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canaryLabel, keepFluxAway, originalAnnotation, takenOverAnnotation } from '../../api/metadata.ts';
+import {
+  canaryLabel,
+  isRecord,
+  type KubernetesObject,
+  keepFluxAway,
+  originalAnnotation,
+  takenOverAnnotation,
+} from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { type LivePort, portKey } from '../pods/endpoints.ts';
 import { appliedAnnotation } from '../shared/names.ts';

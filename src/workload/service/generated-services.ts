@@ -1,8 +1,13 @@
 /** Apex, primary and canary Service (flagger-behaviour.md 2.9). */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CustomMetadata } from '../../api/canary/service.ts';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { isGenerated, keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
+import {
+  isGenerated,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+} from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { serviceNames } from '../shared/names.ts';
 import { refuseForeign, refuseTarget } from '../shared/refusal.ts';

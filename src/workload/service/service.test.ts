@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { partOfLabel } from '../../api/metadata.ts';
+import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { canaryObjects, primaryObjects } from '../kinds.ts';
 import { aSlice } from '../pods/endpoints.test-support.ts';
 import { aCanary, aPrimarySource, aRelease } from '../shared/fixtures.test-support.ts';

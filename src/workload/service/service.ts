@@ -3,8 +3,14 @@
  * copies of the target, between which a route divides the requests; a rollout never writes the target itself.
  */
 import type { Canary } from '../../api/canary/canary.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels, partOfLabel } from '../../api/metadata.ts';
+import {
+  describe,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+  partOfLabel,
+} from '../../api/kubernetes.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import type { Release } from '../../release/release.ts';
 import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';

@@ -1,8 +1,15 @@
 /** Tracked ConfigMaps and Secrets: under their own names for the canary, and as copies for the primary (flagger-behaviour.md 2.10). */
 import type { Canary } from '../../api/canary/canary.ts';
 import { livePart } from '../../api/digest.ts';
-import { describe, type KubernetesObject, type PodTemplate, present } from '../../api/kubernetes.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
+import {
+  describe,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+  type PodTemplate,
+  present,
+} from '../../api/kubernetes.ts';
 import { isFollowed, isTracked, type Release } from '../../release/release.ts';
 import { copiedByPrefix } from './metadata.ts';
 import {

@@ -1,6 +1,12 @@
 /** What Deployments and DaemonSets have in common: metadata, selector and template of the two copies (flagger-behaviour.md 2.10). */
-import { describe, type KubernetesObject, type PodTemplate } from '../../api/kubernetes.ts';
-import { keepAwayAnnotations, ownerReference, ownLabels } from '../../api/metadata.ts';
+import {
+  describe,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownerReference,
+  ownLabels,
+  type PodTemplate,
+} from '../../api/kubernetes.ts';
 import { configStamp, primaryConfigNames, primaryStamp, releaseAnnotations, stamped } from './configs.ts';
 import { copiedByPrefix, copyableEntries, withoutBookkeeping } from './metadata.ts';
 import { configAnnotation, primaryName, settingsAnnotation } from './names.ts';

@@ -1,6 +1,5 @@
 /** From the target's pod template to the primary's (flagger-behaviour.md 2.10). Pure; the input is never changed. */
-import { isRecord } from '../../api/json.ts';
-import type { Container, PodSpec, PodTemplate } from '../../api/kubernetes.ts';
+import { type Container, isRecord, type PodSpec, type PodTemplate } from '../../api/kubernetes.ts';
 import { copyableEntries } from './metadata.ts';
 import type { SelectorLabel } from './selector.ts';
 

@@ -1,7 +1,6 @@
 /** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
 import type { Canary } from '../../../api/canary/canary.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { canaryLabel, ownLabels } from '../../../api/metadata.ts';
+import { canaryLabel, type KubernetesObject, ownLabels } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
 import {

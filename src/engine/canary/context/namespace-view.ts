@@ -1,6 +1,5 @@
 import { type Clock, sleep } from '../../../api/clock.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { canaryLabel } from '../../../api/metadata.ts';
+import { canaryLabel, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';

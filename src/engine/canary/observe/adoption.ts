@@ -1,6 +1,5 @@
 import { isDigest } from '../../../api/digest.ts';
-import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import { isGenerated } from '../../../api/metadata.ts';
+import { isGenerated, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { digestOf } from '../../../release/digest.ts';

@@ -1,8 +1,7 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { sharesWorkload } from '../../../api/defaults.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
+import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';

@@ -1,6 +1,5 @@
 import type { Canary } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
+import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/service-content.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation, primaryName } from '../../../workload/shared/names.ts';

@@ -1,10 +1,12 @@
 import {
+  isGenerated,
   type KubernetesObject,
   type ObjectReference,
+  ownerReference,
+  ownLabels,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import { isGenerated, ownerReference, ownLabels } from '../../../api/metadata.ts';
 import { isKnative } from '../../../release/service-content.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
 import { takenOverFields } from '../../../workload/compare/managed-fields.ts';

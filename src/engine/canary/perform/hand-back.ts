@@ -1,6 +1,13 @@
 /** The objects that were created for a Canary, when it is deleted or moves to native. Without an owner the garbage collector keeps them. */
-import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
-import { canaryLabel, keepAwayAnnotations, ownLabels } from '../../../api/metadata.ts';
+import {
+  canaryLabel,
+  describe,
+  type KubernetesObject,
+  keepAwayAnnotations,
+  ownLabels,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
 import { isKnative } from '../../../release/service-content.ts';

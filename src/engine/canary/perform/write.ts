@@ -5,10 +5,10 @@ import {
   describe,
   type KubernetesObject,
   namespacedName,
+  partOfLabel,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';

@@ -4,10 +4,10 @@ import {
   type KubernetesObject,
   namespacedName,
   objectKey,
+  partOfLabel,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';

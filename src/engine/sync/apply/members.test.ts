@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, partOfLabel } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import { createMemberWatches, watchedPlaces } from './members.ts';

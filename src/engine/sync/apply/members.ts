@@ -1,6 +1,10 @@
-import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  groupKindsAnnotation,
+  type KubernetesObject,
+  partOfLabel,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
-import { groupKindsAnnotation, partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
 import type { SourceParts } from '../context/context.ts';

@@ -3,10 +3,9 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { gitPart } from '../../../api/digest.ts';
-import { canaryKey } from '../../../api/kubernetes.ts';
+import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
-import { canonicalJson } from '../../../release/json.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import type { Snapshot, SourceParts, SourceState, SyncProblem } from '../context/context.ts';
 import { readSnapshot } from '../read/read.ts';

@@ -3,10 +3,10 @@ import {
   describe,
   type KubernetesObject,
   objectKey,
+  partOfLabel,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';

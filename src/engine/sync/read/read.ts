@@ -1,6 +1,5 @@
-import { type KubernetesObject, namespacedName, objectKey } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, objectKey, partOfLabel } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
-import { partOfLabel } from '../../../api/metadata.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, canaryKey as keyOfPlan, objectKey } from '../../../api/kubernetes.ts';
+import { canonicalJson, describe, canaryKey as keyOfPlan, objectKey } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import type { Forge } from '../../../contracts/forge.ts';
 import type { CommitEntry, Repository } from '../../../contracts/git.ts';
 import { viewOf } from '../../../release/build.ts';
-import { canonicalJson } from '../../../release/json.ts';
 import type { Release } from '../../../release/release.ts';
 import { createRenderCache } from '../../../render/render.ts';
 import { formatProblem, type RenderedObject } from '../../../render/rendered-object.ts';

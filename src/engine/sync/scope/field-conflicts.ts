@@ -1,8 +1,6 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
-import { isRecord } from '../../../api/json.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
-import { pointerSteps } from '../../../release/json.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */

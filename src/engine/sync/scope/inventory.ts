@@ -1,12 +1,12 @@
 /** Which kinds and namespaces the members of a Source may be in: kept on the Source itself, so that nothing is forgotten by a restart. */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import {
   applySetIdLabel,
   groupKindsAnnotation,
+  type KubernetesObject,
   namespacesAnnotation,
   tooling,
   toolingAnnotation,
-} from '../../../api/metadata.ts';
+} from '../../../api/kubernetes.ts';
 import { applySetId } from '../../apply-set.ts';
 
 /** Where members are looked for; it may say too much, never too little. */

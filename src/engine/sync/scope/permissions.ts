@@ -1,6 +1,5 @@
 /** Who writes what a Source holds, and what no Source may write (docs/adr/0038-sources-write-as-accounts.md). */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { clusterKeySecret, sourceAccount } from '../../../api/metadata.ts';
+import { clusterKeySecret, type KubernetesObject, sourceAccount } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { EngineError } from '../../failure.ts';

@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type KubernetesObject, type ObjectMeta, objectKey } from '../../../api/kubernetes.ts';
-import { takenOverAnnotation } from '../../../api/metadata.ts';
+import {
+  type KubernetesObject,
+  type ObjectMeta,
+  objectKey,
+  takenOverAnnotation,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type PruneInput, planPrune } from './prune-plan.ts';
 

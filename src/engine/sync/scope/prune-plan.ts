@@ -1,6 +1,5 @@
 /** What becomes of the objects of a Source that Git does not hold any more. Pure: decided from what was read, done by prune.ts. */
-import { describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import { takenOverAnnotation } from '../../../api/metadata.ts';
+import { describe, type KubernetesObject, objectKey, takenOverAnnotation } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { configReferences, templateOf } from '../../../release/release.ts';
 import { hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';

@@ -2,8 +2,7 @@
 
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Clock, sleep } from '../../../api/clock.ts';
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
-import { sourceAccount } from '../../../api/metadata.ts';
+import { type KubernetesObject, sourceAccount } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, Log, WatchedSet } from '../../../contracts/cluster.ts';
 import { failureOf } from '../../failure.ts';

@@ -1,7 +1,14 @@
 /** Whether an applied object works, as kstatus and `kubectl rollout status` judge it. Pure. */
-import { type Condition, describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import {
+  type Condition,
+  describe,
+  type KubernetesObject,
+  numberOf,
+  recordOf,
+  recordsOf,
+  textOf,
+} from '../../../api/kubernetes.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
-import { numberOf, recordOf, recordsOf, textOf } from '../../../release/json.ts';
 import type { AppliedObjects } from '../apply/apply-object.ts';
 import type { SourceHealth, SourceState } from '../context/context.ts';
 import { isCanary } from '../scope/canary-objects.ts';
