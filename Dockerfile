@@ -1,6 +1,6 @@
 # syntax=docker/dockerfile:1
-# The controller as one bundled file beside the Node program and the libraries that it is linked with, and the programs that it renders with:
-# kustomize, helm, and prlimit and unshare to bound them. No shell, no package manager.
+# The controller, bundled, beside the Node program and the libraries that it is linked with, and the programs that it renders with:
+# kustomize, helm, and prlimit and unshare to bound them. No shell, no package manager, no demo.
 # It needs no writable file system but --data-dir. What can be made on another architecture is made on the builder's own.
 # By digest, so that a rebuild has the same base; renew tag and digest together.
 FROM --platform=$BUILDPLATFORM golang:1.26-bookworm@sha256:b305420a68d0f229d91eb3b3ed9e519fcf2cf5461da4bef997bf927e8c0bfd2b AS programs

@@ -33,10 +33,10 @@ const spdx = new Map([['LGPL-3.0+', 'LGPL-3.0-or-later']]);
 export function bundledPackages(metafile, folder = root) {
   const lock = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')).packages;
   const byPath = new Map();
-  const direct = importedByUs(metafile);
   const files = Object.values(metafile.outputs).flatMap(({ inputs }) =>
     Object.keys(inputs).filter((file) => (inputs[file]?.bytesInOutput ?? 0) > 0),
   );
+  const direct = importedByUs(metafile, files);
   for (const file of files) {
     const path = packagePath(file);
     if (path === undefined) continue;
@@ -115,11 +115,14 @@ function sourceOf(repository = '') {
 /**
  * Packages that the program's own files import.
  * @param {import('esbuild').Metafile} metafile
+ * @param {readonly string[]} files that are in the bundle
  * @returns {Set<string>} their paths
  */
-function importedByUs(metafile) {
-  const ours = Object.entries(metafile.inputs).filter(([file]) => packagePath(file) === undefined);
-  const paths = ours.flatMap(([, { imports }]) => imports.map(({ path }) => packagePath(path)));
+function importedByUs(metafile, files) {
+  const ours = files.filter((file) => packagePath(file) === undefined);
+  const paths = ours.flatMap((file) =>
+    (metafile.inputs[file]?.imports ?? []).map(({ path }) => packagePath(path)),
+  );
   return new Set(paths.filter((path) => path !== undefined));
 }
 
@@ -149,10 +152,10 @@ export function notices(packages, comments) {
 }
 
 const rule = '='.repeat(80);
-const header = `Holdfast's main.js contains the packages below, each under its own licence.
+const header = `The program files of Holdfast contain the packages below, each under its own licence.
 
 openpgp, and the part of isomorphic-git that joins paths, are under the GNU Lesser General Public License, version 3 or later. They are used
-unchanged. Their source is at the addresses below, by the version named. main.js can be built with another version of them: put it
+unchanged. Their source is at the addresses below, by the version named. The program can be built with another version of them: put it
 into package.json of Holdfast's source, then run "npm install" and "npm run build".
 `;
 

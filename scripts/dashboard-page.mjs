@@ -13,7 +13,8 @@ export async function buildPage() {
   const result = await build({
     absWorkingDir: root,
     entryPoints: ['src/dashboard/main.tsx', 'src/dashboard/style.css'],
-    outdir: 'dist',
+    // A name that no file of the program has: both are looked up by their path.
+    outdir: 'dist/dashboard',
     write: false,
     bundle: true,
     format: 'esm',

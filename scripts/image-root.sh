@@ -13,4 +13,7 @@ cp -L "$node" "$root/usr/local/bin/node"
 cp --parents -L /usr/bin/prlimit /usr/bin/unshare $(ldd "$node" /usr/bin/prlimit /usr/bin/unshare | grep -o '\s/[^ :]*' | sort -u) "$root"
 printf 'hosts: files dns\n' > "$root/etc/nsswitch.conf"
 printf 'holdfast:x:65532:65532::/:/sbin/nologin\n' > "$root/etc/passwd"
-cp "$source/dist/main.js" "$source/dist/THIRD_PARTY_NOTICES.txt" "$source/dist/sbom.cdx.json" "$source/LICENSE" "$root/app/"
+# Without demo.js: who tries Holdfast out has the npm package or an executable.
+cp "$source/dist/main.js" "$source/dist/image/THIRD_PARTY_NOTICES.txt" "$source/dist/image/sbom.cdx.json" "$source/LICENSE" "$root/app/"
+mkdir "$root/app/parts"
+cp "$source"/dist/parts/*.js "$root/app/parts/"

@@ -2,16 +2,7 @@
 //   npm run release -- [--out FOLDER] [--registry HOST/PATH] [--platforms linux-x64,...] [--builder-id URI] [--allow-changes]
 //   npm run release -- --set-version 0.2.0
 import { execFileSync } from 'node:child_process';
-import {
-  chmodSync,
-  cpSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, relative, resolve } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -58,6 +49,17 @@ function emptyFolder(path) {
   return path;
 }
 
+/** The program with its licences, without maps, in a folder. */
+function build(folder, ...flags) {
+  execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), ...flags, folder], {
+    stdio: ['ignore', 'ignore', 'inherit'],
+  });
+  for (const name of readdirSync(folder, { recursive: true }))
+    if (name.endsWith('.map')) rmSync(join(folder, name));
+  cpSync(join(root, 'LICENSE'), join(folder, 'LICENSE'));
+  return folder;
+}
+
 async function release(work) {
   // Loaded once the dependencies are there.
   const { archive } = await import('./release/archive.mjs');
@@ -72,21 +74,16 @@ async function release(work) {
   const out = emptyFolder(resolve(flags.out ?? join(root, 'release', version)));
   const image = `${flags.registry ? `${flags.registry}/` : ''}holdfast:v${version}`;
 
-  const bundle = join(work, 'bundle');
-  execFileSync(process.execPath, [join(root, 'scripts/build.mjs'), bundle], {
-    stdio: ['ignore', 'ignore', 'inherit'],
-  });
-  rmSync(join(bundle, 'main.js.map'));
-  chmodSync(join(bundle, 'main.js'), 0o755);
-  cpSync(join(root, 'LICENSE'), join(bundle, 'LICENSE'));
+  const bundle = build(join(work, 'bundle'));
   for (const name of ['sbom.cdx.json', 'THIRD_PARTY_NOTICES.txt'])
     cpSync(join(bundle, name), join(out, name));
   const manifests = execFileSync(process.execPath, [join(bundle, 'main.js'), 'install', '--image', image]);
   writeFileSync(join(out, 'install.yaml'), manifests);
 
+  const singleFile = build(join(work, 'single-file'), '--single-file');
   for (const platform of wanted) {
     const folder = join(work, platform);
-    await addExecutable(bundle, platform, folder);
+    await addExecutable(singleFile, platform, folder);
     await archive(
       folder,
       `holdfast-${version}-${platform}`,
@@ -100,6 +97,7 @@ async function release(work) {
     file: join(out, `holdfast-chart-${version}.tgz`),
   });
 
+  rmSync(join(bundle, 'image'), { recursive: true });
   cpSync(join(root, 'deploy/npm/README.md'), join(bundle, 'README.md'));
   const { name, description, type, engines } = packageJson;
   const bin = Object.fromEntries(Object.keys(packageJson.bin).map((command) => [command, 'main.js']));

@@ -17,6 +17,9 @@ import { checkOutcome } from './outcome.ts';
 import { application, createCommits, type ManifestOptions } from './repository.ts';
 import { openSandboxStage } from './sandbox-stage.ts';
 
+// A file of its own in the bundle: all that the command needs is found here.
+export { createJsonOutput, createTextOutput } from './output.ts';
+
 /**
  * Plays the story and returns its last event, which was told too. Everything is cleaned up before it returns or throws: InputError when
  * the stage does not fit, the signal's reason when it aborts, else what made the play impossible, with the log's path in the message.

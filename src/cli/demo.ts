@@ -57,11 +57,7 @@ function declare(command: Command): Command {
 }
 
 async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<number> {
-  // Nobody else needs the sandbox: it is loaded for the demo alone.
-  const [{ runDemo }, { createJsonOutput, createTextOutput }] = await Promise.all([
-    import('../../sandbox/demo/demo.ts'),
-    import('../../sandbox/demo/output.ts'),
-  ]);
+  const { runDemo, createJsonOutput, createTextOutput } = await loadSandbox();
   const { signal, release } = abortOnSignals();
   const show =
     output === 'json'
@@ -78,6 +74,18 @@ async function demo(options: DemoOptions, output: DemoFlags['output']): Promise<
   } finally {
     show.close();
     release();
+  }
+}
+
+/** Nobody else needs the sandbox: it is loaded for the demo alone, and the image is without it. Throws InputError there. */
+async function loadSandbox(): Promise<typeof import('../../sandbox/demo/demo.ts')> {
+  try {
+    return await import('../../sandbox/demo/demo.ts');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new InputError(
+      'the sandbox that the demo runs in is not part of the image: install the npm package or the executable of this release on your machine, and run holdfast demo there',
+    );
   }
 }
 

@@ -44,7 +44,11 @@ it('holds the programs that it needs, and no shell', () => {
     ...['/usr/local/bin/helm', '/usr/local/bin/kustomize', '/usr/local/bin/node'],
   ]);
   expect(files.filter((file) => file.startsWith('/app/')).sort()).toEqual([
-    ...['/app/LICENSE', '/app/THIRD_PARTY_NOTICES.txt', '/app/main.js', '/app/sbom.cdx.json'],
+    ...['/app/LICENSE', '/app/THIRD_PARTY_NOTICES.txt', '/app/main.js'],
+    ...readdirSync(join(folder, 'source/dist/parts')).flatMap((name) =>
+      name.endsWith('.map') ? [] : [`/app/parts/${name}`],
+    ),
+    '/app/sbom.cdx.json',
   ]);
   const others = files.filter((file) => !/^\/(app|etc)\/|\/bin\/|^\/dev\/null$/.test(file));
   expect(others.filter((file) => !/^(\/usr)?\/lib[\w/-]*\/[\w.+-]+\.so[\d.]*$/.test(file))).toEqual([]);
@@ -56,6 +60,14 @@ it('starts every program with the libraries that are in it', async () => {
   expect(await output('/usr/local/bin/helm', 'version')).toContain('version');
   expect(await output('/usr/bin/unshare', '--version')).toContain('util-linux');
   expect(await output('/usr/bin/prlimit', '--version')).toContain('util-linux');
+});
+
+it('has no demo, and says who has', async () => {
+  const failure = await output(...image.entrypoint, 'demo').catch((error) => error);
+  expect(failure).toMatchObject({ code: 2, stdout: '' });
+  expect(failure.stderr).toMatch(
+    /^error: .* not part of the image: install the npm package or the executable/,
+  );
 });
 
 it('runs as nobody in particular, who may write nothing but the data', async () => {

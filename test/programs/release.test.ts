@@ -145,8 +145,12 @@ it('the npm package needs nothing but Node: no other package, no script', () => 
     ...['name', 'version', 'description', 'license', 'type', 'engines', 'bin'],
   ]);
   expect(readdirSync(inside).sort()).toEqual(
-    ['LICENSE', 'README.md', 'THIRD_PARTY_NOTICES.txt', 'main.js', 'package.json', 'sbom.cdx.json'].sort(),
+    [
+      ...['LICENSE', 'README.md', 'THIRD_PARTY_NOTICES.txt', 'sbom.cdx.json', 'package.json'],
+      ...['main.js', 'demo.js', 'parts'],
+    ].sort(),
   );
+  expect(readdirSync(join(inside, 'parts')).filter((name) => !name.endsWith('.js'))).toEqual([]);
   expect(existsSync(join(inside, 'node_modules'))).toBe(false);
 });
 

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
@@ -16,30 +16,59 @@ interface Component {
   readonly licenses: ReadonlyArray<{ readonly license?: { readonly id: string } }>;
 }
 
-describe('a build', () => {
-  let folder = '';
-  let text = '';
-  let bill: {
-    components: Component[];
-    dependencies: Array<{ ref: string; dependsOn: string[] }>;
-  };
-  beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'holdfast-notices-'));
-    const build = join(import.meta.dirname, '../scripts/build.mjs');
-    await promisify(execFile)(process.execPath, [build, join(folder, 'dist')]);
-    text = await readFile(join(folder, 'dist/THIRD_PARTY_NOTICES.txt'), 'utf8');
-    bill = JSON.parse(await readFile(join(folder, 'dist/sbom.cdx.json'), 'utf8'));
-  });
-  afterAll(() => rm(folder, { recursive: true, force: true }));
+interface Bill {
+  readonly components: Component[];
+  readonly dependencies: Array<{ readonly ref: string; readonly dependsOn: string[] }>;
+}
 
-  it('names every package that it bundles, with version, licence and text', async () => {
-    // The source map knows what is in the file, whatever the build wrote about it. (`src` is fast-copy's, whose own map is wrong.)
-    const map = JSON.parse(await readFile(join(folder, 'dist/main.js.map'), 'utf8'));
-    const names: string[] = map.sources.flatMap(
-      (source: string) => /.*node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? [],
-    );
+let folder = '';
+/** What is in each file, which its source map knows, whatever the build wrote about it. */
+const sources = new Map<string, readonly string[]>();
+
+const built = (name: string) => readFile(join(folder, 'dist', name), 'utf8');
+
+beforeAll(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'holdfast-bundle-test-'));
+  const build = join(import.meta.dirname, '../scripts/build.mjs');
+  await promisify(execFile)(process.execPath, [build, join(folder, 'dist')]);
+  for (const name of await readdir(join(folder, 'dist'), { recursive: true }))
+    if (name.endsWith('.map')) sources.set(name.replace(/\.map$/, ''), sourcesIn(await built(name)));
+});
+afterAll(() => rm(folder, { recursive: true, force: true }));
+
+/** Paths from the root of the repository. */
+function sourcesIn(map: string): string[] {
+  return JSON.parse(map).sources.map((source: string) => source.replace(/^(\.\.\/)+/, ''));
+}
+
+it('a build keeps the sandbox in a file that nothing loads at its start, and has nothing twice', async () => {
+  const names = [...sources.keys()];
+  const isSandbox = (source: string) => source.startsWith('sandbox/');
+  expect(names.filter((name) => sources.get(name)?.some(isSandbox))).toEqual(['demo.js']);
+  for (const name of names) expect(await built(name)).not.toMatch(/\bfrom ?"[^"]*\bdemo\.js"/);
+  const ours = [...sources.values()].flat().filter((source) => source.startsWith('src/'));
+  expect(ours.length).toBeGreaterThan(400);
+  expect(ours.filter((source, index) => ours.indexOf(source) !== index)).toEqual([]);
+});
+
+describe.each([
+  ['of the whole program', '', () => true],
+  ['of the image', 'image/', (name: string) => name !== 'demo.js'],
+])('the notices %s', (_, place, isMeant) => {
+  let text = '';
+  let bill: Bill;
+  beforeAll(async () => {
+    text = await built(`${place}THIRD_PARTY_NOTICES.txt`);
+    bill = JSON.parse(await built(`${place}sbom.cdx.json`));
+  });
+
+  it('name every package that is in it, with version, licence and text', () => {
+    const meant = [...sources].filter(([name]) => isMeant(name)).flatMap(([, files]) => files);
+    const names = meant.flatMap((source) => /node_modules\/((?:@[^/]+\/)?[^/]+)\//.exec(source)?.[1] ?? []);
+    // `src` is fast-copy's, whose own map is wrong.
     const bundled = new Set(names.filter((name) => name !== 'src'));
     expect(bundled.size).toBeGreaterThan(50);
+    expect(bundled.has('rfc6902')).toBe(isMeant('demo.js'));
     const listed = bill.components.map(({ group, name }) => (group ? `${group}/${name}` : name));
     expect([...bundled].filter((name) => !listed.includes(name))).toEqual([]);
     // The page of the dashboard is one text in the file, which the map does not look into.
@@ -53,7 +82,7 @@ describe('a build', () => {
     }
   });
 
-  it('says what the LGPL asks for: both texts, the source, and how to build with another version', () => {
+  it('say what the LGPL asks for: both texts, the source, and how to build with another version', () => {
     expect(text).toMatch(
       /^openpgp 6\.\S+ +LGPL-3\.0-or-later +https:\/\/github\.com\/openpgpjs\/openpgpjs$/m,
     );
@@ -64,7 +93,7 @@ describe('a build', () => {
     expect(openpgp?.licenses).toEqual([{ license: { id: 'LGPL-3.0-or-later' } }]);
   });
 
-  it('links packages that import each other, and every link leads to a package', () => {
+  it('link packages that import each other, and every link leads to a package', () => {
     const known = new Set(bill.dependencies.map(({ ref }) => ref));
     expect([...known].slice(1)).toEqual(bill.components.map((one) => one['bom-ref']));
     for (const { dependsOn } of bill.dependencies)
