@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { canaryStatus } from '../../src/api/canary/summary.ts';
 import type { KubernetesObject, PodTemplate } from '../../src/api/kubernetes.ts';
-import type { SourceStatus } from '../../src/api/source/status.ts';
+import type { SourceStatus } from '../../src/api/source/source.ts';
 import type { ClusterClient } from '../../src/cluster/client/client.ts';
 import type { DemoRun } from './context.ts';
 import type { Difference, Ended } from './events.ts';

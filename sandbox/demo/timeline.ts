@@ -1,4 +1,4 @@
-import { shorten } from '../../src/api/text.ts';
+import { shorten } from '../../src/api/limits.ts';
 import { paint, printable, wrap } from '../../src/terminal/output.ts';
 import { type CommitWords, createRolloutTimeline } from '../../src/terminal/timeline/rollout-timeline.ts';
 import {

@@ -1,7 +1,7 @@
 /** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
 import type { CanaryStatus } from './canary/status.ts';
+import { shorten } from './limits.ts';
 import { nothing, rolloutReasons } from './reasons.ts';
-import { shorten } from './text.ts';
 
 /** One report of `status.incidents`; made when the state is entered, and not changed later. */
 export type Incident = NonNullable<CanaryStatus['incidents']>[number];

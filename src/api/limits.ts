@@ -193,3 +193,8 @@ export const limits = {
   /** Milliseconds a drain after SIGTERM may take. */
   drainMs: 20_000,
 } as const;
+
+/** Text of at most this many characters, with an ellipsis where something was left out. */
+export function shorten(text: string, maxCharacters: number): string {
+  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).trimEnd()}…`;
+}

@@ -2,8 +2,9 @@
  * What the engine needs of the API server, metrics and logs. Adapters import the shapes that they share with the engine; src/server wires
  * the two sides and adapts where they differ on purpose.
  */
+
+import type { CanaryMetric } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
-import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 import type { MetricReading } from '../api/observed.ts';
 

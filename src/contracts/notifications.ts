@@ -1,8 +1,8 @@
 import type { CanaryAlert, HookType } from '../api/canary/analysis.ts';
-import type { Canary } from '../api/canary/canary.ts';
-import type { HookAnswer, HookFacts, Webhook } from '../api/canary/webhooks.ts';
+import type { Canary, Webhook } from '../api/canary/canary.ts';
 import type { Incident } from '../api/incident.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { HookAnswer, HookFacts } from '../api/observed.ts';
 
 /** One piece of news for one alert of a Canary or Source. */
 export interface AlertNews {

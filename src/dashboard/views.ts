@@ -4,7 +4,7 @@ import type { CanaryStatus } from '../api/canary/status.ts';
 import type { StatusTone } from '../api/canary/summary.ts';
 import type { Fact } from '../api/incident.ts';
 import type { Condition } from '../api/kubernetes.ts';
-import type { SourceStatus } from '../api/source/status.ts';
+import type { SourceStatus } from '../api/source/source.ts';
 
 /** A Canary in the list. */
 export interface CanaryRow {

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Condition, isRecord } from '../api/kubernetes.ts';
-import { limits } from '../api/limits.ts';
-import { shorten } from '../api/text.ts';
+import { limits, shorten } from '../api/limits.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import type { CanaryMetric } from '../api/canary/analysis.ts';
 import type { Canary } from '../api/canary/canary.ts';
-import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { MetricReading } from '../api/observed.ts';
 import { finding, judge, judgeHooks, verdictOf } from './check-results.ts';
 import { comparePoints } from './mann-whitney.ts';

@@ -1,10 +1,8 @@
-import type { HookType } from '../api/canary/analysis.ts';
-import type { Canary } from '../api/canary/canary.ts';
-import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
+import type { CanaryMetric, HookType } from '../api/canary/analysis.ts';
+import { type Canary, hooksOf, metricsById } from '../api/canary/canary.ts';
 import type { CheckResult } from '../api/canary/status.ts';
-import { type CheckOutcome, type HookAnswer, hooksOf } from '../api/canary/webhooks.ts';
-import type { MetricReading } from '../api/observed.ts';
-import { shorten } from '../api/text.ts';
+import { shorten } from '../api/limits.ts';
+import type { CheckOutcome, HookAnswer, MetricReading } from '../api/observed.ts';
 import { stamp } from '../api/time.ts';
 import type { Comparison } from './comparison.ts';
 

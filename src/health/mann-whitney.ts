@@ -1,6 +1,7 @@
 /** Comparing the points of both sides of a Canary by the Mann-Whitney U test (Mann and Whitney 1947): whether values of one sample tend to be above those of another, whatever their distribution. */
+
+import type { CanaryMetric } from '../api/canary/analysis.ts';
 import { comparisonOf } from '../api/canary/comparison.ts';
-import type { CanaryMetric } from '../api/canary/metrics.ts';
 import type { MetricReading } from '../api/observed.ts';
 
 /** Which difference is looked for: the first sample is above the second, below it, or either. */

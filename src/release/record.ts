@@ -1,5 +1,5 @@
 import { gunzipSync, gzipSync } from 'node:zlib';
-import { gitPart } from '../api/digest.ts';
+import { gitPart } from '../api/canary/status.ts';
 import {
   canaryLabel,
   canonicalJson,
@@ -12,9 +12,8 @@ import {
   shortName,
   textOf,
 } from '../api/kubernetes.ts';
-import { limits } from '../api/limits.ts';
+import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
-import { shorten } from '../api/text.ts';
 import { digestOf } from './digest.ts';
 import { digestedPart, type Release, settingsOf, strategyField, type WorkloadSettings } from './release.ts';
 import { isService } from './service-content.ts';

@@ -8,8 +8,7 @@ import {
   shortName,
   textOf,
 } from '../api/kubernetes.ts';
-import { limits } from '../api/limits.ts';
-import { shorten } from '../api/text.ts';
+import { limits, shorten } from '../api/limits.ts';
 import { labelRecord } from './record.ts';
 
 /** Type of the Secret that keeps a canary's rejected digests. */

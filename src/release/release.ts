@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { gitPart } from '../api/digest.ts';
+import { gitPart } from '../api/canary/status.ts';
 import {
   canonicalJson,
   fromEntries,

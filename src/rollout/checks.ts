@@ -1,9 +1,9 @@
 import { isGateOpen } from '../api/annotations.ts';
-import type { HookType } from '../api/canary/analysis.ts';
-import { type CanaryMetric, metricsById } from '../api/canary/metrics.ts';
+import type { CanaryMetric, HookType } from '../api/canary/analysis.ts';
+import { hooksOf, metricsById } from '../api/canary/canary.ts';
 import type { Plan } from '../api/canary/plan.ts';
 import type { CheckResult } from '../api/canary/status.ts';
-import { type CheckOutcome, type CheckRequest, hooksOf } from '../api/canary/webhooks.ts';
+import type { CheckOutcome, CheckRequest } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import { durationOr, sinceMs, stamp } from '../api/time.ts';
 import { judge, judgeHooks, verdictOf, verdictOfHooks, whyClosed } from '../health/check-results.ts';

@@ -1,6 +1,5 @@
 import { type Plan, planOf } from '../api/canary/plan.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
-import { gitPart, isDigest } from '../api/digest.ts';
+import { type CanaryStatus, gitPart, isDigest } from '../api/canary/status.ts';
 import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { sinceMs, stamp } from '../api/time.ts';

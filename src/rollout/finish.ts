@@ -2,8 +2,7 @@ import { mergeConditions, promotedCondition } from '../api/canary/conditions.ts'
 import type { CanaryStatus } from '../api/canary/status.ts';
 import { eventTextOf, lineOf } from '../api/incident.ts';
 import { isRecord, present } from '../api/kubernetes.ts';
-import { limits } from '../api/limits.ts';
-import { shorten } from '../api/text.ts';
+import { limits, shorten } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
 import type { Context } from './context.ts';
 import { newIncident } from './incident.ts';

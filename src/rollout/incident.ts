@@ -1,13 +1,10 @@
-import { alertsFor } from '../api/canary/alerts.ts';
-import type { Canary } from '../api/canary/canary.ts';
+import { alertsFor, type Canary, sharesWorkload } from '../api/canary/canary.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
-import { sharesWorkload } from '../api/defaults.ts';
 import { type Incident, type IncidentOutcome, revertCommand, type Severity } from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
-import { limits } from '../api/limits.ts';
+import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { shorten } from '../api/text.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { GATE_REASONS } from './checks.ts';

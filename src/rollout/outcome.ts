@@ -1,6 +1,5 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
-import type { CheckRequest } from '../api/canary/webhooks.ts';
-import type { RouteTarget } from '../api/observed.ts';
+import type { CheckRequest, RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
 import type { Side } from './run.ts';
 import type { State } from './state.ts';

@@ -1,8 +1,6 @@
 import type { Canary } from '../api/canary/canary.ts';
-import type { CanaryStatus } from '../api/canary/status.ts';
-import type { CheckOutcome } from '../api/canary/webhooks.ts';
-import { gitPart } from '../api/digest.ts';
-import type { CommitInfo, RouteView } from '../api/observed.ts';
+import { type CanaryStatus, gitPart } from '../api/canary/status.ts';
+import type { CheckOutcome, CommitInfo, RouteView } from '../api/observed.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 
 /** Everything `step` reads: one Canary at one moment, as read back by the engine. */

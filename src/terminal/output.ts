@@ -1,4 +1,4 @@
-import { shorten } from '../api/text.ts';
+import { shorten } from '../api/limits.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 
 /** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */

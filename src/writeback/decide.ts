@@ -1,5 +1,4 @@
-import { type CanaryStatus, whyReverted } from '../api/canary/status.ts';
-import { gitPart } from '../api/digest.ts';
+import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts';
 import { lineOf } from '../api/incident.ts';
 import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';

@@ -1,5 +1,5 @@
 /** What was seen of each release on each side, kept apart from the core's own bookkeeping. It stays on through everything. */
-import type { CheckRequest } from '../../src/api/canary/webhooks.ts';
+import type { CheckRequest } from '../../src/api/observed.ts';
 import {
   DEADLINE_MS,
   hasArrived,

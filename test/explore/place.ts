@@ -3,7 +3,7 @@
 import type { OnFailure } from '../../src/api/canary/analysis.ts';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import type { CheckOutcome } from '../../src/api/canary/webhooks.ts';
+import type { CheckOutcome } from '../../src/api/observed.ts';
 import type { Ledger } from './ledger.ts';
 
 /** Three releases: `a` is the one that proved itself first. */

@@ -1,6 +1,6 @@
 /** From an abstract place to the `World` that the core is given, and from its actions back to a place. */
 import type { Canary } from '../../src/api/canary/canary.ts';
-import type { CheckOutcome, CheckRequest } from '../../src/api/canary/webhooks.ts';
+import type { CheckOutcome, CheckRequest } from '../../src/api/observed.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
 import type { Action, Decision } from '../../src/rollout/outcome.ts';
 import * as actions from '../../src/rollout/outcome.ts';

@@ -1,5 +1,5 @@
-import type { Canary } from '../../src/api/canary/canary.ts';
-import { type CheckOutcome, type CheckRequest, hooksOf } from '../../src/api/canary/webhooks.ts';
+import { type Canary, hooksOf } from '../../src/api/canary/canary.ts';
+import type { CheckOutcome, CheckRequest } from '../../src/api/observed.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
 import { runOf } from '../../src/rollout/run.ts';
 import { lastKnownGood, type World } from '../../src/rollout/world.ts';

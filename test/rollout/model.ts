@@ -1,14 +1,7 @@
 import type { HookType } from '../../src/api/canary/analysis.ts';
-import type { Canary } from '../../src/api/canary/canary.ts';
-import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import {
-  type CheckOutcome,
-  type CheckRequest,
-  type HookAnswer,
-  hooksOf,
-} from '../../src/api/canary/webhooks.ts';
-import { gitPart } from '../../src/api/digest.ts';
-import type { RouteView } from '../../src/api/observed.ts';
+import { type Canary, hooksOf } from '../../src/api/canary/canary.ts';
+import { type CanaryStatus, gitPart } from '../../src/api/canary/status.ts';
+import type { CheckOutcome, CheckRequest, HookAnswer, RouteView } from '../../src/api/observed.ts';
 import { inLanes, reliesOn } from '../../src/engine/canary/perform/perform.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import { isSame } from '../../src/rollout/finish.ts';

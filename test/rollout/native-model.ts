@@ -1,7 +1,6 @@
 import type { Canary } from '../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
-import type { CheckOutcome } from '../../src/api/canary/webhooks.ts';
-import type { RouteView } from '../../src/api/observed.ts';
+import type { CheckOutcome, RouteView } from '../../src/api/observed.ts';
 import type { WorkloadView } from '../../src/health/workload-view.ts';
 import { isSame } from '../../src/rollout/finish.ts';
 import type { Action } from '../../src/rollout/outcome.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { canaryVerbs } from '../../src/api/annotations.ts';
 import type { HookType } from '../../src/api/canary/analysis.ts';
-import type { HookAnswer } from '../../src/api/canary/webhooks.ts';
+import type { HookAnswer } from '../../src/api/observed.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 /** Something that happens to the world between two reconciles. */

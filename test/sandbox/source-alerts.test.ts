@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import type { SourceStatus } from '../../src/api/source/status.ts';
+import type { SourceStatus } from '../../src/api/source/source.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { createSource, eventually, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';

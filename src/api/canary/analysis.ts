@@ -115,7 +115,7 @@ const metricComparisonSchema = z.object({
     .optional(),
 });
 
-export const canaryMetricSchema = z.object({
+const canaryMetricSchema = z.object({
   name: z
     .string()
     .describe(
@@ -176,6 +176,8 @@ export const canaryMetricSchema = z.object({
     )
     .optional(),
 });
+
+export type CanaryMetric = z.infer<typeof canaryMetricSchema>;
 
 // How a new release is tried: steps, checks, matches and gates (Flagger's `spec.analysis`).
 

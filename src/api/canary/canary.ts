@@ -1,11 +1,23 @@
 /** Canary (flagger.app/v1beta1): every field Flagger 1.44 accepts, and the optional ones of design section 2.3. */
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
+import type { Severity } from '../incident.ts';
 import type { KubernetesObject } from '../kubernetes.ts';
 import { limits } from '../limits.ts';
 import { type Problem, problemOf } from '../problems.ts';
 import { stringMap, text } from '../schema.ts';
-import { canaryAnalysisSchema, postPromotionSchema } from './analysis.ts';
+import { durationOr, parseDurationMs } from '../time.ts';
+import {
+  type AlertSeverity,
+  type CanaryAlert,
+  type CanaryMetric,
+  type CanaryWebhook,
+  canaryAnalysisSchema,
+  type HookType,
+  type OnFailure,
+  type PostPromotionWebhook,
+  postPromotionSchema,
+} from './analysis.ts';
 import { canaryServiceSchema } from './service.ts';
 import type { CanaryStatus } from './status.ts';
 
@@ -138,4 +150,149 @@ export function withAnnotatedPostPromotion(canary: Canary): { canary: Canary; pr
   if (parsed.success)
     return { canary: { ...canary, spec: { ...canary.spec, postPromotion: parsed.data } }, problems: [] };
   return { canary, problems: parsed.error.issues.map((issue) => problemOf(issue, value, at)) };
+}
+
+// Defaults: Flagger's, and ours for the fields that Flagger does not have.
+
+/** Name of the apex Service: `service.name`, or else the target's. */
+export function apexName(canary: Canary): string {
+  return canary.spec.service?.name || canary.spec.targetRef.name;
+}
+
+/** Milliseconds between two checks: 60 s if absent or unreadable, never below the floor. */
+export function analysisIntervalMs(canary: Canary, floorMs: number): number {
+  return Math.max(floorMs, durationOr(canary.spec.analysis.interval, 60_000));
+}
+
+/** Failed checks that stop a release; zero and below count as one. */
+export function failureThreshold(threshold: number | undefined): number {
+  return Math.max(1, threshold ?? 0);
+}
+
+/** Both sides are pods of one workload, whose rolling update is paused at the step (ADR 21). */
+export function sharesWorkload(provider: string | undefined): boolean {
+  return provider === 'native';
+}
+
+/** Whether session affinity works with this routing provider; others leave the field out. */
+export function keepsSessions(provider: string): boolean {
+  return ['gatewayapi:v1', 'gatewayapi:v1beta1', 'istio'].includes(provider);
+}
+
+/** Whether this provider copies requests to the canary before the first step of its weight; others copy them in blue/green only. */
+export function mirrorsBeforeSteps(provider: string): boolean {
+  return provider === 'istio';
+}
+
+/** Milliseconds a workload may stay without progress: 600 s if absent. */
+export function progressDeadlineMs(canary: Canary): number {
+  return (canary.spec.progressDeadlineSeconds ?? 600) * 1_000;
+}
+
+/** Milliseconds of a metric's window: one minute if absent or unreadable. */
+export function metricWindowMs(metric: CanaryMetric): number {
+  return durationOr(metric.interval, 60_000);
+}
+
+/** Milliseconds of one attempt of a webhook: 10 s if absent, unreadable or shorter than two characters. */
+export function webhookTimeoutMs(timeout: string | undefined): number {
+  return durationOr(timeout !== undefined && timeout.length < 2 ? undefined : timeout, 10_000);
+}
+
+/** `postPromotion` with its defaults filled in (design section 2.3). Times are in milliseconds. */
+export interface EffectivePostPromotion {
+  progressDeadlineMs: number;
+  intervalMs: number;
+  successThreshold: number;
+  threshold: number;
+  onFailure: OnFailure;
+  maxRestarts: number | undefined;
+  metrics: readonly CanaryMetric[];
+}
+
+/** Defaults of `postPromotion`; a Canary without it gets them all. */
+export function effectivePostPromotion(canary: Canary, floorMs: number): EffectivePostPromotion {
+  const given = canary.spec.postPromotion ?? {};
+  const intervalMs = given.interval === undefined ? undefined : parseDurationMs(given.interval);
+  return {
+    progressDeadlineMs:
+      given.progressDeadlineSeconds === undefined
+        ? progressDeadlineMs(canary)
+        : given.progressDeadlineSeconds * 1_000,
+    intervalMs: Math.max(floorMs, intervalMs ?? analysisIntervalMs(canary, floorMs)),
+    successThreshold: given.successThreshold ?? 1,
+    threshold: failureThreshold(given.failureThreshold ?? given.threshold),
+    onFailure: given.onFailure === 'manual' ? 'halt' : (given.onFailure ?? 'auto'),
+    maxRestarts: given.expect?.maxRestarts,
+    metrics: given.metrics ?? [],
+  };
+}
+
+// The lists of a Canary: metrics and alerts by id, webhooks by type.
+
+/**
+ * The metrics of one list by id, in its order: the name, and `name (2)`, `name (3)` for further ones of that name. Checks are asked for,
+ * answered and reported by id, so that two metrics of one name are two checks.
+ */
+export function metricsById(metrics: readonly CanaryMetric[] | undefined): Map<string, CanaryMetric> {
+  const found = new Map<string, CanaryMetric>();
+  for (const metric of metrics ?? []) {
+    let id = metric.name;
+    for (let number = 2; found.has(id); number += 1) id = `${metric.name} (${number})`;
+    found.set(id, metric);
+  }
+  return found;
+}
+
+/** The name of the metric that an id stands for. */
+export function nameOfMetric(id: string): string {
+  return id.replace(/ \(\d+\)$/, '');
+}
+
+/** Metrics that need no query: their names are Flagger's. */
+export const builtInMetrics: readonly string[] = ['request-success-rate', 'request-duration'];
+
+/** Whether the metric has a built-in query; with such a name it is used whatever else the metric says. */
+export function isBuiltIn({ name }: CanaryMetric): boolean {
+  return builtInMetrics.includes(name);
+}
+
+/** A webhook of either list. */
+export type Webhook = CanaryWebhook | PostPromotionWebhook;
+
+/** The webhooks of a type, in the order of the spec. */
+export function hooksOf({ spec }: Canary, type: HookType): readonly Webhook[] {
+  if (type === 'post-promotion') return spec.postPromotion?.webhooks ?? [];
+  return (spec.analysis?.webhooks ?? []).filter((webhook) => (webhook.type || 'rollout') === type);
+}
+
+const SEVERITY_RANK: Readonly<Record<Severity, number>> = { info: 0, warn: 1, error: 2 };
+const MAX_ALERTS = 32;
+/** Id of the alert to the receiver that the program's flags name. */
+export const DEFAULT_ALERT = '(default)';
+
+/** The Canary's alerts by id: the name, and `name (2)`, `name (3)` for further ones of that name. */
+export function alertsById(canary: Canary): Map<string, CanaryAlert> {
+  const byId = new Map<string, CanaryAlert>();
+  for (const alert of (canary.spec.analysis?.alerts ?? []).slice(0, MAX_ALERTS)) {
+    let id = alert.name.slice(0, 240);
+    for (let number = 2; byId.has(id); number += 1) id = `${alert.name.slice(0, 240)} (${number})`;
+    byId.set(id, alert);
+  }
+  return byId;
+}
+
+/**
+ * Ids of the Canary's alerts for a report of this severity. Without alerts every report goes to the receiver that the program's flags name,
+ * if there is one, as in Flagger.
+ */
+export function alertsFor(canary: Canary, severity: Severity, hasDefault: boolean): string[] {
+  const alerts = [...alertsById(canary)];
+  if (alerts.length === 0) return hasDefault ? [DEFAULT_ALERT] : [];
+  return alerts.filter(([, alert]) => passes(alert.severity, severity)).map(([id]) => id);
+}
+
+/** Whether an alert with this lowest severity is sent for that one. Default info: all are sent (flagger-behaviour 2.19, 10). */
+export function passes(lowest: AlertSeverity | undefined, severity: Severity): boolean {
+  return SEVERITY_RANK[severity] >= SEVERITY_RANK[lowest || 'info'];
 }

@@ -1,10 +1,10 @@
 /** Metrics that are compared with the primary by points: which points, and what the schema cannot check. */
-import { metricWindowMs } from '../defaults.ts';
+
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { durationOr } from '../time.ts';
-import type { Canary } from './canary.ts';
-import type { CanaryMetric } from './metrics.ts';
+import type { CanaryMetric } from './analysis.ts';
+import { type Canary, metricWindowMs } from './canary.ts';
 
 /** `compare` of a metric with its defaults filled in (issue 14). */
 interface EffectiveComparison {

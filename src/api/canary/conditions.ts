@@ -1,7 +1,6 @@
 /** Conditions of a Canary: Flagger's condition Promoted, and how findings become conditions with timestamps. */
 import type { Condition } from '../kubernetes.ts';
-import { limits } from '../limits.ts';
-import { shorten } from '../text.ts';
+import { limits, shorten } from '../limits.ts';
 import { stamp } from '../time.ts';
 import type { CanaryPhase, CanaryStatus } from './status.ts';
 

@@ -1,15 +1,15 @@
+import type { RouteTarget } from '../observed.ts';
+import type { CanaryMetric } from './analysis.ts';
 import {
   analysisIntervalMs,
+  type Canary,
   type EffectivePostPromotion,
   effectivePostPromotion,
   failureThreshold,
   metricWindowMs,
   mirrorsBeforeSteps,
   progressDeadlineMs,
-} from '../defaults.ts';
-import type { RouteTarget } from '../observed.ts';
-import type { Canary } from './canary.ts';
-import type { CanaryMetric } from './metrics.ts';
+} from './canary.ts';
 
 /** How a release is tried: Flagger's three strategies, or none. */
 type Strategy =

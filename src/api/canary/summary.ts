@@ -1,7 +1,8 @@
 /** How the status of a Canary, and the message of a Source, read in few words: the same on the command line and the dashboard. */
-import { sharesWorkload } from '../defaults.ts';
+
 import { type Condition, isRecord, type KubernetesObject } from '../kubernetes.ts';
 import { unpackStatus } from './bookkeeping.ts';
+import { sharesWorkload } from './canary.ts';
 import type { CanaryStatus } from './status.ts';
 
 /** bad: a person should look; busy: something is under way; good: the newest release serves; none: not looked at yet. */

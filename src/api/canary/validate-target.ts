@@ -1,8 +1,7 @@
 /** What the kind of the target allows: rolled out in place (ADR 21), a Knative Service, or a Service (flagger-behaviour 2.1, 2.2, 2.9). */
-import { sharesWorkload } from '../defaults.ts';
+
 import type { Problem } from '../problems.ts';
-import type { Canary } from './canary.ts';
-import { isBuiltIn } from './metrics.ts';
+import { type Canary, isBuiltIn, sharesWorkload } from './canary.ts';
 
 const routed =
   'needs a router in front of two workloads, and provider native steps the pods of one: leave it out, or choose a provider that copies';

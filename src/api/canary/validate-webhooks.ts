@@ -1,11 +1,10 @@
 /** Checks of webhooks: each must have an address that can be called, and a moment at which it is called. */
-import { analysisIntervalMs, webhookTimeoutMs } from '../defaults.ts';
+
 import { limits } from '../limits.ts';
 import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import type { HookType } from './analysis.ts';
-import type { Canary } from './canary.ts';
-import { hooksOf, type Webhook } from './webhooks.ts';
+import { analysisIntervalMs, type Canary, hooksOf, type Webhook, webhookTimeoutMs } from './canary.ts';
 
 interface Found {
   problems: Problem[];

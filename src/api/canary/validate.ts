@@ -4,7 +4,7 @@ import type { Problem } from '../problems.ts';
 import { parseDurationMs } from '../time.ts';
 import type { Canary } from './canary.ts';
 import { checkComparison } from './comparison.ts';
-import { checkMetrics } from './metrics.ts';
+import { checkMetrics } from './validate-metrics.ts';
 import { checkKnative, checkNative, checkServiceTarget } from './validate-target.ts';
 import { checkWebhooks } from './validate-webhooks.ts';
 

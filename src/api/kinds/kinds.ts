@@ -4,8 +4,7 @@ import { alertProviderSpecSchema } from '../alert-provider.ts';
 import { canarySpecSchema } from '../canary/canary.ts';
 import { canaryStatusSchema } from '../canary/status.ts';
 import { metricTemplateSpecSchema } from '../metric-template.ts';
-import { sourceSpecSchema } from '../source/source.ts';
-import { sourceStatusSchema } from '../source/status.ts';
+import { sourceSpecSchema, sourceStatusSchema } from '../source/source.ts';
 
 /** A column of `kubectl get`. Priority 1 shows it with `-o wide` only. */
 interface PrinterColumn {

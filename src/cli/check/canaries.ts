@@ -1,6 +1,5 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';

@@ -1,6 +1,5 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 import { describe, type KubernetesObject, type ObjectReference } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';

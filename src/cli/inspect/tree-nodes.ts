@@ -11,7 +11,7 @@ import {
   referenceOf,
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { applySetId } from '../../engine/apply-set.ts';

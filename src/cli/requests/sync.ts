@@ -1,7 +1,7 @@
 import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { SourceStatus } from '../../api/source/source.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';

@@ -13,7 +13,7 @@ import {
 import { revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { nothing, rolloutReasons } from '../../api/reasons.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { SourceStatus } from '../../api/source/source.ts';
 import type { ReleaseChanges } from '../../review/diff/release-changes.ts';
 import {
   formatAge,

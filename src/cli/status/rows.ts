@@ -14,7 +14,7 @@ import {
 } from '../../api/canary/summary.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { SourceStatus } from '../../api/source/source.ts';
 import {
   compareTexts,
   formatAge,

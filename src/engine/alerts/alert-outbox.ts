@@ -1,5 +1,4 @@
-import { alertsById, DEFAULT_ALERT } from '../../api/canary/alerts.ts';
-import type { Canary } from '../../api/canary/canary.ts';
+import { alertsById, type Canary, DEFAULT_ALERT } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { Clock } from '../../api/clock.ts';
 import type { AlertState, Incident } from '../../api/incident.ts';

@@ -1,4 +1,4 @@
-import { passes } from '../../api/canary/alerts.ts';
+import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import type { Incident } from '../../api/incident.ts';
 import { describe } from '../../api/kubernetes.ts';

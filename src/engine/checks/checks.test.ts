@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
-import type { CheckRequest, HookAnswer } from '../../api/canary/webhooks.ts';
-import type { MetricReading } from '../../api/observed.ts';
+import type { CheckRequest, HookAnswer, MetricReading } from '../../api/observed.ts';
 import type { HookCall } from '../../contracts/notifications.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';

@@ -1,11 +1,9 @@
 import { setMaxListeners } from 'node:events';
 import type { HookType } from '../../api/canary/analysis.ts';
-import type { Canary } from '../../api/canary/canary.ts';
-import { metricsById } from '../../api/canary/metrics.ts';
-import { type CheckOutcome, type CheckRequest, type HookAnswer, hooksOf } from '../../api/canary/webhooks.ts';
+import { type Canary, hooksOf, metricsById } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { MetricReading } from '../../api/observed.ts';
+import type { CheckOutcome, CheckRequest, HookAnswer, MetricReading } from '../../api/observed.ts';
 import type { MetricQuestion, Metrics } from '../../contracts/cluster.ts';
 import type { Hooks } from '../../contracts/notifications.ts';
 import { comparePoints } from '../../health/mann-whitney.ts';

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
-import type { HookAnswer } from '../../api/canary/webhooks.ts';
+import type { HookAnswer } from '../../api/observed.ts';
 import type { HookCall } from '../../contracts/notifications.ts';
 import { createVirtualClock, settle } from '../virtual-clock.test-support.ts';
 import { createEventHooks } from './event-hooks.ts';

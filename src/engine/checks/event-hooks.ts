@@ -1,6 +1,5 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, hooksOf, type Webhook } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { hooksOf, type Webhook } from '../../api/canary/webhooks.ts';
 import type { Clock } from '../../api/clock.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { Log } from '../../contracts/cluster.ts';

@@ -1,4 +1,4 @@
-import { gitPart } from '../../api/digest.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { describe, canaryKey as keyOfPlan, objectKey } from '../../api/kubernetes.ts';
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';

@@ -1,8 +1,9 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HookType } from '../../api/canary/analysis.ts';
-import type { HookAnswer, Webhook } from '../../api/canary/webhooks.ts';
+import type { Webhook } from '../../api/canary/canary.ts';
 import { systemClock } from '../../api/clock.ts';
+import type { HookAnswer } from '../../api/observed.ts';
 import type { HookEvent } from '../../contracts/notifications.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';

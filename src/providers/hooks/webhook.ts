@@ -1,9 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { HookAnswer } from '../../api/canary/webhooks.ts';
+import { webhookTimeoutMs } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
-import { webhookTimeoutMs } from '../../api/defaults.ts';
-import { limits } from '../../api/limits.ts';
-import { shorten } from '../../api/text.ts';
+import { limits, shorten } from '../../api/limits.ts';
+import type { HookAnswer } from '../../api/observed.ts';
 import type { HookCall, Hooks } from '../../contracts/notifications.ts';
 import type { HttpClient } from '../../http/types.ts';
 

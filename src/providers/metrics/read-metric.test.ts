@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
+import type { CanaryMetric } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
-import type { CanaryMetric } from '../../api/canary/metrics.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer } from '../../http/testing/servers.ts';

@@ -1,7 +1,6 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryMetric } from '../../api/canary/analysis.ts';
+import { type Canary, metricWindowMs, sharesWorkload } from '../../api/canary/canary.ts';
 import { comparisonOf, pointsBetweenChecks } from '../../api/canary/comparison.ts';
-import type { CanaryMetric } from '../../api/canary/metrics.ts';
-import { metricWindowMs, sharesWorkload } from '../../api/defaults.ts';
 import { limits } from '../../api/limits.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import type { MetricReading } from '../../api/observed.ts';

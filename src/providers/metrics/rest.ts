@@ -1,8 +1,7 @@
 /** Metric systems that answer one request over HTTP: what is the same for all of them. */
 import type * as z from 'zod';
-import { limits } from '../../api/limits.ts';
+import { limits, shorten } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
-import { shorten } from '../../api/text.ts';
 import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
 import {
   failedReading,

@@ -1,6 +1,5 @@
 /** Whose metrics are asked: names that queries are about. */
-import type { Canary } from '../../api/canary/canary.ts';
-import { apexName, sharesWorkload } from '../../api/defaults.ts';
+import { apexName, type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { literal } from '../routing/request-metrics.ts';
 import { TemplateError } from './template-parser.ts';
 

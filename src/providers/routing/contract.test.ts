@@ -1,8 +1,7 @@
 /** What holds for every line of the table. A new provider adds one row in `fixtures.test-support.ts`, and nothing here. */
 import { describe, expect, it } from 'vitest';
-import type { CanarySpec } from '../../api/canary/canary.ts';
+import { type CanarySpec, keepsSessions } from '../../api/canary/canary.ts';
 import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
-import { keepsSessions } from '../../api/defaults.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext } from '../../contracts/routing.ts';

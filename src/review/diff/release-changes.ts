@@ -1,5 +1,5 @@
+import { livePart } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
-import { livePart } from '../../api/digest.ts';
 import { canonicalJson, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';

@@ -1,4 +1,4 @@
-import { sharesWorkload } from '../../api/defaults.ts';
+import { sharesWorkload } from '../../api/canary/canary.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Action, Decision } from '../../rollout/outcome.ts';
 import { step } from '../../rollout/step.ts';

@@ -1,6 +1,6 @@
 import { type OnFailure, onFailureSchema } from '../../api/canary/analysis.ts';
+import { hooksOf } from '../../api/canary/canary.ts';
 import { planOf } from '../../api/canary/plan.ts';
-import { hooksOf } from '../../api/canary/webhooks.ts';
 import { InputError } from '../../api/problems.ts';
 import { type Cause, causes } from '../../health/causes.ts';
 import type { PodFault, WorkloadView } from '../../health/workload-view.ts';

@@ -1,7 +1,6 @@
 /** What a commit means for each Canary of a Source. Pure. */
-import type { Canary } from '../../api/canary/canary.ts';
-import { effectivePostPromotion } from '../../api/defaults.ts';
-import { gitPart } from '../../api/digest.ts';
+import { type Canary, effectivePostPromotion } from '../../api/canary/canary.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { canaryKey, canonicalJson } from '../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf } from '../../release/release.ts';
 import type { CanaryPlan } from '../../release/select.ts';

@@ -1,11 +1,8 @@
 /** How a release of a Canary will be rolled out, by the rules of the rollout itself. Pure. */
 
-import type { HookType } from '../../api/canary/analysis.ts';
-import type { Canary } from '../../api/canary/canary.ts';
-import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
+import type { CanaryMetric, HookType } from '../../api/canary/analysis.ts';
+import { type Canary, hooksOf, metricsById, sharesWorkload } from '../../api/canary/canary.ts';
 import { type Plan, planOf } from '../../api/canary/plan.ts';
-import { hooksOf } from '../../api/canary/webhooks.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 import { boundsOf } from '../../health/check-results.ts';
 import { nextStep } from '../../rollout/traffic/weights.ts';
 

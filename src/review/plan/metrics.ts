@@ -1,6 +1,7 @@
 /** Asks what the metrics of a flight plan are now. */
-import type { Canary } from '../../api/canary/canary.ts';
-import { type CanaryMetric, metricsById } from '../../api/canary/metrics.ts';
+
+import type { CanaryMetric } from '../../api/canary/analysis.ts';
+import { type Canary, metricsById } from '../../api/canary/canary.ts';
 import { systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';

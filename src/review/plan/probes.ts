@@ -2,8 +2,7 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import type { Source } from '../../api/source/source.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { Source, SourceStatus } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError } from '../../cluster/errors.ts';
 import type { ListSources } from '../../engine/sync/apply/apply-object.ts';

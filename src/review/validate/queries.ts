@@ -1,4 +1,4 @@
-import type { CanaryMetric } from '../../api/canary/metrics.ts';
+import type { CanaryMetric } from '../../api/canary/analysis.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { queryProblem } from '../../providers/metrics/query-check.ts';

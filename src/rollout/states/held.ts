@@ -1,4 +1,4 @@
-import { gitPart } from '../../api/digest.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { canaryServes, hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';

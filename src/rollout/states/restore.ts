@@ -1,6 +1,6 @@
 /** What is missing or was changed by somebody else is restored: workloads, replicas, Services, copies of config, records. */
 import { trafficAt } from '../../api/canary/plan.ts';
-import { gitPart } from '../../api/digest.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { canaryServes, servingPods } from '../../health/readiness.ts';

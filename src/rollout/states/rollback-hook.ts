@@ -1,5 +1,5 @@
 import { isGateOpen } from '../../api/annotations.ts';
-import type { CheckOutcome, CheckRequest } from '../../api/canary/webhooks.ts';
+import type { CheckOutcome, CheckRequest } from '../../api/observed.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
 import { type Context, elapsedMs } from '../context.ts';

@@ -1,5 +1,5 @@
+import { keepsSessions } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { keepsSessions } from '../../api/defaults.ts';
 import type { SessionCookies } from '../../api/observed.ts';
 import type { Action } from '../outcome.ts';
 import type { Run } from '../run.ts';

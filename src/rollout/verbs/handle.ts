@@ -1,7 +1,7 @@
 import { annotationPrefix, canaryVerbs, unknownVerbs } from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { shorten } from '../../api/limits.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { shorten } from '../../api/text.ts';
 import type { Context } from '../context.ts';
 import { combine, type Effects, emit, type Outcome } from '../outcome.ts';
 import { type Request, requestOf } from '../requests.ts';

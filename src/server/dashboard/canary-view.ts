@@ -1,6 +1,5 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 import { factsOf, runbookOf } from '../../api/incident.ts';
 import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';

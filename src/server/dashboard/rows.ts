@@ -12,7 +12,7 @@ import {
   toneOf,
 } from '../../api/canary/summary.ts';
 import { isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
-import type { SourceStatus } from '../../api/source/status.ts';
+import type { SourceStatus } from '../../api/source/source.ts';
 import type { CanaryRow, SourceRow } from '../../dashboard/views.ts';
 
 const ownerAnnotation = 'holdfast.dev/owner';

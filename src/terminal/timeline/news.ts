@@ -1,5 +1,5 @@
+import { sharesWorkload } from '../../api/canary/canary.ts';
 import type { CanaryStatus, CheckResult } from '../../api/canary/status.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 
 /** Phase, post-promotion state or message of the Canary's status changed. */
 export interface StateChanged {

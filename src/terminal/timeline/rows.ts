@@ -1,5 +1,5 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { shorten } from '../../api/text.ts';
+import { shorten } from '../../api/limits.ts';
 import { paint, printable, type Screen, type Tone, wrap } from '../output.ts';
 import type { ServingName } from './news.ts';
 

@@ -1,5 +1,5 @@
 /** Differences as text for a status: short, on one line, and without secrets. */
-import { shorten } from '../../api/text.ts';
+import { shorten } from '../../api/limits.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import type { Difference } from './semantic-compare.ts';
 

@@ -1,6 +1,6 @@
 /** Why pods are not ready, with the reasons of Kubernetes. What only takes time (pulling, mounting, initializing) comes last. */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { shorten } from '../../api/text.ts';
+import { shorten } from '../../api/limits.ts';
 import type { PodFault } from '../../health/workload-view.ts';
 import { type ContainerStatus, isReady, type Pod, type PodCondition } from './pods.ts';
 

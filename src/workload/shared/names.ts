@@ -1,6 +1,5 @@
 /** Names and annotation keys of what Holdfast generates for a Canary; the suffixes are Flagger's (flagger-behaviour.md 2.18). */
-import type { Canary } from '../../api/canary/canary.ts';
-import { apexName } from '../../api/defaults.ts';
+import { apexName, type Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 
 /** Digest of the release an object was written from. */

@@ -4,7 +4,7 @@ import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import { canaryStatus } from '../../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../../src/api/kubernetes.ts';
-import type { SourceStatus } from '../../../src/api/source/status.ts';
+import type { SourceStatus } from '../../../src/api/source/source.ts';
 import { ApiError } from '../bed/api-client.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';

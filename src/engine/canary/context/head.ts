@@ -1,4 +1,4 @@
-import { gitPart } from '../../../api/digest.ts';
+import { gitPart } from '../../../api/canary/status.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Release } from '../../../release/release.ts';

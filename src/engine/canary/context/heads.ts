@@ -1,4 +1,4 @@
-import { gitPart, livePart } from '../../../api/digest.ts';
+import { gitPart, livePart } from '../../../api/canary/status.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { SourceWindow } from '../../../api/source/source.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';

@@ -1,6 +1,5 @@
-import type { CanaryStatus } from '../../../api/canary/status.ts';
+import { type CanaryStatus, gitPart, livePart } from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
-import { gitPart, livePart } from '../../../api/digest.ts';
 import { namespacedName } from '../../../api/kubernetes.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import type { World } from '../../../rollout/world.ts';

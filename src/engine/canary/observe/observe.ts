@@ -1,6 +1,5 @@
-import type { Canary } from '../../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
 import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
 import { commitOfDigest } from '../../../rollout/context.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';

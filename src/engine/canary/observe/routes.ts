@@ -1,5 +1,4 @@
-import type { Canary } from '../../../api/canary/canary.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
+import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import type { RouteContext, RouteNames, RouteReference, Router } from '../../../contracts/routing.ts';

@@ -1,6 +1,5 @@
 /** How both sides of a Canary are read: as two workloads with a route between them, or as the pods of one (ADR 21). */
-import type { Canary } from '../../../api/canary/canary.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
+import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, readSides, workloadKind } from '../../../workload/kinds.ts';

@@ -1,6 +1,5 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
-import type { Canary } from '../../../api/canary/canary.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
+import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import type { CanaryParts, Performers } from '../context/context.ts';
 

@@ -1,6 +1,5 @@
-import type { Canary } from '../../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
 import {
   describe,
   type KubernetesObject,

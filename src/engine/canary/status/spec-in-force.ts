@@ -1,9 +1,8 @@
 /** The last valid spec of a Canary goes on to be acted on while the newest one cannot be (ADR 30). */
-import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
+import { type Canary, postPromotionAnnotation, sharesWorkload } from '../../../api/canary/canary.ts';
 import type { SpecInForce } from '../../../api/canary/status.ts';
 import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import { sharesWorkload } from '../../../api/defaults.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { RouteKind, Router } from '../../../contracts/routing.ts';

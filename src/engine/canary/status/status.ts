@@ -8,8 +8,7 @@ import {
   writtenCondition,
 } from '../../../api/canary/status.ts';
 import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
-import { limits } from '../../../api/limits.ts';
-import { shorten } from '../../../api/text.ts';
+import { limits, shorten } from '../../../api/limits.ts';
 import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {

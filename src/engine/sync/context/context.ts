@@ -2,8 +2,7 @@
 import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { SourceStatus } from '../../../api/source/status.ts';
+import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { Cluster, EventSink, Log, OpenWatch } from '../../../contracts/cluster.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import type { Release } from '../../../release/release.ts';

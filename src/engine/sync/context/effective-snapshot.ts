@@ -3,8 +3,7 @@
  * section 5, S16). Apply and drift work on it, so that the source loop and the rollout never write against each other; prune leaves `keep`
  * alone.
  */
-import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { gitPart } from '../../../api/digest.ts';
+import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
 import { configReferences, type Release, templateOf } from '../../../release/release.ts';
 import { isService } from '../../../release/service-content.ts';

@@ -2,8 +2,7 @@
 import { createHash } from 'node:crypto';
 import { approveAnnotation } from '../../../api/annotations.ts';
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { SourceStatus } from '../../../api/source/status.ts';
+import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { SourceState } from '../context/context.ts';
 

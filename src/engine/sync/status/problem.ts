@@ -1,9 +1,8 @@
 /** The alerts of a Source: that it cannot be fetched, rendered or applied, once per change, and that it can again. Pure. */
 import type { Incident } from '../../../api/incident.ts';
 import type { Condition } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { SourceStatus } from '../../../api/source/status.ts';
-import { shorten } from '../../../api/text.ts';
+import { shorten } from '../../../api/limits.ts';
+import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
 
 /** Not worth an alert: somebody wants it so, or another alert comes first. */

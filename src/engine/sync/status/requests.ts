@@ -1,8 +1,7 @@
 /** What people ask a Source for by annotation: handled once, with an answer in the status (design section 2.3). */
 import { annotationPrefix, approveAnnotation, syncAnnotation } from '../../../api/annotations.ts';
 import type { RequestAnswer } from '../../../api/canary/status.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { SourceStatus } from '../../../api/source/status.ts';
+import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { News } from '../../status-patch.ts';
 import type { SourceRequests, SourceState } from '../context/context.ts';
 import { approvalOf, doBothWait, readRequest } from '../poll/approvals.ts';

@@ -1,8 +1,6 @@
 import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
-import { limits } from '../../../api/limits.ts';
-import type { Source } from '../../../api/source/source.ts';
-import type { SourceStatus } from '../../../api/source/status.ts';
-import { shorten } from '../../../api/text.ts';
+import { limits, shorten } from '../../../api/limits.ts';
+import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {

@@ -1,7 +1,7 @@
 /** Providers that ask the API server: external metrics and Keptn. */
 import { describe, expect, it } from 'vitest';
+import type { CanaryMetric } from '../../../api/canary/analysis.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
-import type { CanaryMetric } from '../../../api/canary/metrics.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../../api/metric-template.ts';
 import type { MetricCluster } from '../provider.ts';

@@ -3,9 +3,8 @@ import { createHash } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import { describe, type KubernetesObject, type ObjectReference } from '../../../api/kubernetes.ts';
-import { limits } from '../../../api/limits.ts';
+import { limits, shorten } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
-import { shorten } from '../../../api/text.ts';
 import { failedReading, type JobAccess, type MetricProvider, type MetricRequest } from '../provider.ts';
 
 const apiVersion = 'batch/v1';

@@ -1,6 +1,6 @@
 /** Splunk Observability: a SignalFlow program, whose results come as server-sent events (flagger-behaviour.md 4; Flagger uses the websocket). */
 import * as z from 'zod';
-import { shorten } from '../../../api/text.ts';
+import { shorten } from '../../../api/limits.ts';
 import { groupedBy, intervalsAsked, newestReading, onlyOne } from '../points.ts';
 import { failedReading } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';

@@ -1,36 +1,7 @@
-/** The metrics of an analysis: their ids in a list, and what the schema cannot check. */
-import type * as z from 'zod';
+/** Checks of the metrics of a Canary that the schema cannot express. */
 import type { Problem } from '../problems.ts';
-import type { canaryMetricSchema } from './analysis.ts';
-
-export type CanaryMetric = z.infer<typeof canaryMetricSchema>;
-
-/**
- * The metrics of one list by id, in its order: the name, and `name (2)`, `name (3)` for further ones of that name. Checks are asked for,
- * answered and reported by id, so that two metrics of one name are two checks.
- */
-export function metricsById(metrics: readonly CanaryMetric[] | undefined): Map<string, CanaryMetric> {
-  const found = new Map<string, CanaryMetric>();
-  for (const metric of metrics ?? []) {
-    let id = metric.name;
-    for (let number = 2; found.has(id); number += 1) id = `${metric.name} (${number})`;
-    found.set(id, metric);
-  }
-  return found;
-}
-
-/** The name of the metric that an id stands for. */
-export function nameOfMetric(id: string): string {
-  return id.replace(/ \(\d+\)$/, '');
-}
-
-/** Metrics that need no query: their names are Flagger's. */
-const builtInMetrics: readonly string[] = ['request-success-rate', 'request-duration'];
-
-/** Whether the metric has a built-in query; with such a name it is used whatever else the metric says. */
-export function isBuiltIn({ name }: CanaryMetric): boolean {
-  return builtInMetrics.includes(name);
-}
+import type { CanaryMetric } from './analysis.ts';
+import { builtInMetrics, isBuiltIn } from './canary.ts';
 
 /** Adds what is wrong with each metric: it must say where its value comes from, and have bounds that can both pass and fail. */
 export function checkMetrics(
