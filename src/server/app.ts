@@ -1,13 +1,9 @@
 /** The composition root: the only place that knows every adapter. */
 import type { Logger } from 'pino';
 import { versionAnnotation } from '../api/annotations.ts';
-import { type Clock, sleep } from '../api/clock.ts';
-import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import type { Source } from '../api/source/source.ts';
-import type { ClusterClient } from '../cluster/client/client.ts';
-import { type Election, startElection } from '../cluster/election/election.ts';
-import type { Cluster, Log, WatchedSet } from '../contracts/cluster.ts';
-import { createHttpClient } from '../http/client.ts';
+import type { Clock } from '../api/clock.ts';
+import { createShadowElection, startElection } from '../cluster/election/election.ts';
+import type { WatchedSet } from '../contracts/cluster.ts';
 import {
   createClusterPort,
   createDryRun,
@@ -15,18 +11,19 @@ import {
   createOpenWatch,
   createShadowPort,
   openKind,
+  waitForKinds,
 } from './cluster.ts';
 import { loadClusterKey } from './cluster-key.ts';
-import { connect } from './connection.ts';
+import { type Connection, connect } from './connection.ts';
 import { startWeb } from './endpoints.ts';
 import { createEngine, type Engine } from './engine.ts';
 import { holderIdentity } from './holder-identity.ts';
-import type { MetricsSink } from './http/metrics-sink.ts';
+import { keepingMemory } from './http/metrics-sink.ts';
 import { type AppOptions, namespacesOf } from './options.ts';
-import { addressPolicy, credentialHosts, findApiServer } from './outbound.ts';
+import { createOutbound, findApiServer } from './outbound.ts';
 import { createMemoryTrimmer, createSteadyClock } from './process.ts';
-import { inNamespace, readSourceFiles, rememberFileSources } from './source-files.ts';
-import { createWriteGate, type WriteGate, whileLeading } from './write-gate.ts';
+import { inNamespace, readSourceFiles, rememberFileSources, writeSources } from './source-files.ts';
+import { createWriteGate, whileLeading } from './write-gate.ts';
 
 /** A running Holdfast. */
 export interface App {
@@ -70,41 +67,36 @@ export async function startApp(
   const fileSources = sources.map((source) => inNamespace(source, namespace));
   const stopping = new AbortController();
   const { identity, former } = await holderIdentity(options.dataDirectory);
-  const candidate = { namespace, name: 'holdfast', identity, former, pod: options.pod, manager: 'holdfast' };
-  const { leaseClient: client, leaseCaches: caches } = connection;
   const election = options.shadow
-    ? shadowElection()
+    ? createShadowElection()
     : startElection({
-        client,
-        caches,
-        ...candidate,
+        client: connection.leaseClient,
+        caches: connection.leaseCaches,
+        namespace,
+        name: 'holdfast',
+        manager: 'holdfast',
+        identity,
+        former,
+        pod: options.pod,
         annotations: { [versionAnnotation]: options.version },
-        // Left alone, the election takes a clock that goes on while the machine sleeps.
+        // Without these the election uses a clock that goes on while the machine sleeps.
         ...(network && { clock: network, monotonicMs: network.nowMs }),
         times: options.leaseTimes,
         logger: log,
       });
   const gate = createWriteGate(() => election.leading());
   const state: State = { engine: undefined, canaries: undefined, problem: 'starting' };
-  const cluster = clusterPort(connection.client, gate, { options, log });
-  const sourceCluster = clusterPort(connection.sourceClient, gate, { options, log });
+  const portOf = (client: Connection['client']) => {
+    const port = createClusterPort(client, gate);
+    return options.shadow ? createShadowPort(port, log) : port;
+  };
+  const cluster = portOf(connection.client);
+  const sourceCluster = portOf(connection.sourceClient);
   const web = await startWeb({ options, connection, election, log, state, instance: identity });
   const memory = createMemoryTrimmer(realTime);
   let apiServer: Awaited<ReturnType<typeof findApiServer>> | undefined;
   const { server } = connection.access;
-  const { metricsServer, allowOutbound = [] } = options;
-  const named = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
-  const http = createHttpClient({
-    ...addressPolicy(server, [...named, ...allowOutbound]),
-    deniedAddresses: () => apiServer?.addresses() ?? [],
-    userAgent: `holdfast/${options.version}`,
-  });
-  const identityHttp = options.cloudIdentity
-    ? createHttpClient({
-        ...addressPolicy(server, credentialHosts),
-        userAgent: `holdfast/${options.version}`,
-      })
-    : undefined;
+  const { http, identityHttp, close: closeOutbound } = createOutbound(options, server, () => apiServer);
   const leadersHttp = options.shadow ? http : whileLeading(http, gate);
   const leading = lead();
   const lost = election.elected().then(waitForAbort);
@@ -174,83 +166,13 @@ export async function startApp(
       await web.close();
       await connection.caches.stop();
       await connection.leaseCaches.stop();
-      await http.close();
-      await identityHttp?.close();
+      await closeOutbound();
       await connection.close();
     },
   };
 }
 
-function clusterPort(
-  client: ClusterClient,
-  gate: WriteGate,
-  { options, log }: { options: AppOptions; log: Logger },
-): Cluster {
-  const cluster = createClusterPort(client, gate);
-  return options.shadow ? createShadowPort(cluster, log) : cluster;
-}
-
-/** Every pass and every rendering tell that there is work; a poll without news is none. */
-function keepingMemory(sink: MetricsSink, memory: { busy(): void }): MetricsSink {
-  return {
-    ...sink,
-    pass(key, durationMs, succeeded) {
-      memory.busy();
-      sink.pass(key, durationMs, succeeded);
-    },
-    rendered(key, count) {
-      memory.busy();
-      sink.rendered(key, count);
-    },
-  };
-}
-
-/** A Source given as a file is written like any other, for its status and for those who look at the cluster. */
-async function writeSources(cluster: Cluster, sources: readonly Source[]): Promise<void> {
-  for (const source of sources) {
-    const { status: _, ...object } = source;
-    await cluster.apply(object, { manager: 'holdfast', force: true });
-  }
-}
-
 function waitForAbort(signal: AbortSignal): Promise<void> {
   if (signal.aborted) return Promise.resolve();
   return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
-}
-
-const needed: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate', 'AlertProvider'];
-const retryMs = 5_000;
-
-/** Waits until the cluster serves our kinds, saying what to do meanwhile. Ends early when the signal aborts. */
-async function waitForKinds(
-  cluster: Pick<Cluster, 'kindOf'>,
-  { clock, log, onProblem }: { clock: Clock; log: Log; onProblem: (problem: string | undefined) => void },
-  signal: AbortSignal,
-): Promise<void> {
-  let said = '';
-  while (!signal.aborted) {
-    const problem = await missingKinds(cluster);
-    onProblem(problem);
-    if (problem === undefined) return;
-    if (problem !== said) log.error({ reason: 'NotReady' }, problem);
-    said = problem;
-    await sleep(clock, retryMs, signal);
-  }
-}
-
-async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
-  try {
-    const found = await Promise.all(needed.map((kind) => cluster.kindOf(apiVersionOf(kind), kind)));
-    const missing = needed.filter((_, index) => found[index] === undefined);
-    if (missing.length === 0) return undefined;
-    return `the cluster lacks the CRDs of ${missing.join(', ')}; apply the output of: holdfast install --crds-only`;
-  } catch (error) {
-    return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
-  }
-}
-
-/** Takes no part in the election of a leader: there is nothing that only one may do. */
-function shadowElection(): Election {
-  const never = new AbortController().signal;
-  return { elected: async () => never, leading: () => false, holder: () => '', stop: async () => undefined };
 }

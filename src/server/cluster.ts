@@ -1,3 +1,4 @@
+import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
@@ -217,4 +218,35 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
     },
   };
   return shadow;
+}
+
+const neededKinds: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate', 'AlertProvider'];
+const retryMs = 5_000;
+
+/** Waits until the cluster serves our kinds, saying what to do meanwhile. Ends early when the signal aborts. */
+export async function waitForKinds(
+  cluster: Pick<Cluster, 'kindOf'>,
+  { clock, log, onProblem }: { clock: Clock; log: Log; onProblem: (problem: string | undefined) => void },
+  signal: AbortSignal,
+): Promise<void> {
+  let said = '';
+  while (!signal.aborted) {
+    const problem = await missingKinds(cluster);
+    onProblem(problem);
+    if (problem === undefined) return;
+    if (problem !== said) log.error({ reason: 'NotReady' }, problem);
+    said = problem;
+    await sleep(clock, retryMs, signal);
+  }
+}
+
+async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | undefined> {
+  try {
+    const found = await Promise.all(neededKinds.map((kind) => cluster.kindOf(apiVersionOf(kind), kind)));
+    const missing = neededKinds.filter((_, index) => found[index] === undefined);
+    if (missing.length === 0) return undefined;
+    return `the cluster lacks the CRDs of ${missing.join(', ')}; apply the output of: holdfast install --crds-only`;
+  } catch (error) {
+    return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }

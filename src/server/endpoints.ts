@@ -1,53 +1,12 @@
-import { readFile } from 'node:fs/promises';
-import type { Logger } from 'pino';
 import { apiVersionOf, kindNames } from '../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
-import type { Election } from '../cluster/election/election.ts';
-import type { WatchedSet } from '../contracts/cluster.ts';
-import { createEventSink } from '../engine/alerts/event-sink.ts';
-import { createOpenWatch } from './cluster.ts';
-import type { Connection } from './connection.ts';
-import { createAccess, createKeyAccess, type LoginProxy } from './dashboard/access.ts';
-import { createDashboard } from './dashboard/dashboard.ts';
+import { serveDashboard } from './dashboard-server.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
 import { type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
 import type { MetricsSink } from './http/metrics-sink.ts';
-import { createPrometheus, type StoreSizes } from './http/prometheus.ts';
+import { createPrometheus } from './http/prometheus.ts';
 import { type PushTarget, pushRoute } from './http/push-webhook.ts';
-import { type AppOptions, type DashboardSettings, namespacesOf } from './options.ts';
-import { createSteadyClock } from './process.ts';
-
-/** What the web endpoints look at. */
-interface WebWiring {
-  readonly options: AppOptions;
-  readonly connection: Connection;
-  readonly election: Election;
-  readonly log: Logger;
-  /** Of this process. */
-  readonly instance: string;
-  /** Changes while the program starts. */
-  readonly state: {
-    readonly engine: RunningEngine | undefined;
-    readonly canaries: WatchedSet | undefined;
-    readonly problem: string | undefined;
-  };
-}
-
-/** What they ask of the engine. */
-interface RunningEngine {
-  readonly canaries: { depth(): number };
-  readonly sources: { wake(sourceKey: string): boolean };
-  readonly canarySet: WatchedSet;
-  readonly sourceSet: WatchedSet;
-  gitStores(): StoreSizes | undefined;
-}
-
-/** What is served of the dashboard. */
-interface ServedDashboard extends HttpServer {
-  readonly follow: () => void;
-}
+import { type WebWiring, webEvents } from './web-wiring.ts';
 
 /** What listens. */
 interface Web extends HttpServer {
@@ -79,11 +38,19 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
         .map(({ selection, healthy }) => ({ kind: selection.kind, isOwn: isOwnWatch(selection), healthy })),
   });
   const health = healthRoutes(wiring);
+  // Every copy serves gates: a Service sends requests to any of them.
+  const gates = createGateAnnotations({
+    reader: connection.publicClients.gates,
+    client: connection.publicClients.gateSwitches,
+    canaries: () => state.canaries,
+    events: webEvents(wiring, connection.publicClients.gateSwitches, 'holdfast-gate'),
+    log,
+  });
   const routes = [
     ...health,
     prometheus.route,
     pushRoute(pushTarget(wiring)),
-    ...(options.shadow ? [] : gateRoutes(gateAnnotations(wiring))),
+    ...(options.shadow ? [] : gateRoutes(gates)),
   ];
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
   const server = await startHttpServer(options.listen, routes, onError);
@@ -102,78 +69,6 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
       await probes?.close();
       await dashboard?.close();
     },
-  };
-}
-
-/** Every copy answers: a Service sends requests to any of them. */
-function gateAnnotations({ connection, log, state, instance }: WebWiring) {
-  const { gates: reader, gateSwitches: client } = connection.publicClients;
-  const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-gate' });
-  const events = createEventSink({ cluster: { create }, clock: createSteadyClock(), log, instance });
-  return createGateAnnotations({ reader, client, canaries: () => state.canaries, events, log });
-}
-
-/** Apart from the other endpoints, so that neither takes the connections of the other. Every copy serves it. */
-async function serveDashboard(wiring: WebWiring, settings: DashboardSettings): Promise<ServedDashboard> {
-  const { options, connection, election, log, state, instance } = wiring;
-  const { dashboard: client } = connection.publicClients;
-  const clock = createSteadyClock();
-  const { listen, key, proxySecretFile } = settings;
-  const proxy = proxySecretFile === undefined ? undefined : await loginProxy(proxySecretFile);
-  const create = (object: KubernetesObject) => client.create(object, { manager: 'holdfast-dashboard' });
-  const dashboard = createDashboard({
-    access: key ? createKeyAccess(key, 'you') : createAccess({ client, nowMs: clock.nowMs, proxy }),
-    canaries: () => state.canaries,
-    openWatch: createOpenWatch(connection.caches),
-    namespaces: namespacesOf(options),
-    isLeader: () => election.leading(),
-    problem: () => state.problem,
-    contact: () => contactOf(connection, Date.now()),
-    writer: options.shadow ? undefined : client,
-    kindOf: client.find,
-    events: createEventSink({ cluster: { create }, clock, log, instance }),
-    log,
-    clock,
-    version: options.version,
-    clusterName: options.clusterName,
-    documentation: options.runbookUrl,
-  });
-  const onError = (error: unknown) => log.error({ err: error }, 'a request to the dashboard failed');
-  // Behind a proxy everybody has the same address.
-  const server = await startHttpServer(listen, dashboard.routes, onError, { total: 512, perAddress: 512 });
-  return {
-    url: server.url,
-    follow: dashboard.follow,
-    async close() {
-      dashboard.close();
-      await server.close();
-    },
-  };
-}
-
-async function loginProxy(file: string): Promise<LoginProxy> {
-  const secret = (await readFile(file, 'utf8')).trim();
-  if (secret.length < 16)
-    throw new InputError(`${file}: the secret of the login proxy needs at least 16 characters`);
-  return { secret, userHeader: 'x-forwarded-user', groupsHeader: 'x-forwarded-groups' };
-}
-
-const quietContactMs = 5_000;
-
-/** Of the watch of Canaries that was silent for longest; undefined: there is none. */
-export function contactOf(
-  { caches }: Pick<Connection, 'caches'>,
-  nowMs: number,
-): { isCurrent: boolean; lastMs: number } | undefined {
-  const watches = caches.health().filter(({ selection }) => selection.kind === 'Canary');
-  if (watches.length === 0) return undefined;
-  return {
-    isCurrent: watches.every(
-      // A watch that ends early and begins anew at once is nothing to worry about.
-      ({ healthy, failures, lastContactMs }) =>
-        healthy && (failures === 0 || nowMs - lastContactMs < quietContactMs),
-    ),
-    lastMs: Math.min(...watches.map(({ lastContactMs }) => lastContactMs)),
   };
 }
 

@@ -1,5 +1,4 @@
 import type { Clock } from '../api/clock.ts';
-import type { KindName } from '../api/kinds/kinds.ts';
 import type {
   Cluster,
   DryRun,
@@ -9,6 +8,9 @@ import type {
   References,
   WatchedSet,
 } from '../contracts/cluster.ts';
+import { createEventSink } from '../engine/alerts/event-sink.ts';
+import { createHeads } from '../engine/canary/context/heads.ts';
+import { createRecords } from '../engine/records/records.ts';
 import type { HttpClient } from '../http/types.ts';
 import type { CloudIdentity, MetricCluster } from '../providers/metrics/provider.ts';
 import { openKind } from './cluster.ts';
@@ -43,17 +45,32 @@ export interface EngineWiring {
 
 /** The objects of ours that the engine watches. */
 export function openSets({ openWatch, options }: EngineWiring) {
-  const open = (kind: KindName) => openKind(openWatch, kind, namespacesOf(options));
+  const namespaces = namespacesOf(options);
   return {
-    canarySet: open('Canary'),
-    sourceSet: open('Source'),
-    templates: open('MetricTemplate'),
-    alertProviders: open('AlertProvider'),
+    canarySet: openKind(openWatch, 'Canary', namespaces),
+    sourceSet: openKind(openWatch, 'Source', namespaces),
+    templates: openKind(openWatch, 'MetricTemplate', namespaces),
+    alertProviders: openKind(openWatch, 'AlertProvider', namespaces),
   };
 }
 
 /** Those watches. */
 export type EngineSets = ReturnType<typeof openSets>;
+
+/** What both controllers and the writer of Git use. */
+export function createShared({ clock, log, cluster, openWatch, instance, secretKey }: EngineWiring) {
+  return {
+    clock,
+    log,
+    cluster,
+    openWatch,
+    events: createEventSink({ cluster, clock, log, instance }),
+    heads: createHeads(),
+    records: createRecords(cluster, secretKey),
+    isOurs: () => true,
+    random: Math.random,
+  };
+}
 
 /** Looks objects that Canaries name up in the watched sets of their kinds. */
 export function createReferences(sets: {

@@ -1,4 +1,3 @@
-import type { Clock } from '../api/clock.ts';
 import type { SecretValues } from '../api/kubernetes.ts';
 import { isSshAddress } from '../api/source/git-address.ts';
 import type { Source } from '../api/source/source.ts';
@@ -13,21 +12,22 @@ import {
   tlsFromSecret,
 } from '../git/wire/credentials.ts';
 import { createKeyRing } from '../git/wire/ssh/private-key.ts';
-import { forTenant } from '../http/client.ts';
-import type { HttpClient } from '../http/types.ts';
 import { ForgeError, type ForgeErrorCode } from '../providers/forges/errors.ts';
-import { github } from '../providers/forges/github.ts';
-import { createGithubAppTokens } from '../providers/forges/github-app.ts';
-import { createOpenForge, forgeTenant } from '../providers/forges/open.ts';
-import { githubAppOf } from '../providers/forges/secret.ts';
+import {
+  appUser,
+  createGithubAppTokens,
+  type ForgeSettings,
+  gitTokenOf,
+} from '../providers/forges/github-app.ts';
+import { createOpenForge } from '../providers/forges/open.ts';
 import type { ForgeNetworkSettings } from '../providers/forges/send.ts';
-import type { ForgeClient, GithubApp } from '../providers/forges/types.ts';
+import type { ForgeClient } from '../providers/forges/types.ts';
 import type { FileSources } from './source-files.ts';
 
 /** What access is made with. */
 interface GitAccessSettings {
-  readonly client: HttpClient;
-  readonly clock: Pick<Clock, 'nowMs'>;
+  readonly client: ForgeSettings['http'];
+  readonly clock: ForgeSettings['clock'];
   readonly env: Readonly<Record<string, string | undefined>>;
   /** The Sources of our own command line. */
   readonly fileSources: FileSources;
@@ -53,29 +53,10 @@ export interface GitAccess {
  * Credentials of the environment go only to the repositories that our own command line names: whoever may write a Source in the cluster
  * must not be able to send them elsewhere.
  */
-export function createGitAccess({ client, clock, env, fileSources }: GitAccessSettings): GitAccess {
+export function createGitAccess({ client: http, clock, env, fileSources }: GitAccessSettings): GitAccess {
   const tokens = createGithubAppTokens();
   const openKey = createKeyRing();
-  const open = createOpenForge({ http: client, clock, tokens });
-
-  /** The token of an App goes to Git as GitHub's documentation of Apps says: as the password of this user. */
-  async function signIn(source: Source, app: GithubApp, way: ForgeNetworkSettings): Promise<GitCredentials> {
-    const url = new URL(source.spec.url);
-    const { api } = github.place(url, url.pathname);
-    const connection = {
-      http: forTenant(client, forgeTenant(source)),
-      way,
-      nowMs: () => clock.nowMs(),
-      api: app.api ?? api,
-      headers: github.headers,
-      where: `github ${new URL(app.api ?? api).host}`,
-    };
-    const token = await tokens.of(app, connection);
-    return {
-      auth: { kind: 'basic', username: 'x-access-token', password: token },
-      refused: () => tokens.drop(token),
-    };
-  }
+  const open = createOpenForge({ http, clock, tokens });
 
   return {
     async credentials(source, secrets) {
@@ -87,10 +68,10 @@ export function createGitAccess({ client, clock, env, fileSources }: GitAccessSe
         return { ...way, ssh: await sshCredentialsFromSecret(name, values, openKey) };
       const given = { ...way, ...credentialsFromSecret(name, values) };
       if (given.auth) return given;
-      return asGit(name, async () => {
-        const app = githubAppOf(values);
-        return app ? { ...given, ...(await signIn(source, app, way)) } : given;
-      });
+      const token = await asGit(name, () => gitTokenOf(source, { values, way }, { http, clock, tokens }));
+      if (token === undefined) return given;
+      const auth = { kind: 'basic', username: appUser, password: token } as const;
+      return { ...given, auth, refused: () => tokens.drop(token) };
     },
     credentialsFrom(source) {
       const { secretRef, proxySecretRef } = source.spec;

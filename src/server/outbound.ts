@@ -3,8 +3,45 @@ import { isIP } from 'node:net';
 import type { Clock } from '../api/clock.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { isLoopback } from '../cluster/access/cluster-access.ts';
-import type { OpenWatch, WatchedSet } from '../contracts/cluster.ts';
+import type { OpenWatch } from '../contracts/cluster.ts';
 import type { AddressPolicy } from '../http/address-guard.ts';
+import { createHttpClient } from '../http/client.ts';
+import type { HttpClient } from '../http/types.ts';
+import type { AppOptions } from './options.ts';
+
+/** The clients of everything outside the cluster. */
+interface Outbound {
+  readonly http: HttpClient;
+  /** Reaches only what gives out the credentials of clouds; undefined: they are not used. */
+  readonly identityHttp: HttpClient | undefined;
+  close(): Promise<void>;
+}
+
+/** Creates them; `apiServer` gives the addresses of the API server, which they must not reach, once these are known. */
+export function createOutbound(
+  { version, metricsServer, allowOutbound = [], cloudIdentity }: AppOptions,
+  server: string,
+  apiServer: () => Pick<ApiServerAddresses, 'addresses'> | undefined,
+): Outbound {
+  const userAgent = `holdfast/${version}`;
+  const metricsHosts = URL.canParse(metricsServer) ? [new URL(metricsServer).host] : [];
+  const http = createHttpClient({
+    ...addressPolicy(server, [...metricsHosts, ...allowOutbound]),
+    deniedAddresses: () => apiServer()?.addresses() ?? [],
+    userAgent,
+  });
+  const identityHttp = cloudIdentity
+    ? createHttpClient({ ...addressPolicy(server, credentialHosts), userAgent })
+    : undefined;
+  return {
+    http,
+    identityHttp,
+    async close() {
+      await http.close();
+      await identityHttp?.close();
+    },
+  };
+}
 
 /** What outbound requests may reach. On one machine everything is loopback: where the API server is, Git and Prometheus may be too. */
 export function addressPolicy(server: string | undefined, allowHosts: readonly string[]): AddressPolicy {
@@ -15,7 +52,7 @@ export function addressPolicy(server: string | undefined, allowHosts: readonly s
 }
 
 /** Where the clouds give out the credentials of a machine or a pod. */
-export const credentialHosts = [
+const credentialHosts = [
   '169.254.169.254',
   '169.254.170.2',
   '169.254.170.23',
@@ -73,7 +110,7 @@ export async function findApiServer(options: ApiServerOptions): Promise<ApiServe
   }
 
   if (isIP(hostname.replace(/^\[|\]$/g, '')) === 0 && !isLoopback(hostname)) await look();
-  const synced = Promise.all(sets.map(firstList));
+  const synced = Promise.all(sets.map((set) => new Promise<void>((done) => set.onChange(() => done()))));
   await Promise.race([synced, new Promise<void>((done) => void clock.after(patienceMs, done))]);
   return {
     addresses: () => [...resolved, ...sets.flatMap((set) => set.list()).flatMap(addressesOf)],
@@ -82,10 +119,6 @@ export async function findApiServer(options: ApiServerOptions): Promise<ApiServe
       for (const set of sets) set.close();
     },
   };
-}
-
-function firstList(set: WatchedSet): Promise<void> {
-  return new Promise((resolve) => set.onChange(() => resolve()));
 }
 
 function addressesOf({ kind, spec, ports, endpoints }: KubernetesObject): string[] {

@@ -1,11 +1,12 @@
 import { readFile } from 'node:fs/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { parseSource } from '../api/kinds/parse.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
 import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { checkSource } from '../api/source/validate.ts';
+import type { Cluster } from '../contracts/cluster.ts';
 import { windowProblems } from '../engine/windows.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type RenderedObject } from '../render/rendered-object.ts';
@@ -44,21 +45,28 @@ export interface FileSources {
 
 /** Remembers the Sources of files; each has a namespace by now. */
 export function rememberFileSources(sources: readonly Source[]): FileSources {
-  const specs = new Map(sources.map((source) => [sourceKey(source), source.spec]));
+  const specs = new Map(sources.map((source) => [namespacedName(source), source.spec]));
   return {
-    has: (source) => specs.has(sourceKey(source)),
-    trusts: (source) => specs.get(sourceKey(source))?.url === source.spec.url,
-    isUnchanged: (source) => isDeepStrictEqual(specs.get(sourceKey(source)), source.spec),
+    has: (source) => specs.has(namespacedName(source)),
+    trusts: (source) => specs.get(namespacedName(source))?.url === source.spec.url,
+    isUnchanged: (source) => isDeepStrictEqual(specs.get(namespacedName(source)), source.spec),
   };
-}
-
-function sourceKey({ metadata }: Pick<KubernetesObject, 'metadata'>): string {
-  return `${metadata.namespace ?? ''}/${metadata.name}`;
 }
 
 /** The Source with a namespace: its own, or else this one. */
 export function inNamespace(source: Source, namespace: string): Source {
   return { ...source, metadata: { ...source.metadata, namespace: source.metadata.namespace ?? namespace } };
+}
+
+/** Writes the Sources of files to the cluster, for their status and so that people see them there. */
+export async function writeSources(
+  cluster: Pick<Cluster, 'apply'>,
+  sources: readonly Source[],
+): Promise<void> {
+  for (const source of sources) {
+    const { status: _, ...object } = source;
+    await cluster.apply(object, { manager: 'holdfast', force: true });
+  }
 }
 
 async function read(path: string): Promise<Uint8Array> {

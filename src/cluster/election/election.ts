@@ -210,6 +210,12 @@ function newCandidate(
   return { candidate, watch };
 }
 
+/** Takes no part in an election and never leads, for a process that writes nothing. */
+export function createShadowElection(): Election {
+  const never = new AbortController().signal;
+  return { elected: async () => never, leading: () => false, holder: () => '', stop: async () => undefined };
+}
+
 /** Who this process is, and where. */
 interface OwnIdentityOptions {
   readonly client: Pick<ClusterClient, 'get'>;

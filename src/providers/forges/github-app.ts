@@ -1,8 +1,14 @@
 /** Signing in as a GitHub App: its private key is exchanged for a token of one installation. */
 import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
 import * as z from 'zod';
+import type { Clock } from '../../api/clock.ts';
+import type { SecretValues } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import type { HttpClient } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
-import { type ForgeConnection, sendToForge } from './send.ts';
+import { github } from './github.ts';
+import { githubAppOf } from './secret.ts';
+import { type ForgeConnection, type ForgeNetworkSettings, forgeTenant, sendToForge } from './send.ts';
 import type { GithubApp } from './types.ts';
 
 /** Gives the token of a GitHub App's installation. Throws ForgeError. */
@@ -10,6 +16,14 @@ export interface GithubAppTokens {
   of(app: GithubApp, connection: AppConnection): Promise<string>;
   /** A token that was refused is not given again. */
   drop(token: string): void;
+}
+
+/** What forges are opened with. One per process, so that what was found out about hosts is cached. */
+export interface ForgeSettings {
+  readonly http: Pick<HttpClient, 'send'>;
+  readonly clock: Pick<Clock, 'nowMs'>;
+  /** Shared by forges and by Git. */
+  readonly tokens: GithubAppTokens;
 }
 
 /** Where an App signs in: a connection without the way to sign in. */
@@ -48,6 +62,30 @@ export function createGithubAppTokens(): GithubAppTokens {
       for (const [key, known] of cached) if (known.token === token) cached.delete(key);
     },
   };
+}
+
+/** As GitHub's documentation of Apps says, the token of an App is the password of this user. */
+export const appUser = 'x-access-token';
+
+/** The token with which Git reads the repository of a Source; undefined when its Secret names no App. Throws ForgeError. */
+export async function gitTokenOf(
+  source: Source,
+  { values, way }: { readonly values: SecretValues; readonly way: ForgeNetworkSettings },
+  { http, clock, tokens }: ForgeSettings,
+): Promise<string | undefined> {
+  const app = githubAppOf(values);
+  if (!app) return undefined;
+  const url = new URL(source.spec.url);
+  const api = app.api ?? github.place(url, url.pathname).api;
+  const tenant = forgeTenant(source);
+  return tokens.of(app, {
+    http: { send: (request) => http.send({ ...request, tenant }) },
+    way,
+    nowMs: () => clock.nowMs(),
+    api,
+    headers: github.headers,
+    where: `github ${new URL(api).host}`,
+  });
 }
 
 /** The RS256 JWT by which the App authenticates. Throws ForgeError Unauthorized when the key is none. */

@@ -1,24 +1,15 @@
 import { createHash } from 'node:crypto';
-import type { Clock } from '../../api/clock.ts';
 import { isRecord, type SecretValues } from '../../api/kubernetes.ts';
 import { httpsFormOf, isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpRequest } from '../../http/types.ts';
 import { ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
-import type { GithubAppTokens } from './github-app.ts';
+import type { ForgeSettings, GithubAppTokens } from './github-app.ts';
 import { credentialsOf, forgeValuesOf, secretText } from './secret.ts';
-import { type ForgeNetworkSettings, jsonOf } from './send.ts';
+import { type ForgeNetworkSettings, forgeTenant, jsonOf } from './send.ts';
 import { forges } from './table.ts';
 import type { ForgeClient, ForgeDialect } from './types.ts';
-
-/** What forges are opened with. One per process, so that what was found out about hosts is cached. */
-interface ForgeSettings {
-  readonly http: Pick<HttpClient, 'send'>;
-  readonly clock: Pick<Clock, 'nowMs'>;
-  /** Shared with who reads Git as an App. */
-  readonly tokens: GithubAppTokens;
-}
 
 /** The values of a Source's Secret, and the settings of the network. */
 interface ForgeAccess {
@@ -86,11 +77,6 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     // GitHub reports the rights of a user, and an App is none: only a yes counts.
     return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
   };
-}
-
-/** Whose slots requests to the forge of a Source take. */
-export function forgeTenant({ metadata }: Source): string {
-  return `forge ${metadata.namespace}`;
 }
 
 /** A token that is refused ended before its time, for instance because the App was installed anew: the next request has another one. */

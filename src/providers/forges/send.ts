@@ -1,3 +1,4 @@
+import type { Source } from '../../api/source/source.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
 import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
 import { singleLine } from './text.ts';
@@ -8,6 +9,11 @@ export interface ForgeNetworkSettings {
   readonly tls?: HttpTls;
   /** Address of a proxy, with its credentials as user info. */
   readonly proxy?: string;
+}
+
+/** The tenant that requests to the forge of a Source count for. */
+export function forgeTenant({ metadata }: Source): string {
+  return `forge ${metadata.namespace}`;
 }
 
 /** Where calls go and how. */

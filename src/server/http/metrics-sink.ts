@@ -1,6 +1,7 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
-import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
+import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { WatchedSet } from '../../contracts/cluster.ts';
 
 /** Metrics that are counted as things happen. */
 export interface MetricsSink {
@@ -195,4 +196,43 @@ export function gauge<Label extends string>(
 export function named({ metadata, spec }: KubernetesObject): { name: string; namespace: string } {
   const target = (spec as { targetRef?: { name?: string } } | undefined)?.targetRef?.name;
   return { name: target ?? metadata.name, namespace: metadata.namespace ?? '' };
+}
+
+/**
+ * Counts ends of releases as the status of their Canary reports them; what was over before the start is not counted again, and neither is a
+ * change of the phase without a release (a commit that goes back to the last-known-good).
+ */
+export function countReleases(
+  canaries: Pick<WatchedSet, 'get' | 'list' | 'onChange'>,
+  sink: Pick<MetricsSink, 'ended'>,
+): void {
+  const seen = new Map<string, string>();
+  const count = (canary: KubernetesObject) => {
+    const { uid = '', namespace, name } = canary.metadata;
+    const before = seen.get(uid);
+    seen.delete(uid);
+    if (!canaries.get(namespace, name)) return;
+    const last = (canary.status as CanaryStatus | undefined)?.history?.[0];
+    const end = last ? `${last.digest} ${last.endTime}` : '';
+    seen.set(uid, end);
+    if (last && before !== undefined && before !== end) sink.ended(canary, last.result);
+  };
+  canaries.onChange((changed) => {
+    for (const canary of changed ? [changed] : canaries.list()) count(canary);
+  });
+}
+
+/** The sink, which also reports each pass and each rendering to `memory` as work; a poll without changes is none. */
+export function keepingMemory(sink: MetricsSink, memory: { busy(): void }): MetricsSink {
+  return {
+    ...sink,
+    pass(key, durationMs, succeeded) {
+      memory.busy();
+      sink.pass(key, durationMs, succeeded);
+    },
+    rendered(key, count) {
+      memory.busy();
+      sink.rendered(key, count);
+    },
+  };
 }

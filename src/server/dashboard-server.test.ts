@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { contactOf } from './endpoints.ts';
+import { contactOf } from './dashboard-server.ts';
 
 type Health = { kind?: string; healthy?: boolean; failures?: number; lastContactMs: number };
 
