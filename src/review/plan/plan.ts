@@ -8,10 +8,12 @@ import { folderOf } from '../../engine/sync/context/context.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import { workingTree } from '../local-files.ts';
 import { sourceForPath } from '../offline.ts';
+import { canaryKeys } from './canary-plan.ts';
+import { promotedOf } from './promoted-releases.ts';
 import { emptySide, renderSide, type SideAt, type SideParts } from './rendered-source.ts';
-import { type PlanReport, type PlanSide, summaryOf } from './report.ts';
+import { type PlanReport, type PlanSide, type SourcePlanned, summaryOf } from './report.ts';
 import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
-import { planSource } from './source-plan.ts';
+import { type KnownReleases, planSource } from './source-plan.ts';
 import { chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
 
 /** The plan. Throws InputError and GitError for what cannot be compared at all. */
@@ -36,16 +38,12 @@ export async function makePlan(
     .filter(
       ({ kind, apiVersion }) => kind === 'MetricTemplate' && apiVersion === apiVersionOf('MetricTemplate'),
     );
-  const context = {
-    request,
-    parts,
-    probes,
-    templates,
-    nowMs: systemClock.nowMs(),
-    baseCommit: base.commit.commit,
-  };
-  const sources = [];
-  for (const pair of rendered) sources.push(await planSource(pair, { ...context, holders }));
+  const context = { request, probes, templates, nowMs: systemClock.nowMs(), holders };
+  const sources: SourcePlanned[] = [];
+  for (const pair of rendered) {
+    const known = await readPromoted(pair, base, { repository, parts, probes });
+    sources.push(await planSource(pair, known, context));
+  }
   return {
     base: shown(request.base, base),
     head: shown(request.head, head),
@@ -53,6 +51,21 @@ export async function makePlan(
     sources,
     notes: [...notes, ...(probes.notes ?? [])],
   };
+}
+
+/** What is promoted of the Canaries of either side, with the releases that a revert would go back to. */
+async function readPromoted(
+  { beforeSide, afterSide, before, after }: RenderedPair,
+  base: SideAt,
+  { repository, parts, probes }: { repository: LocalRepository; parts: SideParts; probes: PlanProbes },
+): Promise<KnownReleases> {
+  const keys = canaryKeys(afterSide.plans, beforeSide.plans);
+  const source = after ?? before;
+  if (!source || !probes.look || keys.length === 0)
+    return { promoted: new Map(), sides: new Map(), notes: [] };
+  const { states, notes } = await probes.look({ keys, source, baseCommit: base.commit.commit });
+  const own = new Map([...states].filter(([key]) => keys.includes(key)));
+  return { ...(await promotedOf(parts, { source, repository }, own)), notes };
 }
 
 async function sideAt(repository: LocalRepository, revision: string | undefined): Promise<SideAt> {

@@ -12,8 +12,8 @@ import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';
 import { counted } from '../../terminal/output.ts';
 import { measure } from './metrics.ts';
-import { type PromotedStates, promotedInLedger } from './promoted-releases.ts';
-import { type PromotedState, promotedStateOf } from './promoted-state.ts';
+import { promotedInLedger } from './promoted-releases.ts';
+import { type PromotedState, type PromotedStates, promotedStateOf } from './promoted-state.ts';
 import type { LookQuestion, PlanProbes } from './request.ts';
 import { serverDryRun } from './server-dry-run.ts';
 

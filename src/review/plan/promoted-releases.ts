@@ -4,15 +4,9 @@ import { GitError } from '../../git/errors.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../writeback/names.ts';
 import type { Promoted } from './canary-plan.ts';
-import type { PromotedState } from './promoted-state.ts';
-import { type RenderedSource, renderSide, type SideParts } from './rendered-source.ts';
-
-/** What a look at the cluster or the ledger found. */
-export interface PromotedStates {
-  readonly states: ReadonlyMap<string, PromotedState>;
-  /** Why somebody could not be asked. */
-  readonly notes: readonly string[];
-}
+import type { PromotedState, PromotedStates } from './promoted-state.ts';
+import { renderSide, type SideParts } from './rendered-source.ts';
+import type { RenderedSource } from './request.ts';
 
 /** Different commits that are rendered for one Source; further Canaries are reported without a comparison. */
 const mostCommits = 20;

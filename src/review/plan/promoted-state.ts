@@ -29,6 +29,13 @@ export interface PromotedState {
   readonly deviation?: string;
 }
 
+/** What a look at the cluster or the ledger found. */
+export interface PromotedStates {
+  readonly states: ReadonlyMap<string, PromotedState>;
+  /** Why somebody could not be asked. */
+  readonly notes: readonly string[];
+}
+
 /** From a Canary's status. */
 export function promotedStateOf(status: CanaryStatus): PromotedState {
   const { lastKnownGood, phase, postPromotion, message, serving = [], rejected = [], history = [] } = status;

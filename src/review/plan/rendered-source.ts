@@ -18,6 +18,7 @@ import type { Decryption } from '../../render/sops/decrypt.ts';
 import { createClusterPort } from '../../server/cluster.ts';
 import { scopeOf, variablesIn } from '../offline.ts';
 import type { CanarySide } from './canary-plan.ts';
+import type { RenderedSource } from './request.ts';
 
 /** What all sides are rendered with. */
 export interface SideParts {
@@ -49,17 +50,6 @@ export function openSideParts(
 export interface SideAt {
   readonly reader: CommitReader;
   readonly commit: CommitInfo;
-}
-
-/** What a Source holds there. */
-export interface RenderedSource extends Pick<Snapshot, 'entries' | 'rest' | 'plans'> {
-  /** `file:line: field: message`. */
-  readonly problems: readonly string[];
-  readonly canaries: ReadonlyMap<string, CanarySide>;
-  /** Files of which nothing was taken; an empty name is all of them. */
-  readonly brokenFiles: ReadonlySet<string>;
-  /** The path is not there. */
-  readonly isAbsent: boolean;
 }
 
 /** Nothing at all. */

@@ -2,10 +2,11 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
+import type { Snapshot } from '../../engine/sync/context/context.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
+import type { CanarySide } from './canary-plan.ts';
 import type { FlightPlan } from './flight-plan.ts';
-import type { PromotedStates } from './promoted-releases.ts';
-import type { RenderedSource } from './rendered-source.ts';
+import type { PromotedStates } from './promoted-state.ts';
 import type { DryRunAnswer, Measured } from './report.ts';
 import type { SourcePair } from './sources.ts';
 
@@ -49,6 +50,17 @@ interface DryRunQuestion {
   readonly side: RenderedSource;
   /** `objectKey` of what the commit changes. */
   readonly changed: ReadonlySet<string>;
+}
+
+/** What a Source holds at one commit, or in the working tree. */
+export interface RenderedSource extends Pick<Snapshot, 'entries' | 'rest' | 'plans'> {
+  /** `file:line: field: message`. */
+  readonly problems: readonly string[];
+  readonly canaries: ReadonlyMap<string, CanarySide>;
+  /** Files of which nothing was taken; an empty name is all of them. */
+  readonly brokenFiles: ReadonlySet<string>;
+  /** The path is not there. */
+  readonly isAbsent: boolean;
 }
 
 /** What is asked besides the repository; each part may be missing. None of them rejects: `notes` say what cannot be read. */

@@ -8,8 +8,8 @@ import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { createDryCluster, createDryRun } from '../../server/cluster.ts';
 import { counted } from '../../terminal/output.ts';
 import { compareApplied, isObjectRefusal } from '../diff/source-difference.ts';
-import type { RenderedSource } from './rendered-source.ts';
 import type { DryRunAnswer, DryRunFinding } from './report.ts';
+import type { RenderedSource } from './request.ts';
 
 type Client = Pick<ClusterClient, 'get' | 'apply' | 'create'>;
 

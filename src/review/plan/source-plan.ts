@@ -7,28 +7,34 @@ import { windowAt } from '../../engine/windows.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
 import { objectChanges } from './object-changes.ts';
 import { lostConfigKeys, oneWayChanges } from './one-way.ts';
-import { promotedOf } from './promoted-releases.ts';
 import { type Removal, removalsOf } from './removals.ts';
-import type { RenderedSource, SideParts } from './rendered-source.ts';
 import type { CanaryPlanned, OneWayChange, SourcePlanned } from './report.ts';
-import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
+import type { PlanProbes, PlanRequest, RenderedPair, RenderedSource } from './request.ts';
 
 /** What planning one Source takes. */
 interface SourceContext {
   readonly request: PlanRequest;
-  readonly parts: SideParts;
   readonly probes: PlanProbes;
   readonly nowMs: number;
-  /** Empty for the working tree. */
-  readonly baseCommit: string;
   /** MetricTemplates of head. */
   readonly templates: readonly KubernetesObject[];
   /** Another Source than `but` that holds an object of this `objectKey` at head. */
   readonly holders: (key: string, but: string) => string | undefined;
 }
 
+/** What is promoted of the Canaries of a Source, as far as it was looked up. */
+export interface KnownReleases {
+  readonly promoted: ReadonlyMap<string, Promoted>;
+  readonly sides: ReadonlyMap<string, RenderedSource>;
+  readonly notes: readonly string[];
+}
+
 /** Everything the commit means for one Source. */
-export async function planSource(pair: RenderedPair, context: SourceContext): Promise<SourcePlanned> {
+export async function planSource(
+  pair: RenderedPair,
+  known: KnownReleases,
+  context: SourceContext,
+): Promise<SourcePlanned> {
   const { key, afterSide } = pair;
   const source = pair.after ?? pair.before;
   if (!source) throw new Error(`Source ${key} is on neither side`);
@@ -46,7 +52,6 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
     isBroken: afterSide.problems.length > 0,
     holderOf: (object) => context.holders(object, key),
   });
-  const known = await readPromoted(pair, source, context);
   const canaries = await canariesOf({ ...pair, beforeSide: before }, source, { ...known, removals }, context);
   const objects = objectChanges(before, afterSide, removals);
   const changed = new Set(
@@ -72,29 +77,10 @@ export async function planSource(pair: RenderedPair, context: SourceContext): Pr
   };
 }
 
-interface Known {
-  readonly promoted: ReadonlyMap<string, Promoted>;
-  readonly sides: ReadonlyMap<string, RenderedSource>;
-  readonly notes: readonly string[];
-}
-
-async function readPromoted(
-  { beforeSide, afterSide }: RenderedPair,
-  source: Source,
-  { probes, parts, baseCommit, request: { repository } }: SourceContext,
-): Promise<Known> {
-  const keys = canaryKeys(afterSide.plans, beforeSide.plans);
-  if (!probes.look || keys.length === 0) return { promoted: new Map(), sides: new Map(), notes: [] };
-  const { states: standings, notes } = await probes.look({ keys, source, baseCommit });
-  const own = new Map([...standings].filter(([key]) => keys.includes(key)));
-  const found = await promotedOf(parts, { source, repository }, own);
-  return { ...found, notes };
-}
-
 async function canariesOf(
   { beforeSide, afterSide }: RenderedPair,
   source: Source,
-  { promoted, removals }: Pick<Known, 'promoted'> & { removals: ReadonlyMap<string, Removal> },
+  { promoted, removals }: Pick<KnownReleases, 'promoted'> & { removals: ReadonlyMap<string, Removal> },
   { request, probes, nowMs, templates }: SourceContext,
 ): Promise<CanaryPlanned[]> {
   const { minIntervalMs, defaultProvider } = request;
@@ -118,7 +104,11 @@ async function canariesOf(
 }
 
 /** What a revert goes back to reads its config as it was then. */
-function lostOf(before: RenderedSource, after: RenderedSource, { promoted, sides }: Known): OneWayChange[] {
+function lostOf(
+  before: RenderedSource,
+  after: RenderedSource,
+  { promoted, sides }: KnownReleases,
+): OneWayChange[] {
   const found = [...before.canaries].flatMap(([key, side]) => {
     const good = promoted.get(key)?.release ?? side.release;
     const held = sides.get(key)?.entries ?? before.entries;
