@@ -1,8 +1,7 @@
 import type { NamespacedName } from '../api/kubernetes.ts';
 import type { Comparison } from '../health/comparison.ts';
-import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
-import { type Explanation, explain, type Judgement } from '../review/explain/explanation.ts';
-import type { Moment } from '../review/explain/forecast.ts';
+import { changesUnderWay } from '../review/diff/release-changes.ts';
+import { type Explanation, explain, type Moment } from '../review/explain/explanation.ts';
 import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
 import { readCanaryWith } from '../review/read-canary.ts';
 import type { World } from '../rollout/world.ts';
@@ -19,7 +18,7 @@ import {
   type TableColumn,
   wrap,
 } from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
+import { formatOutput, type ReleaseChanges } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
 import { holdfastNamespaceOption } from './flags.ts';
@@ -164,7 +163,7 @@ function comparisons(rows: readonly Comparison[], screen: Screen): string[] {
   return formatTable(columns, rows, narrower, false).map((line) => indent + line);
 }
 
-function judgementLines(judgement: Judgement, screen: Screen): string[] {
+function judgementLines(judgement: NonNullable<Explanation['judgement']>, screen: Screen): string[] {
   const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
   const canary = onCanaryToo ? '; the canary has the same fault' : '; the canary does not have it';
   const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;

@@ -14,7 +14,6 @@ import { revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { nothing, rolloutReasons } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
-import type { ReleaseChanges } from '../../review/diff/release-changes.ts';
 import {
   formatAge,
   formatTable,
@@ -25,6 +24,7 @@ import {
   type Tone,
   wrap,
 } from '../../terminal/output.ts';
+import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { changeSummary } from '../release-changes.ts';
 import { commitLine, commitSubject, sourceRow } from './rows.ts';
 

@@ -3,7 +3,7 @@ import { parseCanary } from '../../api/kinds/parse.ts';
 import { describe, namespacedName } from '../../api/kubernetes.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';
 import { routerFor } from '../../providers/routing/table.ts';
-import { worldAfter } from '../../review/explain/forecast.ts';
+import { worldAfter } from '../../review/explain/world-after.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { type Run, runOf } from '../../rollout/run.ts';
 import { step } from '../../rollout/step.ts';

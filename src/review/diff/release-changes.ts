@@ -11,12 +11,8 @@ import { digestedPart, type Release } from '../../release/release.ts';
 import { runOf } from '../../rollout/run.ts';
 import { lastKnownGood } from '../../rollout/world.ts';
 import { createClusterPort } from '../../server/cluster.ts';
-import type { OutputBody } from '../../terminal/schemas/output-kinds.ts';
+import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { objectDiff } from '../object-diff.ts';
-import type { ExpectedRelease } from './canary-difference.ts';
-
-/** What a release under way changes against the last known good one. */
-export type ReleaseChanges = NonNullable<OutputBody<'CanaryDifference'>['underWay']>;
 
 type ChangedObject = ReleaseChanges['objects'][number];
 
@@ -31,7 +27,7 @@ async function releaseChangesOf(
 ): Promise<ReleaseChanges> {
   try {
     const [before, after] = [await load(from.digest), await load(to.digest)];
-    return { from, to, ...changesBetween(before, after, [from, to]) };
+    return { from, to, ...changesBetween(before, after, { from, to }) };
   } catch (error) {
     if (!(error instanceof EngineError) && !isApiError(error, 'forbidden')) throw error;
     return { from, to, objects: [], notes: [error.message] };
@@ -41,7 +37,7 @@ async function releaseChangesOf(
 function changesBetween(
   before: Release,
   after: Release,
-  [from, to]: readonly [ExpectedRelease, ExpectedRelease],
+  { from, to }: Pick<ReleaseChanges, 'from' | 'to'>,
 ): Pick<ReleaseChanges, 'objects' | 'notes'> {
   const configs = new Map<string, [KubernetesObject | undefined, KubernetesObject | undefined]>();
   for (const config of before.configs) configs.set(keyOf(config), [config, undefined]);

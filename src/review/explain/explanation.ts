@@ -1,24 +1,16 @@
-import type { OnFailure } from '../../api/canary/analysis.ts';
 import { planOf } from '../../api/canary/plan.ts';
-import type { PostPromotionStatus } from '../../api/canary/status.ts';
+import { sharesWorkload } from '../../api/defaults.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import { causes } from '../../health/causes.ts';
-import { finding } from '../../health/check-results.ts';
+import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Comparison } from '../../health/comparison.ts';
-import { diagnose } from '../../health/diagnosis.ts';
 import { compare } from '../../health/expectation.ts';
 import { expectedState } from '../../rollout/checks.ts';
-import {
-  canaryState,
-  decidePromotion,
-  decideVerification,
-  type FailureDecision,
-  sharedCause,
-} from '../../rollout/post-promotion.ts';
-import { type Run, runOf } from '../../rollout/run.ts';
-import { lastKnownGood, revertTarget, type World } from '../../rollout/world.ts';
+import type { Action, Decision } from '../../rollout/outcome.ts';
+import { step } from '../../rollout/step.ts';
+import type { World } from '../../rollout/world.ts';
 import { type ExpectedRelease, expectedRelease } from '../diff/canary-difference.ts';
-import { type Forecast, forecast } from './forecast.ts';
+import { type Judgement, judge } from './judgement.ts';
+import { foreseeable, hasChanged, worldAfter } from './world-after.ts';
 
 /** Everything `holdfast explain` says about a Canary. */
 export interface Explanation {
@@ -56,66 +48,75 @@ export function explain(world: World, assumed: readonly string[]): Explanation {
   };
 }
 
-/** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
-export interface Judgement {
-  readonly cause: string;
-  readonly title: string;
-  readonly endedBy: string;
-  readonly fix: string;
-  readonly evidence: readonly string[];
-  /** Undefined: it is nothing a canary could show. */
-  readonly onCanaryToo?: boolean;
-  readonly onFailure: OnFailure;
-  readonly action: 'hold' | 'revert';
-  readonly why: string;
+// What Holdfast would do next. Pure.
+
+/** A moment at which something would be decided, if the cluster stays as it is. */
+export interface Moment {
+  readonly timeMs: number;
+  readonly phase: string;
+  readonly state: string | undefined;
+  /** The line of the status then. */
+  readonly message: string;
+  /** What would be written. */
+  readonly actions: readonly string[];
 }
 
-/** Judges what differs, or which checks fail, of a release after its analysis; undefined while neither does. Pure. */
-function judge(world: World, primary: readonly Comparison[]): Judgement | undefined {
-  const run = runOf(world.status);
-  const { postPromotion } = world.status;
-  if (!run || run.revert || !postPromotion) return undefined;
-  if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
-    return ofDifferences(world, run, postPromotion);
-  const { state, reason, failedChecks = 0 } = postPromotion;
-  // Older results in the status are those of the analysis.
-  const isAboutChecks =
-    state === 'Verifying' ? failedChecks > 0 : reason === 'SharedCause' || reason === 'ChecksFailed';
-  const failed = (world.status.checks ?? []).filter(({ verdict }) => isAboutChecks && verdict === 'fail');
-  return failed.length > 0 ? ofChecks(world, run, failed.map(finding)) : undefined;
+/** How the forecast ends. */
+interface Forecast {
+  readonly moments: readonly Moment[];
+  /** Why the forecast ends after the last moment. */
+  readonly end: string;
 }
 
-/** The primary is not what it must be: the cause, by its pods. */
-function ofDifferences(world: World, run: Run, postPromotion: PostPromotionStatus): Judgement {
-  const plan = planOf(world.canary, world.options);
-  const { onFailure } = plan.postPromotion;
-  const diagnosis = diagnose(world.primary, world.target);
-  const canary = canaryState(world, run.digest, plan.canaryReadyPercent, diagnosis);
-  const { state, reason } = postPromotion;
-  const hasAllTraffic = state === 'Verifying' || reason === 'SharedCause';
-  const decision = hasAllTraffic ? decideVerification(onFailure) : decidePromotion(onFailure, canary);
-  const { title, endedBy, fix } = causes[diagnosis.cause];
-  return { ...diagnosis, title, endedBy, fix, onFailure, ...whereTo(world, run, decision) };
+const mostSteps = 40;
+const mostMoments = 8;
+
+/**
+ * Runs the rollout's decisions on a world in which only routes, records and rejections change: what pods do after a write, and what metrics
+ * say, cannot be predicted. Pure.
+ */
+function forecast(world: World): Forecast {
+  const moments: Moment[] = [];
+  let now = world;
+  for (let count = 0; count < mostSteps && moments.length < mostMoments; count += 1) {
+    const decision = withChangesOnly(step(now), now);
+    const moment = momentOf(decision, now.nowMs);
+    const last = moments.at(-1);
+    const isNew = last?.phase !== moment.phase || last.state !== moment.state;
+    if (isNew || moment.actions.length > 0) moments.push(moment);
+    const end = endOf(decision, now);
+    if (end !== undefined) return { moments, end };
+    now = worldAfter(decision, now);
+  }
+  return { moments, end: 'and so on' };
 }
 
-/** Only metrics or webhooks say so: the breaker for shared causes has a say. */
-function ofChecks(world: World, run: Run, evidence: readonly string[]): Judgement {
-  const { onFailure } = planOf(world.canary, world.options).postPromotion;
-  const shared = onFailure === 'auto' ? sharedCause(world) : undefined;
+const routeParts = ['primaryWeight', 'canaryWeight', 'mirrored', 'matched'] as const;
+
+/** Without actions that keep things as they are, and cost no request where they are: Services are taken to be there. */
+function withChangesOnly(decision: Decision, { route }: World): Decision {
+  const changes = (action: Action) =>
+    action.type === 'SetTraffic'
+      ? route === undefined || routeParts.some((part) => action.route[part] !== route[part])
+      : action.type !== 'EnsureServices';
+  return { ...decision, actions: decision.actions.filter(changes) };
+}
+
+function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   return {
-    cause: shared === undefined ? 'ChecksFailed' : 'SharedCause',
-    title: 'the checks after promotion fail',
-    endedBy: shared === undefined ? 'release' : 'cluster',
-    fix:
-      shared === undefined ? 'look at what the checks measure' : 'look for what the Canaries have in common',
-    evidence,
-    onFailure,
-    ...whereTo(world, run, decideVerification(onFailure, shared)),
+    timeMs,
+    phase: status.phase ?? '',
+    state: status.postPromotion?.state,
+    message: status.message ?? '',
+    actions: actions.map((action) => describeAction(action, sharesWorkload(status.provider))),
   };
 }
 
-/** Where there is nothing to go back to, it is held. */
-function whereTo(world: World, run: Run, decision: FailureDecision): FailureDecision {
-  if (decision.action === 'hold' || revertTarget(lastKnownGood(world), run)) return decision;
-  return { action: 'hold', why: `${decision.why}; but there is no last-known-good release to go back to` };
+/** Why the forecast ends after this decision; undefined where it goes on. */
+function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
+  if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
+  if (actions.some(({ type }) => !foreseeable.has(type)))
+    return 'what follows depends on how the pods behave';
+  if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
+  return 'then nothing until the cluster or Git changes';
 }

@@ -56,6 +56,9 @@ type ReadonlyDeep<T> = T extends object ? { readonly [Field in keyof T]: Readonl
 /** What a kind of output says, without apiVersion and kind. */
 export type OutputBody<Kind extends OutputKind> = ReadonlyDeep<z.infer<(typeof kinds)[Kind]['schema']>>;
 
+/** What a release under way changes against the last known good one; `diff`, `explain` and `status` show it. */
+export type ReleaseChanges = NonNullable<OutputBody<'CanaryDifference'>['underWay']>;
+
 /** What a command has to say as one document for programs; ends with a line feed. */
 export function formatOutput<Kind extends OutputKind>(
   kind: Kind,
