@@ -48,7 +48,7 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   ],
   migrate: [
     ...['api', 'health', 'render', 'release', 'rollout', 'workload'],
-    ...['cluster', 'engine', 'http', 'providers', 'review', 'server', 'terminal'],
+    ...['cluster', 'engine', 'providers', 'review', 'server', 'terminal'],
   ],
   cli: ['*'],
   'main.ts': ['cli'],

@@ -1,44 +1,20 @@
+import { parseSource } from '../api/kinds/parse.ts';
+import { describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
-import type { ListSources } from '../engine/sync/apply/apply-object.ts';
-import type { Comparison } from '../health/comparison.ts';
-import { createHttpClient } from '../http/client.ts';
-import {
-  type CanaryDifference,
-  canaryDifferenceOf,
-  expectedRelease,
-} from '../review/diff/canary-difference.ts';
-import { readEffectiveSet, readSource, type SourceReading } from '../review/diff/effective-set.ts';
-import type { ObjectDifference } from '../review/diff/object-difference.ts';
-import { changesUnderWay, type ReleaseChanges } from '../review/diff/release-changes.ts';
-import {
-  type SourceDifference,
-  type SourceObjectDifference,
-  sourceDifferenceOf,
-} from '../review/diff/source-difference.ts';
-import { expectedObjects } from '../review/expected-objects.ts';
-import { readCanaryWith, type WorldQuery } from '../review/read-canary.ts';
+import { readCanaryDifference, readSourceDifference } from '../review/diff/read-difference.ts';
+import type { WorldQuery } from '../review/read-canary.ts';
 import type { Connection } from '../server/connection.ts';
-import {
-  type CommandResult,
-  counted,
-  type DataFormat,
-  formatTable,
-  paint,
-  printable,
-  type Screen,
-  screenOf,
-  type TableColumn,
-  wrap,
-} from '../terminal/output.ts';
+import { type CommandResult, type DataFormat, type Screen, screenOf } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
 import {
   type ControllerFlags,
   sourcesOfCluster,
   withControllerFlags,
   withFlagsOfController,
 } from './controller-flags.ts';
+import { canaryDifferenceLines, sourceDifferenceLines } from './difference-text.ts';
 import {
   allNamespacesOption,
   contextOption,
@@ -53,9 +29,9 @@ import {
   selectorOption,
   withProgramFlags,
 } from './flags.ts';
+import { withGit } from './git-reading.ts';
 import { releaseChangeLines } from './release-changes.ts';
-import { forTargets } from './requests/request.ts';
-import { commitLine } from './status/rows.ts';
+import { forTargets, readOne } from './requests/request.ts';
 
 interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;
@@ -119,8 +95,11 @@ interface Asked {
 }
 
 const controllerFlagNames = [
-  ...(['mesh-provider', 'selector-labels', 'include-label-prefix', 'ingress-annotations-prefix'] as const),
-];
+  'mesh-provider',
+  'selector-labels',
+  'include-label-prefix',
+  'ingress-annotations-prefix',
+] as const;
 
 /** How the controller looks at Canaries. */
 function controllerOptions(found: ControllerFlags): WorldQuery['options'] {
@@ -137,16 +116,30 @@ async function ofSource(
   connection: Connection,
   { name, namespace, flags, version }: Asked,
 ): Promise<CommandResult> {
-  const userAgent = `holdfast/${version}`;
+  const source = sourceIn(await readOne(connection.client, 'Source', { namespace, name }));
+  const listSources = sourcesOfCluster(connection, flags.holdfastNamespace);
   const programs = programsIn(flags, process.env);
-  const http = createHttpClient({ ...outboundPolicy(connection.access.server), userAgent });
-  try {
-    const source = await readSource(connection, { namespace, name });
-    const listSources = sourcesOfCluster(connection, flags.holdfastNamespace);
-    return await diffSource(connection, source, { http, programs, listSources }, shownAs(flags));
-  } finally {
-    await http.close();
-  }
+  const difference = await withGit(connection, { version, programs }, (reading) =>
+    readSourceDifference(connection, source, { ...reading, listSources }),
+  );
+  const { format, screen } = shownAs(flags);
+  const stdout =
+    format === 'table'
+      ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`
+      : formatOutput('SourceDifference', difference, format);
+  return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
+}
+
+/** A Source that applies objects. Throws InputError for any other. */
+function sourceIn(object: KubernetesObject): Source {
+  const parsed = parseSource(object);
+  if (!parsed.ok)
+    throw new InputError(
+      `${describe(object)}: ${parsed.problems.map(({ path, message }) => `${path}: ${message}`).join('; ')}`,
+    );
+  if (parsed.value.spec.apply === false)
+    throw new InputError(`${describe(object)}: spec.apply is false, so another tool applies its objects`);
+  return parsed.value;
 }
 
 function shownAs({ output }: DiffFlags): DiffOptions {
@@ -165,7 +158,7 @@ async function diffCanary(
   query: WorldQuery,
   { format, screen }: DiffOptions,
 ): Promise<CommandResult> {
-  const { underWay, ...difference } = await readDifference(connection, query);
+  const { underWay, ...difference } = await readCanaryDifference(connection, query);
   const stdout =
     format === 'table'
       ? `${[
@@ -174,116 +167,4 @@ async function diffCanary(
         ].join('\n')}\n`
       : formatOutput('CanaryDifference', { ...difference, underWay }, format);
   return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
-}
-
-function readDifference(
-  connection: Connection,
-  query: WorldQuery,
-): Promise<CanaryDifference & { readonly underWay: ReleaseChanges | undefined }> {
-  return readCanaryWith(connection, query, async (context) => {
-    const { world } = context.observation;
-    const release = expectedRelease(world);
-    if (!release)
-      throw new Error(
-        `Canary ${query.namespace}/${query.name}: no release has been promoted yet, so there is nothing to compare with`,
-      );
-    const objects = await expectedObjects(context, release.digest);
-    return { ...canaryDifferenceOf(world, release, objects), underWay: await changesUnderWay(context) };
-  });
-}
-
-/** Compares one Source with the cluster; exit code 1 when something differs. Throws ApiError, InputError and Git's errors. */
-async function diffSource(
-  connection: Connection,
-  source: Source,
-  { listSources, ...reading }: SourceReading & { readonly listSources: ListSources },
-  { format, screen }: DiffOptions,
-): Promise<CommandResult> {
-  const set = await readEffectiveSet(connection, source, reading);
-  const difference = await sourceDifferenceOf(connection.client, set, listSources);
-  const stdout =
-    format === 'table'
-      ? `${sourceDifferenceLines(difference, screen).join('\n')}\n`
-      : formatOutput('SourceDifference', difference, format);
-  return { stdout, stderr: '', exitCode: difference.differs ? 1 : 0 };
-}
-
-function sourceDifferenceLines(
-  { source, commit, differs, problems, objects }: SourceDifference,
-  screen: Screen,
-): string[] {
-  const what = commitLine(commit.commit, commit.subject);
-  const title = `Source ${source}: expected ${what}`;
-  const table = fieldTable(objects, screen);
-  return [
-    paint(screen, 'strong', printable(title)),
-    ...(problems.length > 0 ? ['', ...problems.map((line) => paint(screen, 'bad', printable(line)))] : []),
-    ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
-  ];
-}
-
-interface FieldRow {
-  readonly object: string;
-  readonly field: string;
-  readonly expected: string;
-  readonly actual: string;
-  readonly by: string;
-}
-
-const findingColumns: ReadonlyArray<TableColumn<Comparison>> = [
-  { title: 'FINDING', value: ({ name }) => name, tone: () => 'bad' },
-  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
-  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
-];
-
-const fieldColumns: ReadonlyArray<TableColumn<FieldRow>> = [
-  { title: 'OBJECT', value: ({ object }) => object, tone: () => 'bad' },
-  { title: 'FIELD', value: ({ field }) => field, least: 16 },
-  { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
-  { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
-  { title: 'CHANGED BY', value: ({ by }) => by, least: 10 },
-];
-
-/** A difference for people; lines without line feeds. */
-function canaryDifferenceLines(
-  { canary, release, differs, findings, objects }: CanaryDifference,
-  screen: Screen,
-): string[] {
-  const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15);
-  const title = `Canary ${canary}: expected ${what} on the primary`;
-  const table = fieldTable(objects, screen);
-  return [
-    paint(screen, 'strong', printable(title)),
-    ...(findings.length > 0 ? ['', ...formatTable(findingColumns, findings, screen, false)] : []),
-    ...(table.length > 0 ? ['', ...table] : []),
-    ...(differs ? [] : wrap(`no differences in ${counted(objects.length, 'object')}`, screen.columns, '')),
-  ];
-}
-
-/** What of these objects differs, a line for each field; empty when nothing does. */
-function fieldTable(
-  objects: ReadonlyArray<ObjectDifference | SourceObjectDifference>,
-  screen: Screen,
-): string[] {
-  const rows = objects.flatMap(rowsOf);
-  return rows.length > 0 ? formatTable(fieldColumns, rows, screen, false) : [];
-}
-
-function rowsOf(difference: ObjectDifference | SourceObjectDifference): FieldRow[] {
-  const { kind, name, state, fields, changedBy } = difference;
-  const namespace = 'namespace' in difference ? `${difference.namespace}/` : '';
-  const object = `${kind} ${namespace}${name}`;
-  if (state === 'refused') {
-    const message = 'message' in difference ? (difference.message ?? '') : '';
-    return [{ object, field: '', expected: 'applied', actual: message, by: '' }];
-  }
-  if (state === 'missing') return [{ object, field: '', expected: 'exists', actual: 'missing', by: '' }];
-  return fields.map(({ path, expected, actual }) => ({
-    object,
-    field: path,
-    expected,
-    actual: actual ?? '(absent)',
-    by: changedBy ?? '',
-  }));
 }

@@ -4,7 +4,6 @@ import { InputError } from '../api/problems.ts';
 import { parseDurationMs } from '../api/time.ts';
 import { workloadProviders } from '../providers/routing/table.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
-import type { AppOptions } from '../server/options.ts';
 import { defaultSelectorLabels } from '../workload/shared/selector.ts';
 
 /** Which cluster a command talks to. */
@@ -252,31 +251,6 @@ function withReleaseFlags(command: Command): Command {
     )
     .addOption(crossNamespaceRefsOption())
     .addOption(noCrossNamespaceRefsOption());
-}
-
-/** What they say. */
-export function limitsIn(
-  flags: LimitFlags,
-): Pick<
-  AppOptions,
-  | 'apiRate'
-  | 'sourceRate'
-  | 'concurrency'
-  | 'gitDiskBytes'
-  | 'defaultServiceAccount'
-  | 'trustedSourceNamespaces'
-  | 'forbidsOtherNamespaces'
-  | 'tracksConfig'
-> {
-  return {
-    apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
-    sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
-    concurrency: flags.threadiness,
-    gitDiskBytes: flags.gitDiskMib * 1_048_576,
-    defaultServiceAccount: flags.defaultServiceAccount,
-    trustedSourceNamespaces: flags.trustedSourceNamespaces,
-    ...releaseLimitsIn(flags),
-  };
 }
 
 /** What the flags of `withReleaseFlags` say. */

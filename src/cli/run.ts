@@ -7,7 +7,7 @@ import { createLog, keepHeapSmall } from '../server/process.ts';
 import type { DefaultReceiver } from '../server/providers.ts';
 import type { CliCommand } from './command.ts';
 import { type ReceiverFlags, type RunFlags, withRunFlags } from './controller-flags.ts';
-import { isHttpUrl, limitsIn, programsIn } from './flags.ts';
+import { isHttpUrl, type LimitFlags, programsIn, releaseLimitsIn } from './flags.ts';
 
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
@@ -93,6 +93,31 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     programs: programsIn(flags, process.env),
     ...limitsIn(flags),
     ...receiversOf(flags, process.env),
+  };
+}
+
+/** What the flags of `withLimitFlags` say. */
+function limitsIn(
+  flags: LimitFlags,
+): Pick<
+  AppOptions,
+  | 'apiRate'
+  | 'sourceRate'
+  | 'concurrency'
+  | 'gitDiskBytes'
+  | 'defaultServiceAccount'
+  | 'trustedSourceNamespaces'
+  | 'forbidsOtherNamespaces'
+  | 'tracksConfig'
+> {
+  return {
+    apiRate: { perSecond: flags.kubeconfigQps, burst: flags.kubeconfigBurst },
+    sourceRate: { perSecond: flags.sourceQps, burst: flags.sourceBurst },
+    concurrency: flags.threadiness,
+    gitDiskBytes: flags.gitDiskMib * 1_048_576,
+    defaultServiceAccount: flags.defaultServiceAccount,
+    trustedSourceNamespaces: flags.trustedSourceNamespaces,
+    ...releaseLimitsIn(flags),
   };
 }
 

@@ -6,11 +6,6 @@ import { type SourceObjectDifference, sourceDifferenceOf } from '../review/diff/
 import type { Connection } from '../server/connection.ts';
 import type { Comparison } from './facts.ts';
 
-/** The cluster, and how Git is asked. */
-export interface ClusterReading extends SourceReading {
-  readonly connection: Connection;
-}
-
 const nothing = { missing: [], created: [], changed: [], refused: [] };
 
 /**

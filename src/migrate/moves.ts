@@ -1,12 +1,11 @@
 import { parseSource } from '../api/kinds/parse.ts';
-import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, type ObjectReference } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
 import { type ArgoCredentials, readCredentials, sourceOfArgo } from './argocd/source.ts';
 import { argoFromSource, argoToSource } from './argocd/steps.ts';
-import { type ClusterReading, comparisonOf } from './comparison.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import type { ConvertedSource, Stop } from './field-rules.ts';
 import { repositoryOf, sourceOfFlux } from './flux/source.ts';
@@ -18,14 +17,19 @@ import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
 import { argoOfSource, fluxOfSource } from './tool-objects.ts';
 import { type MoveTree, type Placed, readMoveTree, type Subject } from './tree.ts';
 
-/** Every move that a tree is about, planned. */
+/** The cluster, and how a Source that does not exist yet is compared with it. */
+interface ClusterReading {
+  readonly connection: Connection;
+  /** What applying the Source would change; `inventory`: the objects that its former owner applied. */
+  readonly compare: (source: Source, inventory: readonly ObjectReference[]) => Promise<Comparison>;
+}
 
 /** What `holdfast migrate steps` and `handback --to flux|argocd` ask for. */
 interface MoveQuery {
   readonly tool: 'flux' | 'argocd';
   readonly path: string;
   readonly isBack: boolean;
-  /** The cluster, and how Git is asked; undefined: nothing is read back. */
+  /** Undefined: nothing is read back. */
   readonly cluster: ClusterReading | undefined;
 }
 
@@ -260,13 +264,15 @@ function sourceFrom(
 
 /** A Source that exists need not be compared, and one whose owner does not apply cannot. */
 async function compared(
-  { connection, ...reading }: ClusterReading,
+  { compare }: ClusterReading,
   { owner, source, members }: MoveFacts,
   wanted: Source,
 ): Promise<Comparison | undefined> {
   if (!owner || source) return undefined;
-  const inventory = members.map(({ reference }) => reference);
-  return comparisonOf(connection, wanted, { ...reading, inventory });
+  return compare(
+    wanted,
+    members.map(({ reference }) => reference),
+  );
 }
 
 function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subject): string[] {

@@ -4,9 +4,9 @@ import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import type { CanaryDifference } from '../../src/review/diff/canary-difference.ts';
-import type { ReleaseChanges } from '../../src/review/diff/release-changes.ts';
 import type { SourceDifference } from '../../src/review/diff/source-difference.ts';
 import type { App } from '../../src/server/app.ts';
+import type { ReleaseChanges } from '../../src/terminal/schemas/output-kinds.ts';
 import { run } from './cli-run.ts';
 import {
   type Bed,

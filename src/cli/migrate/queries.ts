@@ -1,6 +1,8 @@
 /** What `migrate` and `handback` share: their flags, which Canaries they ask about, and the steps of a tree of files. */
 import type { Command } from 'commander';
-import { createHttpClient } from '../../http/client.ts';
+import type { ObjectReference } from '../../api/kubernetes.ts';
+import type { Source } from '../../api/source/source.ts';
+import { comparisonOf } from '../../migrate/comparison.ts';
 import type { AdoptionQuery } from '../../migrate/flagger/read-canaries.ts';
 import { planMoves } from '../../migrate/moves.ts';
 import { moveLines } from '../../migrate/moves-text.ts';
@@ -9,7 +11,7 @@ import type { ProgramPaths } from '../../render/build/programs.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { outboundPolicy, withConnection } from '../command.ts';
+import { withConnection } from '../command.ts';
 import {
   type ControllerFlagName,
   type ControllerFlags,
@@ -27,6 +29,7 @@ import {
   releaseLimitsIn,
   withProgramFlags,
 } from '../flags.ts';
+import { withGit } from '../git-reading.ts';
 
 /** What looking at Canaries as the controller does is told. */
 export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
@@ -35,8 +38,13 @@ export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
 }
 
 const canaryFlagNames: readonly ControllerFlagName[] = [
-  ...(['watch-namespaces', 'mesh-provider', 'min-analysis-interval', 'selector-labels'] as const),
-  ...(['include-label-prefix', 'enable-config-tracking', 'cross-namespace-refs'] as const),
+  'watch-namespaces',
+  'mesh-provider',
+  'min-analysis-interval',
+  'selector-labels',
+  'include-label-prefix',
+  'enable-config-tracking',
+  'cross-namespace-refs',
   'no-cross-namespace-refs',
 ];
 
@@ -129,7 +137,11 @@ export async function move(options: MoveOptions): Promise<CommandResult> {
   const moves = isOffline
     ? await planMoves({ ...query, cluster: undefined })
     : await withConnection(where, options, (connection) =>
-        withGit(connection, options, (cluster) => planMoves({ ...query, cluster })),
+        withGit(connection, options, (reading) => {
+          const compare = (source: Source, inventory: readonly ObjectReference[]) =>
+            comparisonOf(connection, source, { ...reading, inventory });
+          return planMoves({ ...query, cluster: { connection, compare } });
+        }),
       );
   const note = isOffline
     ? ['Offline: no cluster was contacted and nothing was verified. No step is known to be safe yet.', '']
@@ -139,24 +151,4 @@ export async function move(options: MoveOptions): Promise<CommandResult> {
       ? `${[...note, ...moveLines(moves, screen)].join('\n')}\n`
       : formatOutput('MoveSteps', { moves, readBack: !isOffline }, format);
   return { stdout, stderr: '', exitCode: movesExitCode(moves) };
-}
-
-async function withGit<T>(
-  connection: Connection,
-  { version, programs }: MoveOptions,
-  work: (cluster: {
-    connection: Connection;
-    http: ReturnType<typeof createHttpClient>;
-    programs: ProgramPaths;
-  }) => Promise<T>,
-): Promise<T> {
-  const http = createHttpClient({
-    ...outboundPolicy(connection.access.server),
-    userAgent: `holdfast/${version}`,
-  });
-  try {
-    return await work({ connection, http, programs });
-  } finally {
-    await http.close();
-  }
 }

@@ -6,13 +6,22 @@ import { EngineError } from '../../engine/failure.ts';
 import { type DryApplied, dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
 import { refuseNotAllowed } from '../../engine/sync/scope/permissions.ts';
-import { formatProblem } from '../../render/rendered-object.ts';
+import { type FileProblem, formatProblem, type RenderedObject } from '../../render/rendered-object.ts';
 import { createDryCluster } from '../../server/cluster.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { managerOfChange } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
-import type { EffectiveSet } from './effective-set.ts';
 import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
+
+/** The objects that a Source keeps applied at one commit; those of Canaries are compared with `diff canary/NAME`. */
+export interface EffectiveSet {
+  readonly source: Source;
+  readonly commit: { readonly commit: string; readonly subject: string };
+  readonly objects: readonly RenderedObject[];
+  /** Every object of the commit, those that rollouts write included. */
+  readonly all: readonly KubernetesObject[];
+  readonly problems: readonly FileProblem[];
+}
 
 /** An object of a Source compared with the cluster's. `refused`: it would not be applied, and `message` says why. */
 export interface SourceObjectDifference extends Omit<ObjectDifference, 'state'> {
