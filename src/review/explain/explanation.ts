@@ -1,5 +1,5 @@
+import { sharesWorkload } from '../../api/canary/canary.ts';
 import { planOf } from '../../api/canary/plan.ts';
-import { sharesWorkload } from '../../api/defaults.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Comparison } from '../../health/comparison.ts';
