@@ -1,4 +1,6 @@
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
+import { entries } from './scripts/bundle/entries.mjs';
 import { LongestFirst } from './test/longest-first.ts';
 
 // `unit` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
@@ -22,11 +24,18 @@ const temporaryFolder = 'test/temporary-folder.ts';
 /** The second that is usual is over before a busy machine looks twice. */
 const waits = { poll: { timeout: 120_000 } };
 
+/** The packages as the bundle has them. */
+const alias = Object.fromEntries(
+  Object.entries(entries).map(([name, path]) => [name, join(import.meta.dirname, path)]),
+);
+
 export default defineConfig({
+  resolve: { alias },
   test: {
     sequence: { sequencer: LongestFirst },
     projects: [
       {
+        extends: true,
         test: {
           name: 'unit',
           expect: waits,
@@ -52,6 +61,7 @@ export default defineConfig({
         },
       },
       {
+        extends: true,
         test: {
           name: 'sandbox',
           expect: waits,
@@ -66,6 +76,7 @@ export default defineConfig({
         },
       },
       {
+        extends: true,
         test: {
           name: 'programs',
           expect: waits,
@@ -79,6 +90,7 @@ export default defineConfig({
         },
       },
       {
+        extends: true,
         test: {
           name: 'cluster',
           expect: waits,
@@ -93,6 +105,7 @@ export default defineConfig({
         },
       },
       {
+        extends: true,
         test: {
           name: 'bench',
           expect: waits,

@@ -9,8 +9,9 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
-import { billOfMaterials, bundledPackages, notices } from './bundled-packages.mjs';
-import { buildPage } from './dashboard-page.mjs';
+import { buildPage } from './bundle/dashboard-page.mjs';
+import { entries } from './bundle/entries.mjs';
+import { billOfMaterials, bundledPackages, notices } from './bundle/packages.mjs';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const require = createRequire(import.meta.url);
@@ -42,6 +43,9 @@ const result = await build({
   bundle: true,
   platform: 'node',
   format: 'esm',
+  // What packages offer to bundlers, which leave out what is not used of it.
+  mainFields: ['module', 'main'],
+  alias: entries,
   // Native helpers of ssh2, which does without: what is bundled must not depend on what this machine could compile.
   external: ['cpu-features', '*.node'],
   target: `node${packageJson.engines.node.replace(/[^0-9.]/g, '')}`,

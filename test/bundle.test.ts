@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { bundledPackages } from '../scripts/bundled-packages.mjs';
+import { bundledPackages } from '../scripts/bundle/packages.mjs';
 
 interface Component {
   readonly 'bom-ref': string;

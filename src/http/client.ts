@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
-import { request as undiciRequest } from 'undici';
 import { limits as bounds } from '../api/limits.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
 import { connect, parseProxyUrl } from './connect.ts';
@@ -135,9 +134,11 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   try {
     release = await acquireSlots(parts, request.tenant, url.host, deadline.signal);
     deadline.alive();
-    const answer = await undiciRequest(url, {
+    const sender = request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher;
+    const answer = await sender.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
       method,
-      dispatcher: request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher,
       signal: deadline.signal,
       headers: requestHeaders(request, parts.options),
       body: request.body ?? null,

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { Agent, request as undiciRequest } from 'undici';
+import { Agent } from 'undici';
 
 /** Any JSON; tests assert on what they expect in it. */
 // biome-ignore lint/suspicious/noExplicitAny: answers of an API are asserted field by field.
@@ -61,8 +61,9 @@ export function httpTarget({ baseUrl, token, ca }: TargetOptions): Target {
   return {
     baseUrl,
     async request(method, path, options = {}) {
-      const answer = await undiciRequest(`${baseUrl}${path}`, {
-        dispatcher,
+      const answer = await dispatcher.request({
+        origin: baseUrl,
+        path,
         method: method as 'GET',
         headers: headersFor(options),
         ...(options.body === undefined ? {} : { body: JSON.stringify(options.body) }),
@@ -73,7 +74,8 @@ export function httpTarget({ baseUrl, token, ca }: TargetOptions): Target {
     async watch(path, accept) {
       const abort = new AbortController();
       const headers = headersFor(accept ? { accept } : {});
-      const answer = await undiciRequest(`${baseUrl}${path}`, { dispatcher, headers, signal: abort.signal });
+      const { signal } = abort;
+      const answer = await dispatcher.request({ origin: baseUrl, path, method: 'GET', headers, signal });
       if (answer.statusCode !== 200)
         throw new Error(`watch answered ${answer.statusCode}: ${await answer.body.text()}`);
       return streamOf(answer.body, () => abort.abort());

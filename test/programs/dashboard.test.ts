@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { gzipSync } from 'node:zlib';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import { buildPage } from '../../scripts/dashboard-page.mjs';
+import { buildPage } from '../../scripts/bundle/dashboard-page.mjs';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { App } from '../../src/server/app.ts';
 import {

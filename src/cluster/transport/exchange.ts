@@ -1,4 +1,4 @@
-import { type Dispatcher, request as undiciRequest } from 'undici';
+import type { Dispatcher } from 'undici';
 import { systemWords } from '../../api/system-words.ts';
 import { retryAfterMs } from '../../api/time.ts';
 import { onlyWhile } from '../../http/send-condition.ts';
@@ -71,15 +71,18 @@ const errorBodyBytes = 256 * 1024;
 
 async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Dispatcher.ResponseData> {
   const query = new URLSearchParams(request.query).toString();
-  const url = `${settings.server}${request.path}${query ? `?${query}` : ''}`;
+  const { dispatcher } = settings;
+  const sender = request.maySend
+    ? dispatcher.compose(onlyWhile(request.maySend, () => unsent(request)))
+    : dispatcher;
   try {
-    return await undiciRequest(url, {
+    const url = new URL(`${settings.server}${request.path}${query ? `?${query}` : ''}`);
+    return await sender.request({
+      origin: url.origin,
+      path: url.pathname + url.search,
       method: methodOf(request.verb),
       headers: headersOf(request, settings),
       body: request.body === undefined ? null : JSON.stringify(request.body),
-      dispatcher: request.maySend
-        ? settings.dispatcher.compose(onlyWhile(request.maySend, () => unsent(request)))
-        : settings.dispatcher,
       signal: settings.signal,
     });
   } catch (error) {

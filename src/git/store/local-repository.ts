@@ -4,7 +4,7 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { promisify } from 'node:util';
 import { inflate } from 'node:zlib';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import type { GitSource } from '../types.ts';
 import { createFileReading } from './files.ts';

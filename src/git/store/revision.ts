@@ -1,6 +1,6 @@
 /** Names of commits as people write them. */
 import fs from 'node:fs';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import { type Commit, type ObjectReader, readCommitObject, readObject } from './objects.ts';
 

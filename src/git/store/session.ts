@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { checkShallow, type FetchRequest, fetchPack, type ShallowChange } from '../wire/upload-pack.ts';

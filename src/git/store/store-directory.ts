@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 
 /** The directory beside the store in which a replacement is built. */

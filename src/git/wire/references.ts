@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { ServerRef } from 'isomorphic-git';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { createPause } from '../../api/clock.ts';
 import { GitError } from '../errors.ts';
 import type { GitReference } from '../types.ts';

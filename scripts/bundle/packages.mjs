@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const root = fileURLToPath(new URL('..', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
 
 /** @typedef {{ name: string, version: string, license: string, text: string, source: string, integrity: string | undefined, imports: string[], direct: boolean }} BundledPackage */
 
