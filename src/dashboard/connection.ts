@@ -57,18 +57,13 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   });
   const isPage = answer.status < 500 && answer.headers.get('content-type')?.startsWith('text/html');
   if (answer.type === 'opaqueredirect' || isPage) throw new LoginEnded();
-  noteClock(answer.headers.get('date'));
+  const aheadMs = Date.parse(answer.headers.get('date') ?? '') - Date.now();
+  if (!Number.isNaN(aheadMs)) clockAheadMs.value = Math.abs(aheadMs) < leastClockDifferenceMs ? 0 : aheadMs;
   return answer;
 }
 
 /** The header tells whole seconds, and an answer takes its time: less than that is no difference. */
 const leastClockDifferenceMs = 5_000;
-
-function noteClock(date: string | null): void {
-  const aheadMs = Date.parse(date ?? '') - Date.now();
-  if (Number.isNaN(aheadMs)) return;
-  clockAheadMs.value = Math.abs(aheadMs) < leastClockDifferenceMs ? 0 : aheadMs;
-}
 
 function whyNoAnswer(error: unknown): string {
   return error instanceof LoginEnded

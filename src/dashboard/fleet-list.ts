@@ -12,8 +12,8 @@ const tones: readonly string[] = ['bad', 'busy', 'none', 'good'];
 /** The list from its first event. */
 export function listsOf({ canaries, sources }: Fleet): FleetLists {
   return {
-    canaries: new Map(canaries.map((row) => [keyOf('Canary', row), row])),
-    sources: new Map(sources.map((row) => [keyOf('Source', row), row])),
+    canaries: new Map(canaries.map((row) => [rowKey('Canary', row), row])),
+    sources: new Map(sources.map((row) => [rowKey('Source', row), row])),
   };
 }
 
@@ -26,7 +26,7 @@ export function changed(lists: FleetLists, { gone, ...fresh }: FleetChange): Fle
   return { canaries: merge(lists.canaries, news.canaries), sources: merge(lists.sources, news.sources) };
 }
 
-function keyOf(kind: string, { namespace, name }: { namespace: string; name: string }): string {
+function rowKey(kind: string, { namespace, name }: { namespace: string; name: string }): string {
   return `${kind} ${namespace}/${name}`;
 }
 

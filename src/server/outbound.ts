@@ -85,7 +85,10 @@ const patienceMs = 10_000;
 
 /** Follows the Service `kubernetes`, its endpoints and what the name of the server resolves to. */
 export async function findApiServer(options: ApiServerOptions): Promise<ApiServerAddresses> {
-  const { openWatch, server, namespaces, clock, resolve = resolveAll } = options;
+  const { openWatch, server, namespaces, clock } = options;
+  const resolve =
+    options.resolve ??
+    (async (name: string) => (await lookup(name, { all: true })).map(({ address }) => address));
   const { hostname, port } = new URL(server);
   const isReadable = !isLoopback(hostname) && (namespaces.length === 0 || namespaces.includes('default'));
   const inDefault = { namespace: 'default' };
@@ -134,8 +137,4 @@ function addressesOf({ kind, spec, ports, endpoints }: KubernetesObject): string
 
 function withPort(address: string, port: string): string {
   return isIP(address) === 6 ? `[${address}]:${port}` : `${address}:${port}`;
-}
-
-async function resolveAll(name: string): Promise<string[]> {
-  return (await lookup(name, { all: true })).map(({ address }) => address);
 }

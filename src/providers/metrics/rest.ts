@@ -132,7 +132,7 @@ function readingOf<Answer, Request extends MetricRequest>(
   request: Request,
 ): MetricReading {
   const isGood = status >= 200 && status <= 299;
-  const value = isGood && decode ? decodedBy(decode, body) : jsonOf(body);
+  const value = isGood && decode ? decodedBy(decode, body) : decodedBy(JSON.parse, body);
   if (isGood && value === undefined)
     return failedReading(decode ? `the answer is not ${title}` : 'the answer is not JSON');
   const parsed = isGood ? answer.safeParse(value) : undefined;
@@ -157,10 +157,6 @@ function decodedBy(decode: (text: string) => unknown, body: Uint8Array): unknown
   } catch {
     return undefined;
   }
-}
-
-function jsonOf(body: Uint8Array): unknown {
-  return decodedBy((text) => JSON.parse(text) as unknown, body);
 }
 
 /** What an answer says about itself in the fields that these APIs use for it. */

@@ -49,9 +49,9 @@ export function foreignTraffic(
   live: KubernetesObject,
   fields: BackendFields,
 ): OtherBackends | undefined {
-  const found = new Set(foreign(context, live, fields).map(keyOf));
+  const found = new Set(foreign(context, live, fields).map(backendKey));
   const wanted = context.successor ? foreign(context, context.successor, fields) : [];
-  if (found.size === 0 || wanted.some((backend) => !found.has(keyOf(backend)))) return undefined;
+  if (found.size === 0 || wanted.some((backend) => !found.has(backendKey(backend)))) return undefined;
   const own = backendsOf(live, fields).filter(({ name }) => isOwn(context, name));
   if (own.some(({ weight = fields.unweighted }) => weight > 0)) return 'idle';
   const names = new Set(own.map(({ name }) => name));
@@ -87,8 +87,8 @@ function joined(object: KubernetesObject, more: readonly Backend[], fields: Back
   const spec = (object.spec ?? {}) as Readonly<Record<string, unknown>>;
   const rules = rulesOf(object, fields);
   const first = rules.findIndex((rule) => listed(rule, fields).length > 0);
-  const present = new Set(listed(rules[first], fields).map(keyOf));
-  const added = more.filter((backend) => !present.has(keyOf(backend)));
+  const present = new Set(listed(rules[first], fields).map(backendKey));
+  const added = more.filter((backend) => !present.has(backendKey(backend)));
   if (first < 0 || added.length === 0) return spec;
   const backends = listed(rules[first], fields);
   // Without any weight each gets the same share, which has to be written beside one that gets none.
@@ -109,8 +109,8 @@ function foreign(context: RouteContext, object: KubernetesObject, fields: Backen
 
 function backendsOf(object: KubernetesObject, fields: BackendFields): Backend[] {
   const all = rulesOf(object, fields).flatMap((rule) => listed(rule, fields));
-  const each = new Set(all.map(keyOf));
-  return [...each].flatMap((key) => all.find((backend) => keyOf(backend) === key) ?? []);
+  const each = new Set(all.map(backendKey));
+  return [...each].flatMap((key) => all.find((backend) => backendKey(backend) === key) ?? []);
 }
 
 function rulesOf({ spec }: KubernetesObject, { rules }: BackendFields): readonly Rule[] {
@@ -125,6 +125,6 @@ function isOwn({ names }: RouteContext, name: string): boolean {
   return name === names.primary || name === names.canary;
 }
 
-function keyOf({ namespace = '', name, port }: Backend): string {
+function backendKey({ namespace = '', name, port }: Backend): string {
   return `${namespace}/${name}:${port}`;
 }

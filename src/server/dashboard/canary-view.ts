@@ -190,11 +190,11 @@ function flat(value: unknown, ownName: (text: string) => string, path = ''): Map
 }
 
 function partsOf(value: unknown, path: string): Array<[path: string, part: unknown]> | undefined {
-  if (Array.isArray(value)) return value.map((entry, index) => [`${path}[${keyOf(entry, index)}]`, entry]);
+  if (Array.isArray(value))
+    return value.map((entry, index) => {
+      const key = isRecord(entry) && typeof entry.name === 'string' ? entry.name : index;
+      return [`${path}[${key}]`, entry];
+    });
   if (!isRecord(value)) return undefined;
   return Object.entries(value).map(([key, entry]) => [path ? `${path}.${key}` : key, entry]);
-}
-
-function keyOf(entry: unknown, index: number): string {
-  return isRecord(entry) && typeof entry.name === 'string' ? entry.name : String(index);
 }

@@ -210,15 +210,13 @@ async function requestsFor({ access, person }: Viewer, object: KubernetesObject)
   return Promise.all(
     offers(object).map(async ({ verb, ...offered }) => {
       const target = { ...resource, namespace, name };
-      const missing = await missingRight(access, person, target, verb).catch(messageOf);
+      const missing = await missingRight(access, person, target, verb).catch((error: unknown) => {
+        if (error instanceof AccessUnknown) return error.message;
+        throw error;
+      });
       return missing === undefined ? offered : { ...offered, forbidden: missing };
     }),
   );
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof AccessUnknown) return error.message;
-  throw error;
 }
 
 /**

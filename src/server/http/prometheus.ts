@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { nameOfMetric } from '../../api/canary/canary.ts';
-import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Route } from './http-server.ts';
@@ -143,7 +142,10 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
     '0 running, 1 successful, 2 failed',
     (metric) => {
       metric.reset();
-      for (const canary of sources.canaries()) metric.set(named(canary), statusNumber(canary));
+      for (const canary of sources.canaries()) {
+        const { phase } = canaryStatus(canary);
+        metric.set(named(canary), phase === 'Failed' ? 2 : phase === 'Progressing' ? 0 : 1);
+      }
     },
     ['name', 'namespace'],
   );
@@ -169,7 +171,7 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
     (metric) => {
       metric.reset();
       for (const canary of sources.canaries()) {
-        for (const { name: check, value } of checksOf(canary)) {
+        for (const { name: check, value } of canaryStatus(canary).checks ?? []) {
           if (value !== undefined) metric.set({ ...named(canary), metric: check }, inUnitOf(check, value));
         }
       }
@@ -181,15 +183,6 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
 /** Flagger shows the built-in duration in seconds; checks have it in milliseconds. */
 function inUnitOf(check: string, value: number): number {
   return nameOfMetric(check) === 'request-duration' ? value / 1000 : value;
-}
-
-function statusNumber({ status }: KubernetesObject): number {
-  const { phase } = (status ?? {}) as { phase?: string };
-  return phase === 'Failed' ? 2 : phase === 'Progressing' ? 0 : 1;
-}
-
-function checksOf({ status }: KubernetesObject): ReadonlyArray<{ name: string; value?: number }> {
-  return ((status ?? {}) as { checks?: Array<{ name: string; value?: number }> }).checks ?? [];
 }
 
 /** Conditions that alarms are made of; the others follow from them. */
@@ -217,14 +210,13 @@ function addConditionMetrics(registry: Registry, sources: { canaries(): readonly
     'Alerts of the last news of a Canary that could not be sent',
     (metric) => {
       metric.reset();
-      for (const canary of sources.canaries()) metric.set(named(canary), notSent(canaryStatus(canary)));
+      for (const canary of sources.canaries()) {
+        const alerts = (canaryStatus(canary).incidents ?? []).flatMap(({ alerts = [] }) => alerts);
+        metric.set(named(canary), alerts.filter(({ state }) => state === 'failed').length);
+      }
     },
     ['name', 'namespace'],
   );
-}
-
-function notSent({ incidents = [] }: CanaryStatus): number {
-  return incidents.flatMap(({ alerts = [] }) => alerts).filter(({ state }) => state === 'failed').length;
 }
 
 /** What the Git stores take of the disk. */
