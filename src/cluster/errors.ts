@@ -1,6 +1,6 @@
 /** What went wrong at the API server, in words the engine can decide by. */
 
-/** Closed set of outcomes. `transient` and `timeout` may be tried again; the others need somebody or newer input. */
+/** Closed set of outcomes. `transient` and `timeout` may be tried again; the others need a person or newer input. */
 export type ApiErrorKind =
   | 'unauthorized'
   | 'forbidden'
@@ -18,7 +18,7 @@ export type ApiErrorKind =
   | 'aborted'
   | 'configuration';
 
-/** Who has to act: the author of the object, who administers the cluster or its credentials, or nobody (it is tried again). */
+/** Who has to act: the author of the object, the administrator of the cluster or its credentials, or nobody (it is retried). */
 type Actor = 'author' | 'administrator' | 'nobody';
 
 /** Another field manager that owns what we tried to write (server-side apply without force). */
@@ -29,7 +29,7 @@ interface FieldConflict {
   readonly subresource?: string;
 }
 
-/** Everything an ApiError carries beside its message. */
+/** The fields of an ApiError besides its message. */
 interface ApiErrorDetails {
   readonly kind: ApiErrorKind;
   /** HTTP status, or 0 when no answer came. */
@@ -67,7 +67,7 @@ export class ApiError extends Error {
     this.isImmutable = details.isImmutable ?? false;
   }
 
-  /** True when the same request may succeed later without anybody acting. */
+  /** True when the same request may succeed later by itself. */
   get retryable(): boolean {
     return retryableKinds.has(this.kind);
   }
@@ -175,7 +175,7 @@ export function errorFromStatus(
 const immutableWords =
   /immutable|may not be (changed|updated)|may not change|cannot be changed|cannot change|updates to \S+ (spec )?(for|are|is)|forbidden: updates/i;
 
-/** Every cause counts: an object that is wrong in other ways, too, could not be made anew. */
+/** Every cause counts: an object with other errors as well could not be recreated. */
 function saysImmutable(status: StatusBody, causes: readonly Cause[]): boolean {
   const said = causes.length > 0 ? causes.map(({ message }) => text(message)) : [text(status.message)];
   return said.every((message) => immutableWords.test(message));

@@ -73,7 +73,7 @@ describe('cluster client on the sandbox', () => {
     expect(error).toMatchObject({ kind: 'fieldConflict', fieldConflicts: [{ manager: 'somebody' }] });
   });
 
-  it('keeps a cache by label through cut connections and forgotten history, own writes at once', async () => {
+  it('maintains a cache by label through broken connections and compacted history, with own writes immediately', async () => {
     const selection = { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'default', labelSelector: 'app=web' };
     const cache = caches.ensure(selection);
     await cache.synced();
@@ -90,7 +90,7 @@ describe('cluster client on the sandbox', () => {
     await cache.release();
   });
 
-  it('keeps metadata alone where asked', async () => {
+  it('stores metadata alone on request', async () => {
     await client.apply(configMap('private', 'hunter2'), { manager, force: false });
     const cache = caches.ensure({
       apiVersion: 'v1',
@@ -114,7 +114,7 @@ describe('cluster client on the sandbox', () => {
     await cache.release();
   });
 
-  it('elects one leader of two and hands over at once', async () => {
+  it('elects one leader of two and hands over immediately', async () => {
     const times = { leaseMs: 60_000, renewMs: 40_000, retryMs: 100 };
     const names = { client, caches, namespace: 'default', name: 'holdfast', manager, times };
     const first = startElection({ ...names, identity: 'one' });

@@ -17,7 +17,7 @@ export function backoffDelayMs(attempt: number, bounds: BackoffBounds, random: R
   return Math.round(ceiling * (0.5 + random() / 2));
 }
 
-/** A signal that follows several others. `AbortSignal.any` keeps memory for as long as its longest-lived source lives. */
+/** A signal that follows several others. `AbortSignal.any` holds memory until its longest-lived source is collected. */
 export interface LinkedSignal {
   readonly signal: AbortSignal;
   /** Aborts this signal alone. */
@@ -52,11 +52,11 @@ export function linkSignals(...sources: ReadonlyArray<AbortSignal | undefined>):
 
 /** Notices silence by a timer, never by comparing clocks (S30). */
 export interface Watchdog {
-  /** Something was heard: the wait starts anew. */
+  /** Data has arrived: the wait starts over. */
   contact(): void;
   /** True from the moment the silence lasted too long until the next contact. */
   silent(): boolean;
-  /** No more calls, whatever is heard later. */
+  /** Ends the wait; later contacts do not start it again. */
   stop(): void;
 }
 

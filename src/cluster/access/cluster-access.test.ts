@@ -59,7 +59,7 @@ describe('loadClusterAccess', () => {
     });
   });
 
-  it('reads client certificates from files beside the kubeconfig, basic auth, and whom to act as', async () => {
+  it('reads client certificates from files next to the kubeconfig, basic auth, and the user to impersonate', async () => {
     write('client.crt', 'CERT');
     write('client.key', 'KEY');
     const certificates = await load(
@@ -73,7 +73,7 @@ describe('loadClusterAccess', () => {
     expect((await basic.authenticate()).headers).toEqual({ authorization: `Basic ${base64('a:b')}` });
   });
 
-  it('reads a token file again after a while, and at once when it was refused', async () => {
+  it('reads a token file again after 20 s, and immediately when the token was refused', async () => {
     const clock = createManualClock();
     const token = write('token', 'one\n');
     const access = await load(kubeconfig({ user: { tokenFile: 'token' } }), { clock });
@@ -122,7 +122,7 @@ describe('loadClusterAccess', () => {
     expect((await atHome.authenticate()).headers.authorization).toBe('Bearer home');
   });
 
-  it('runs an exec plug-in for a person, keeps its answer until it expires, and refuses it for a server', async () => {
+  it('runs an exec plug-in for a person, caches its answer until it expires, and refuses it for a server', async () => {
     const clock = createManualClock();
     const until = new Date(clock.nowMs() + 60_000).toISOString();
     const program = write(
@@ -181,7 +181,7 @@ describe('loadClusterAccess', () => {
     await expect(load(kubeconfig(parts))).rejects.toThrow(new RegExp(`${what}.* is not supported`));
   });
 
-  it('reads a proxy, and keeps its credentials out of its address', async () => {
+  it('reads a proxy, and removes its credentials from its address', async () => {
     const through = (proxy: string) => load(kubeconfig({ cluster: { 'proxy-url': proxy } }));
     expect((await through('http://proxy:3128/')).proxy).toEqual({ origin: 'http://proxy:3128' });
     expect((await through('https://me:p%40ss@proxy')).proxy).toEqual({

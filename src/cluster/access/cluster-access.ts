@@ -8,7 +8,7 @@ import { type ClusterAccess, createCredentials } from './credentials.ts';
 import { readKubeconfig, type SelectedContext, selectContext } from './kubeconfig.ts';
 import { type ClusterProxy, readProxyUrl } from './proxy-url.ts';
 
-/** Where to look for the API server, and what a kubeconfig may ask of us. */
+/** Where to look for the API server, and what a kubeconfig is allowed to set. */
 export interface AccessOptions {
   /** A kubeconfig file; without it: KUBECONFIG, then the pod's service account, then ~/.kube/config. */
   readonly kubeconfig?: string;
@@ -61,7 +61,7 @@ async function findContext(options: AccessOptions): Promise<SelectedContext> {
   );
 }
 
-/** As kubectl looks for them; empty where there is none. */
+/** The kubeconfig files, in the order of kubectl; empty without one. */
 async function kubeconfigFiles({ kubeconfig, env = process.env }: AccessOptions): Promise<string[]> {
   if (kubeconfig) return [kubeconfig];
   const listed = (env.KUBECONFIG ?? '').split(path.delimiter).filter(Boolean);
@@ -94,7 +94,7 @@ async function serviceAccountContext(
   };
 }
 
-/** The rules for a kubeconfig: no programs, no unverified servers, nothing we would ignore in silence. */
+/** Refuses what a kubeconfig must not ask for: programs, unverified servers, and settings that would be silently ignored. */
 function refuseUnsafe(
   { cluster, user }: SelectedContext,
   proxy: ClusterProxy | undefined,

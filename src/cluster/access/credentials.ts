@@ -7,12 +7,12 @@ import { localError } from '../errors.ts';
 import type { SelectedContext } from './kubeconfig.ts';
 import type { ClusterProxy } from './proxy-url.ts';
 
-/** Files (rotated tokens and certificates) are read again after this long; a refused request makes it at once. */
+/** Files (rotated tokens and certificates) are read again after this long, or as soon as a request is refused. */
 const fileFreshnessMs = 20_000;
 /** A plug-in's credential is renewed this long before it ends. */
 const expiryLeewayMs = 10_000;
 
-/** Credentials of one kubeconfig context, kept for a while. */
+/** Credentials of one kubeconfig context, cached. */
 interface Credentials {
   authenticate(): Promise<Authentication>;
   refresh(): void;
@@ -35,7 +35,7 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
   return {
     authenticate() {
       const nowMs = clock.nowMs();
-      // A wall clock that was set back would otherwise keep an old token alive.
+      // The second condition: a wall clock that was set back would otherwise extend the life of an old token.
       if (current && nowMs < current.validUntilMs && nowMs >= current.readAtMs) return current.value;
       const value = read();
       current = { value, readAtMs: nowMs, validUntilMs: nowMs + fileFreshnessMs };
@@ -130,7 +130,7 @@ export interface ClusterAccess {
   readonly proxy?: ClusterProxy;
   /** Current credentials; files and plug-ins are asked again when they may have changed. Throws `configuration` errors. */
   authenticate(): Promise<Authentication>;
-  /** The server refused the credentials: the next `authenticate` reads everything anew. */
+  /** The server refused the credentials: the next `authenticate` reads everything again. */
   refresh(): void;
 }
 
@@ -139,7 +139,7 @@ interface ExecCredential {
   readonly token?: string;
   readonly cert?: string;
   readonly key?: string;
-  /** When to ask again, milliseconds since the epoch; absent: keep it until it is refused. */
+  /** When to ask again, milliseconds since the epoch; absent: use it until it is refused. */
   readonly expiresAtMs?: number;
 }
 
@@ -170,7 +170,7 @@ async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {
   return new Promise((resolve, reject) => {
-    // One that does not end on request must not hold up whoever waits for its answer.
+    // SIGKILL, since a plug-in that ignores SIGTERM would block every request.
     const limits = {
       timeout: timeoutMs,
       killSignal: 'SIGKILL',

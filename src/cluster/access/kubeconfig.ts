@@ -137,7 +137,7 @@ function firstByName<T extends { readonly name: string }>(entries: readonly T[])
   return [...byName.values()];
 }
 
-/** Of those that somebody may have meant. */
+/** Names that a message lists as alternatives, at most. */
 const namesShown = 10;
 
 function named<T extends { readonly name: string }>(entries: readonly T[], name: string, what: string): T {

@@ -2,7 +2,7 @@ import { localError } from '../errors.ts';
 
 /** An HTTP or HTTPS proxy in front of the API server. Holds a secret: never log `authorization`. */
 export interface ClusterProxy {
-  /** `http://host:port`, without user and password; fit for messages. */
+  /** `http://host:port`, without user and password, so that messages may show it. */
   readonly origin: string;
   /** Value of Proxy-Authorization, where the address had a user. */
   readonly authorization?: string;

@@ -67,7 +67,7 @@ const slice = {
   ],
 };
 
-it('an EndpointSlice keeps what tells which pods are ready on which port', () => {
+it('an EndpointSlice is trimmed to the pods that are ready on each port', () => {
   expect(trimForCache(slice, { endpointsOnly: true })).toEqual({
     apiVersion: 'discovery.k8s.io/v1',
     kind: 'EndpointSlice',
@@ -83,12 +83,12 @@ it('an EndpointSlice keeps what tells which pods are ready on which port', () =>
   });
 });
 
-it('one without endpoints and ports is kept as such', () => {
+it('an EndpointSlice without endpoints and ports stays empty', () => {
   const empty = { ...slice, endpoints: null, ports: null };
   expect(trimForCache(empty, { endpointsOnly: true })).toMatchObject({ endpoints: [], ports: null });
 });
 
-it('somebody else who watches slices gets them whole', () => {
+it('another selection of EndpointSlices gets whole objects', () => {
   const { managedFields: _, ...metadata } = slice.metadata;
   expect(trimForCache(slice, {})).toEqual({ ...slice, metadata });
 });

@@ -29,9 +29,9 @@ export interface CacheHandle {
 export interface Caches {
   /** The cache of this selection. Throws `invalid` for a label selector that cannot be read. */
   ensure(selection: Selection): CacheHandle;
-  /** The server stored this object for us: every cache that selects it shows it from now on. */
+  /** The answer to our own write: every cache that selects the object shows it from now on. */
   observe(object: KubernetesObject): void;
-  /** How every running cache fares, for readiness and metrics. */
+  /** The health of every running cache, for readiness and metrics. */
   health(): ReadonlyArray<ReflectorHealth & { readonly selection: Selection }>;
   /** Stops every watch. */
   stop(): Promise<void>;
@@ -147,7 +147,7 @@ function selectionKey(selection: Selection): string {
 /** Large, seldom read, and for a Secret a copy of its content (even in metadata-only watches). */
 const lastAppliedKey = 'kubectl.kubernetes.io/last-applied-configuration';
 
-/** How much of an object is kept; everything by default. */
+/** How much of an object is stored; everything by default. */
 interface Trimming {
   readonly metadataOnly?: boolean;
   readonly endpointsOnly?: boolean;
@@ -155,8 +155,8 @@ interface Trimming {
 }
 
 /**
- * The form caches keep: without managedFields and, unless it is asked for, kubectl's own copy of the object; when asked metadata alone, or of an EndpointSlice its
- * labels, its ports and which pods are ready.
+ * The stored form of an object: without managedFields and, unless `lastApplied` is set, without kubectl's copy of it; with `metadataOnly` its
+ * metadata alone, with `endpointsOnly` the labels, ports and ready pods of an EndpointSlice.
  */
 export function trimForCache(object: KubernetesObject, trimming: Trimming): KubernetesObject {
   const { managedFields: _, ...metadata } = object.metadata;

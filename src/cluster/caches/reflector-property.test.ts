@@ -38,7 +38,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-/** Plays one step. `write` is a write of ours, whose answer reaches the cache beside the watch. */
+/** Plays one step. `write` is our own write, whose answer reaches the cache before the watch does. */
 async function play(
   server: WatchServer,
   observe: (object: ReturnType<WatchServer['put']>) => void,
@@ -52,7 +52,7 @@ async function play(
     case 'remove':
       return server.remove(step.name);
     case 'hide':
-      // Never sent: the connection that hid it breaks, so the next one tells of it.
+      // Never sent: the connection that hid it breaks, so the next one delivers it.
       server.mute(true);
       server.put(step.name, step.value);
       server.mute(false);
@@ -99,7 +99,7 @@ it.each(['served', 'refused'] as const)(
         });
         try {
           const { store } = caches.ensure({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop' });
-          // A second picture built from what subscribers hear must be the same as the store.
+          // A copy that is built from notifications of subscribers must equal the store.
           const heard = new Map<string, string | undefined>();
           store.subscribe((type, { metadata }) => {
             if (type === 'deleted') heard.delete(metadata.name);

@@ -48,7 +48,7 @@ describe.each(['served', 'refused', 'ignored'] as const)('reflector, streamed li
     },
   );
 
-  it('reads the whole state anew when it is asked to, with the events that never came, and not twice in a row', async () => {
+  it('reads the whole state again on request, including lost events, and not twice in a row', async () => {
     const world = await start(streaming);
     await world.cache.synced();
     world.server.mute(true);
@@ -130,7 +130,7 @@ describe('reflector', () => {
     expect(world.cache.health().states).toBeGreaterThan(1);
   });
 
-  it('goes on from the same version after an internal ERROR event', async () => {
+  it('continues from the same version after an internal ERROR event', async () => {
     const world = await start('refused');
     await world.cache.synced();
     await eventually(() => world.server.watches() >= 2, 'watching');

@@ -14,14 +14,14 @@ import { listAndWatch, type Position, type SessionOptions, type SessionTuning } 
 /** Times of a reflector. */
 export interface ReflectorTuning extends SessionTuning {
   /**
-   * A watch without a line for so long may be dead and is opened anew (L9). Servers send a bookmark every 60 to 62 s, but none before the kind's
+   * A watch without a line for this long may be dead and is reopened (L9). Servers send a bookmark every 60 to 62 s, but none before the kind's
    * version is beyond the one at which the watch began: without etcd's frequent progress notifications that takes until the next event.
    */
   readonly silenceMs: number;
-  /** A connection that held so long was healthy: the back-off starts from its first step again. */
+  /** A connection that lasted this long was healthy: the back-off starts from its first step again. */
   readonly healthyMs: number;
   readonly backoff: BackoffBounds;
-  /** After so long the next new watch starts with the whole state, which heals an event that never came. */
+  /** After this long the next watch starts with the whole state, which corrects a lost event. */
   readonly relistAfterMs: number;
 }
 
@@ -42,11 +42,11 @@ export interface ReflectorOptions
   readonly tuning: ReflectorTuning;
 }
 
-/** How a reflector fares. */
+/** The health of a reflector. */
 export interface ReflectorHealth {
   /** The store held the server's whole state at least once. */
   readonly synced: boolean;
-  /** Synced, and heard from the server within `silenceMs`. */
+  /** Synced, and the server sent something within `silenceMs`. */
   readonly healthy: boolean;
   /** Wall clock of the last line or answer; 0 before the first. For display. */
   readonly lastContactMs: number;
@@ -58,14 +58,14 @@ export interface ReflectorHealth {
   readonly lastError: string;
 }
 
-/** Keeps a store equal to the server's state of one resource, whatever the connection does, until it is stopped. */
+/** Synchronizes a store with the server's state of one resource over any number of connections, until it is stopped. */
 export interface Reflector {
   /** Resolves when the store holds the server's whole state for the first time. Never rejects. */
   synced(): Promise<void>;
   health(): ReflectorHealth;
   /**
-   * Reads the server's whole state anew, unless that was done less than `withinMs` ago; resolves with whether it was. Does not end while the
-   * server cannot be read.
+   * Reads the server's whole state again, unless that was done less than `withinMs` ago; resolves with whether it was read. Does not resolve
+   * while the server cannot be read.
    */
   refresh(withinMs: number): Promise<boolean>;
   stop(): Promise<void>;
@@ -75,12 +75,12 @@ interface Progress {
   readonly position: Position;
   readonly health: { -readonly [K in keyof ReflectorHealth]: ReflectorHealth[K] };
   connection: LinkedSignal;
-  /** Connections in a row that were opened and never said anything. */
+  /** Consecutive connections that were opened and sent nothing. */
   silences: number;
   cancelRelist: () => void;
   /** When the whole state was read last, on the clock of the reflector. */
   stateMs: number;
-  /** The whole state is to be read anew, and those who wait for it. */
+  /** A request to read the whole state again. */
   refresh: { readonly done: Promise<void>; readonly resolve: () => void } | undefined;
 }
 
@@ -162,17 +162,17 @@ async function connectOnce(
     report(options, health.lastError, isQuiet);
   } finally {
     cancelHeld();
-    // Whatever the server still sends on it is not wanted.
+    // Ignore what the server still sends on it.
     connection.abort();
     connection.release();
   }
   if (held && askedPauseMs === 0) return 0;
-  // A watch that the server ends at once, again and again, must not become a storm either.
+  // Also back off from a server that ends every watch immediately.
   health.failures += 1;
   return Math.max(askedPauseMs, backoffDelayMs(health.failures, tuning.backoff, random));
 }
 
-/** Ended by us to read everything anew, which tells nothing of the server. */
+/** True when `refresh` ended the connection, which says nothing about the server. */
 function isRefreshed({ refresh, connection, health }: Progress): boolean {
   return refresh !== undefined && connection.abortedHere() && health.failures === 0;
 }
@@ -182,11 +182,11 @@ function failureOf(error: unknown, silenceMs: number | undefined): string {
   return error instanceof Error ? error.message : 'unknown error';
 }
 
-/** A quiet watch is no news: most often nothing happened, and what opens it anew fails aloud. */
+/** A quiet watch is logged at debug level: usually nothing happened, and an error of the next watch is logged anyway. */
 function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet: boolean): void {
   const { apiVersion, kind, namespace } = selection;
   const fields = { apiVersion, kind, namespace, reason };
-  if (isQuiet) logger.debug(fields, 'watch is quiet; opening it anew');
+  if (isQuiet) logger.debug(fields, 'watch is quiet; reopening it');
   else logger.warn(fields, 'watch ended; reconnecting');
 }
 

@@ -18,7 +18,7 @@ function pod(
 const version = (object: KubernetesObject | undefined) => object?.metadata.resourceVersion;
 
 describe('store', () => {
-  it('shows our own write at once and is not set back by an older event', () => {
+  it('shows our own write immediately and is not reverted by an older event', () => {
     const store = createStore();
     store.applyEvent('ADDED', pod('a', 9));
     store.upsert(pod('a', 12));
@@ -43,7 +43,7 @@ describe('store', () => {
     expect(store.list()).toEqual([]);
   });
 
-  it('takes a new object under the name of a deleted one, and tells of both', () => {
+  it('takes a new object under the name of a deleted one, and notifies of both', () => {
     const store = createStore();
     const heard: string[] = [];
     store.subscribe((type, object) => heard.push(`${type} ${object.metadata.uid}`));
@@ -60,12 +60,12 @@ describe('store', () => {
     store.upsert(pod('a', 2));
     expect(store.list()).toEqual([]);
     store.upsert(pod('a', 3, { labels: { app: 'x' } }));
-    // The watch's late word about the departure is older than the return.
+    // The late event about the departure is older than the return.
     store.applyEvent('DELETED', pod('a', 2));
     expect(version(store.get('shop', 'a'))).toBe('3');
   });
 
-  it('keeps our own later write through a list that does not know it, once', () => {
+  it('preserves our own later write through one list that lacks it', () => {
     const store = createStore();
     store.replace([pod('a', 1)], '5');
     store.upsert(pod('b', 8));
@@ -86,7 +86,7 @@ describe('store', () => {
     expect(version(store.get('shop', 'b'))).toBe('61');
   });
 
-  it('replays what is there to a new subscriber, and goes on when another one throws', () => {
+  it('replays present objects to a new subscriber, and continues when another one throws', () => {
     const errors: unknown[] = [];
     const store = createStore({ onHandlerError: (error) => errors.push(error) });
     store.upsert(pod('a', 1));
@@ -116,7 +116,7 @@ describe('store', () => {
     expect(() => store.byIndex('none', 'x')).toThrow(RangeError);
   });
 
-  it('tells nobody about an event that says nothing new', () => {
+  it('notifies nobody of an event without a change', () => {
     const store = createStore();
     store.upsert(pod('a', 2));
     const heard: string[] = [];

@@ -2,7 +2,7 @@ import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 
 /** A cache of one resource: writes come from a watch or from our own requests, and the newer one always wins. */
 export interface ObjectStore extends ReadableStore {
-  /** The server's answer to a write of ours, or a fresh read. Ignored when older than what is known. */
+  /** The answer to our own write, or a fresh read. Ignored when it is older than the stored object. */
   upsert(object: KubernetesObject): void;
   /** One event of a watch. */
   applyEvent(type: 'ADDED' | 'MODIFIED' | 'DELETED', object: KubernetesObject): void;
@@ -13,13 +13,13 @@ export interface ObjectStore extends ReadableStore {
   replace(objects: readonly KubernetesObject[], resourceVersion: string): void;
 }
 
-/** What a store keeps and of which objects. */
+/** Which objects a store holds, and in which form. */
 interface StoreOptions {
-  /** True for objects the store's selection covers; one that no longer fits leaves the store. */
+  /** True for objects of the store's selection; an object that no longer matches leaves the store. */
   readonly covers?: (object: KubernetesObject) => boolean;
-  /** Makes the kept form, for instance without managedFields. */
+  /** Makes the stored form, for instance without managedFields. */
   readonly trim?: (object: KubernetesObject) => KubernetesObject;
-  /** Told when a subscriber threw; the others and the store go on. */
+  /** Called when a subscriber threw; the others and the store continue. */
   readonly onHandlerError?: (error: unknown) => void;
 }
 
@@ -28,7 +28,7 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
   const { covers = () => true, trim = (object) => object, onHandlerError = () => undefined } = options;
   const table = createTable(onHandlerError);
   const departures = createTombstones();
-  // Keys of own writes that no watch or list has shown yet.
+  // Keys of our own writes that no watch or list has shown yet.
   const unconfirmed = new Set<string>();
 
   function put(object: KubernetesObject): void {
@@ -41,7 +41,7 @@ export function createStore(options: StoreOptions = {}): ObjectStore {
   function take(object: KubernetesObject): void {
     const key = namespacedName(object);
     const old = table.find(key);
-    // Another uid under the same name: the former object is gone, and subscribers must hear so.
+    // Another uid under the same name: the former object is gone, and subscribers must be notified.
     if (old && old.metadata.uid !== object.metadata.uid) depart(old, object.metadata.resourceVersion);
     else if (old && old.metadata.resourceVersion === object.metadata.resourceVersion) return;
     departures.forget(object);
@@ -125,7 +125,7 @@ function createTombstones(): Tombstones {
       const [oldest] = versions.keys();
       if (versions.size > maximumTombstones && oldest !== undefined) versions.delete(oldest);
     },
-    /** One that lost its label and got it back has a newer version than its departure. */
+    /** False for an object that lost its label and got it back: its version is newer than the departure. */
     include({ metadata: { uid, resourceVersion } }) {
       const since = versions.get(uid ?? '');
       return since !== undefined && compareResourceVersions(resourceVersion, since, 1) <= 0;
@@ -139,7 +139,7 @@ function createTombstones(): Tombstones {
 /** What happened to an object in a store. */
 type ChangeType = 'added' | 'modified' | 'deleted';
 
-/** Told after the store has changed; `old` is absent for `added`. For `deleted`, `object` is the last known state. */
+/** Called after the store has changed; `old` is absent for `added`. For `deleted`, `object` is the last known state. */
 type ChangeHandler = (type: ChangeType, object: KubernetesObject, old: KubernetesObject | undefined) => void;
 
 /** Read side of a cache. Objects are shared: copy before changing one. */
@@ -149,9 +149,9 @@ export interface ReadableStore {
   list(namespace?: string): KubernetesObject[];
   /** Objects for which the index function named this key. Throws RangeError for an index that was never added. */
   byIndex(index: string, key: string): KubernetesObject[];
-  /** Adds an index, over what is there and what comes. Adding the same name again changes nothing. */
+  /** Adds an index over present and future objects. Adding the same name again changes nothing. */
   addIndex(index: string, keysOf: (object: KubernetesObject) => readonly string[]): void;
-  /** Calls back at once with `added` for everything present, then with every change. Returns how to stop. */
+  /** Calls back immediately with `added` for every present object, then with every change. Returns how to unsubscribe. */
   subscribe(handler: ChangeHandler): () => void;
 }
 
@@ -164,13 +164,13 @@ interface StoreTable extends ReadableStore {
   drop(key: string, last: KubernetesObject): void;
 }
 
-/** Creates an empty table. `onHandlerError` is told when a subscriber threw; the others and the table go on. */
+/** Creates an empty table. `onHandlerError` is called when a subscriber threw; the others and the table continue. */
 function createTable(onHandlerError: (error: unknown) => void): StoreTable {
   const objects = new Map<string, KubernetesObject>();
   const indexes = new Map<string, StoreIndex>();
   const handlers = new Set<ChangeHandler>();
 
-  function tell(handler: ChangeHandler, ...change: Parameters<ChangeHandler>): void {
+  function notify(handler: ChangeHandler, ...change: Parameters<ChangeHandler>): void {
     try {
       handler(...change);
     } catch (error) {
@@ -182,7 +182,7 @@ function createTable(onHandlerError: (error: unknown) => void): StoreTable {
     handlers.add(handler);
     for (const key of [...objects.keys()]) {
       const object = objects.get(key);
-      if (object) tell(handler, 'added', object, undefined);
+      if (object) notify(handler, 'added', object, undefined);
     }
     return () => {
       handlers.delete(handler);
@@ -197,13 +197,13 @@ function createTable(onHandlerError: (error: unknown) => void): StoreTable {
       const old = objects.get(key);
       objects.set(key, object);
       for (const index of indexes.values()) index.update(key, object);
-      for (const handler of handlers) tell(handler, old ? 'modified' : 'added', object, old);
+      for (const handler of handlers) notify(handler, old ? 'modified' : 'added', object, old);
     },
     drop(key, last) {
       const old = objects.get(key);
       if (!objects.delete(key)) return;
       for (const index of indexes.values()) index.remove(key);
-      for (const handler of handlers) tell(handler, 'deleted', last, old);
+      for (const handler of handlers) notify(handler, 'deleted', last, old);
     },
     get: (namespace, name) => objects.get(`${namespace ?? ''}/${name}`),
     list(namespace) {

@@ -15,7 +15,7 @@ import type { ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 import { compareResourceVersions, type ObjectStore } from './store.ts';
 
-/** What a cache keeps. */
+/** Which objects a cache holds. */
 export interface Selection extends ListOptions {
   readonly apiVersion: string;
   readonly kind: string;
@@ -28,9 +28,9 @@ export interface StreamingLists {
 
 /** Times of one connection. */
 export interface SessionTuning {
-  /** How long the server keeps one watch open, in seconds; drawn anew for each. */
+  /** How long the server holds one watch open, in seconds; chosen at random for each. */
   readonly watchSeconds: { readonly minimum: number; readonly maximum: number };
-  /** So long may pass between two initial events before the server is taken for one without streaming lists. */
+  /** If no initial event comes for this long, the server is assumed not to support streaming lists. */
   readonly initialSilenceMs: number;
 }
 
@@ -44,7 +44,7 @@ export interface SessionOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly tuning: SessionTuning;
-  /** The server was heard: it opened a watch, or sent a line or a whole list. */
+  /** The server opened a watch, or sent a line or a whole list. */
   readonly onContact: (what: 'opened' | 'data') => void;
   /** The store holds the server's whole state. */
   readonly onState: () => void;
@@ -60,7 +60,7 @@ export interface Position {
   stateDue: boolean;
 }
 
-/** Follows the resource over one connection until the server ends it. Throws what broke it; `position` then says where to go on. */
+/** Follows the resource over one connection until the server ends it. Throws the error that ended it; `position` then says where to continue. */
 export async function listAndWatch(
   options: SessionOptions,
   position: Position,
@@ -91,7 +91,7 @@ const resumableKinds = [
   'aborted',
 ] as const;
 
-/** Only a broken connection or a refused request leaves our position true; anything else means an event may be lost. */
+/** Only a broken connection or a refused request leaves our position valid; after anything else an event may be lost. */
 function canResume(error: unknown): boolean {
   if (!isApiError(error)) return true;
   // A server restored from a backup does not know our version yet, and would make us wait for it.
@@ -130,7 +130,7 @@ async function watchFromPosition(
 
 function takeEvent(options: SessionOptions, position: Position, event: WatchEvent): void {
   const version = event.type === 'BOOKMARK' ? event.resourceVersion : event.object.metadata.resourceVersion;
-  // A watch tells in order. A server restored from a backup would stay silent until its versions have caught up with ours.
+  // Events of a watch are ordered. A server restored from a backup would stay silent until its versions have caught up with ours.
   if (compareResourceVersions(version, position.resourceVersion, 0) < 0) {
     throw localError(
       'badAnswer',
@@ -165,7 +165,7 @@ async function watchWithInitialEvents(
       }
     }
   } catch (error) {
-    // Servers without the feature refuse the request; older ones ignore the wish and never mark the end of the state.
+    // Servers without the feature refuse the request; older ones ignore the parameter and never mark the end of the state.
     if (!opening.abortedHere() && !isApiError(error, 'invalid')) throw error;
     streamingLists.supported = false;
     return false;

@@ -56,7 +56,7 @@ function discoveryAnswer(requested: string): unknown {
 const requests = () => server.seen.filter((request) => request.path.startsWith('/apis/apps/v1/'));
 
 describe('cluster client', () => {
-  it('applies JSON as server-side apply, keeps unknown fields and drops managedFields', async () => {
+  it('applies JSON as server-side apply, preserves unknown fields and drops managedFields', async () => {
     const stored = { ...deployment, metadata: { ...deployment.metadata, resourceVersion: '7' } };
     script = (_, response) => answer(response, 200, stored);
     const got = await client.apply(deployment, {
@@ -118,7 +118,7 @@ describe('cluster client', () => {
     ]);
   });
 
-  it('deletes with preconditions, and tells apart what was not there', async () => {
+  it('deletes with preconditions, and reports an object that does not exist', async () => {
     script = (_, response) => answer(response, 200, { kind: 'Status', status: 'Success' });
     expect(
       await client.delete(reference, { uid: 'u', resourceVersion: '3', propagation: 'Foreground' }),
@@ -181,7 +181,7 @@ describe('cluster client', () => {
     expect(error.message).toBe('create Deployment shop/web: 403 deployments is forbidden');
   });
 
-  it.each(['..', '.', 'a/b', 'a%2fb', ''])('refuses the name "%s" before asking anybody', async (name) => {
+  it.each(['..', '.', 'a/b', 'a%2fb', ''])('refuses the name "%s" without a request', async (name) => {
     await expect(client.get({ ...reference, name })).rejects.toMatchObject({ kind: 'invalid' });
     expect(requests()).toEqual([]);
   });

@@ -6,7 +6,7 @@ import type { Transport } from '../transport/transport.ts';
 import type { Discovery } from './discovery.ts';
 import { collectionPath, type ListOptions, type ListResult, listAll, pathOf } from './list.ts';
 
-/** Raw-JSON access to any kind. Objects keep every field the server sent. All calls throw ApiError. */
+/** Raw-JSON access to any kind. Objects have every field the server sent. All calls throw ApiError. */
 export interface ClusterClient {
   /** A quorum read (S19); undefined when the server says that this name does not exist. */
   get(
@@ -18,14 +18,14 @@ export interface ClusterClient {
   apply(object: KubernetesObject, options: ApplyOptions): Promise<KubernetesObject>;
   create(object: KubernetesObject, options: WriteOptions): Promise<KubernetesObject>;
   patch(reference: ObjectReference, body: unknown, options: PatchOptions): Promise<KubernetesObject>;
-  /** Resolves to false when there was nothing to delete. Finalizers may keep the object for a while. */
+  /** Resolves to false when there was nothing to delete. Finalizers may delay the deletion. */
   delete(reference: ObjectReference, options?: DeleteOptions): Promise<boolean>;
   /** An answer that is no object, of an API that lists no kinds for it. `object`: how messages name it. */
   getPath(request: Pick<ApiRequest, 'path' | 'query' | 'object'>, options?: CallOptions): Promise<unknown>;
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
   /** The kind in the version that the server prefers; undefined when it serves none. */
   find(group: string, kind: string): Promise<ResourceInfo | undefined>;
-  /** The server's version and what it serves; kept until the kinds are asked anew. */
+  /** The server's version and what it serves; cached until discovery is invalidated. */
   capabilities(): Promise<ServerCapabilities>;
 }
 
@@ -33,7 +33,7 @@ export interface ClusterClient {
 interface ClientParts {
   readonly transport: Transport;
   readonly discovery: Discovery;
-  /** Told of every object the server stored for us, so that caches can show our own writes at once. */
+  /** Called with every object that the server stored for us, so that caches show our own writes immediately. */
   readonly onWritten?: (object: KubernetesObject) => void;
 }
 
@@ -251,7 +251,7 @@ interface ApplyOptions extends WriteOptions {
   readonly force: boolean;
   /**
    * Only if the object still has this version, else `conflict` (S17). Give the uid too: without it a server creates the object
-   * anew when it was deleted meanwhile (seen on a real server).
+   * again when it was deleted in between (seen on a real server).
    */
   readonly resourceVersion?: string;
   readonly uid?: string;

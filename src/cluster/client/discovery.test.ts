@@ -61,7 +61,7 @@ describe.each([true, false])('discovery, aggregated %s', (aggregated) => {
     await server.close();
   });
 
-  it('tells charts the version, without what a vendor adds, and what is served', async () => {
+  it('reports the version, without the suffix of a vendor, and the served kinds to charts', async () => {
     expect(await discovery.capabilities()).toEqual({
       kubeVersion: 'v1.31.4',
       apiVersions: aggregated ? ['apps/v1', 'apps/v1/Deployment'] : ['apps/v1', 'v1'],
@@ -97,7 +97,7 @@ describe.each([true, false])('discovery, aggregated %s', (aggregated) => {
     expect(await discovery.resolve('apps/v1', 'Widget')).toMatchObject({ plural: 'widgets' });
   });
 
-  it('answers several that ask at once for kinds that were installed later', async () => {
+  it('answers concurrent lookups of kinds that were installed later', async () => {
     await discovery.resolve('apps/v1', 'Deployment');
     kinds = ['Deployment', 'Widget'];
     clock.advance(1_500);

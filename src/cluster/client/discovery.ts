@@ -4,9 +4,9 @@ import { isApiError, localError } from '../errors.ts';
 import type { ResourceInfo } from '../transport/request.ts';
 import type { Transport } from '../transport/transport.ts';
 
-/** The server's list of kinds, kept until something proves it old. */
+/** The server's list of kinds, cached until it turns out to be old. */
 export interface Discovery {
-  /** Throws `unknownKind` when the server does not serve it; a kept list is asked anew before saying so. */
+  /** Throws `unknownKind` when the server does not serve it; a cached list is fetched again first. */
   resolve(apiVersion: string, kind: string): Promise<ResourceInfo>;
   /** A kind of a group (empty: the core's) in the version that the server prefers; undefined when it is not served. */
   find(group: string, kind: string): Promise<ResourceInfo | undefined>;
@@ -23,7 +23,7 @@ const aggregatedAccept = [
   'application/json;g=apidiscovery.k8s.io;v=v2beta1;as=APIGroupDiscoveryList',
   'application/json',
 ].join(',');
-/** A kind that is missing is looked for again at most this often. */
+/** Discovery for a missing kind is repeated at most this often. */
 const refreshPauseMs = 1_000;
 
 /** Creates the kind table: two requests with aggregated discovery, one for each apiVersion in use on servers without it. */
@@ -75,7 +75,7 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
   async function find(group: string, kind: string): Promise<ResourceInfo | undefined> {
     if (aggregated) {
       const infos = [...(await load('', readAll)).values()];
-      // Versions stand in the server's order of preference.
+      // Versions come in the server's order of preference.
       const found = infos.find(
         (info) =>
           info.kind === kind &&
@@ -106,7 +106,7 @@ export function createDiscovery(transport: Transport, clock: Clock = systemClock
       const loadsBefore = loads;
       const known = await lookUp(apiVersion, kind);
       if (known) return known;
-      // Somebody else asked anew meanwhile: their list is fresh enough.
+      // Another caller has fetched the list in between: it is fresh enough.
       const reloaded = loads > loadsBefore;
       if (reloaded || Math.abs(clock.nowMs() - loadedAtMs) >= refreshPauseMs) {
         if (!reloaded) invalidate();
@@ -143,7 +143,7 @@ async function preferredVersion(transport: Transport, group: string): Promise<st
   }
 }
 
-/** `resources`: all of them, where the server gives them at once. */
+/** `resources`: all of them, from a server with aggregated discovery. */
 async function capabilitiesOf(
   transport: Transport,
   resources: Resources | undefined,
@@ -172,8 +172,6 @@ async function readList(transport: Transport, path: string, accept: string): Pro
   const answer = await transport.request({ verb: 'get', path, accept, object: `the kinds at ${path}` });
   return answer.body;
 }
-
-/** The two shapes in which a server lists its kinds, read without trust in either. */
 
 interface AggregatedResource {
   readonly resource?: string;
@@ -233,7 +231,7 @@ function aggregatedResource(apiVersion: string, entry: AggregatedResource): Reso
 /** Reads an APIResourceList of one apiVersion. */
 function readResourceList(apiVersion: string, body: unknown): ResourceInfo[] {
   const entries = arrayOf<ListedResource>((body as { resources?: unknown } | null)?.resources);
-  // Subresources stand in the same list as `deployments/status`, before or after their resource.
+  // The same list contains subresources, as `deployments/status`, before or after their resource.
   const main = entries.filter((entry) => entry.name && entry.kind && !entry.name.includes('/'));
   return main.map((entry) => ({
     apiVersion,

@@ -13,9 +13,9 @@ export interface ListOptions {
   readonly name?: string;
   /** Only metadata is sent: for Secrets, ConfigMaps and other kinds whose content is not needed. */
   readonly metadataOnly?: boolean;
-  /** Caches keep of EndpointSlices only their ports and which pods are ready: addresses, nodes and hints change and weigh most. */
+  /** Caches store only the ports and ready pods of EndpointSlices: addresses, nodes and hints change often and are the largest part. */
   readonly endpointsOnly?: boolean;
-  /** Caches keep what kubectl applied last, too. */
+  /** Caches also store the last-applied annotation of kubectl. */
   readonly lastApplied?: boolean;
 }
 
@@ -40,7 +40,7 @@ export function acceptHeader(
   return metadataOnly ? `application/json;as=${form};g=meta.k8s.io;v=v1` : 'application/json';
 }
 
-/** Walks all pages. When the snapshot expires between two pages, starts once more; then throws `gone`. */
+/** Walks all pages. When the snapshot expires between two pages, starts again once; then throws `gone`. */
 export async function listAll(
   transport: Transport,
   info: ResourceInfo,

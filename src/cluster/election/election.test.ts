@@ -94,7 +94,7 @@ describe('leader election', () => {
     expect(world.lease()).toMatchObject({ holderIdentity: 'one', leaseTransitions: 0 });
   });
 
-  it('stops at once when another process holds the Lease, and does not take it back', async () => {
+  it('stops immediately when another process holds the Lease, and does not take it back', async () => {
     const world = await startWorld();
     const election = world.candidate('one');
     const signal = await winner(world, election);
@@ -169,11 +169,11 @@ describe('leader election', () => {
     );
     await world.pass(10_000, () => late !== undefined);
     world.overwrite(held('other'));
-    await eventually(() => election.holder() === 'other', 'it heard of the other one');
+    await eventually(() => election.holder() === 'other', 'it observed the other one');
     return { world, election, signal, answerLate: () => late?.() };
   }
 
-  it('stops by what it heard of another holder, although the answer to its own renewal comes after that', async () => {
+  it('stops when the watch reports another holder, although the answer to its own renewal comes later', async () => {
     const { election, signal, answerLate } = await overtaken();
     answerLate();
     await eventually(() => signal.aborted, 'it stopped');
@@ -193,7 +193,7 @@ describe('leader election', () => {
     expect(world.lease()?.holderIdentity).toBe('other');
   });
 
-  it('tries again after the machine slept while it took the Lease, when all timers were overdue at once', async () => {
+  it('tries again after the machine slept while it took the Lease, when all timers were overdue together', async () => {
     const world = await startWorld();
     let isAsked = false;
     world.fault(
@@ -298,7 +298,7 @@ describe('goodbye', () => {
     expect(world.lease()).toMatchObject({ holderIdentity: '', leaseDurationSeconds: 1 });
   });
 
-  it('is said although somebody else wrote a label into the Lease', async () => {
+  it('is reported although another writer put a label on the Lease', async () => {
     const world = await startWorld();
     const first = world.candidate('one');
     await winner(world, first);
@@ -311,7 +311,7 @@ describe('goodbye', () => {
     expect(world.lease()?.holderIdentity).toBe('');
   });
 
-  it('is not said for another holder of whom nothing was heard', async () => {
+  it('is not reported for another holder that was never observed', async () => {
     const world = await startWorld();
     const first = world.candidate('one');
     await winner(world, first);

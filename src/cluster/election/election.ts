@@ -21,20 +21,20 @@ import { type LeaseWatch, watchLease } from './lease-watch.ts';
 
 /** What an election needs. */
 export interface ElectionOptions extends LeasePlace {
-  /** Over a transport of its own: renewals must not queue behind a burst of other requests. */
+  /** Uses a separate transport: renewals must not queue behind a burst of other requests. */
   readonly client: ClusterClient;
   /** For the watches of the Lease and of its holder's pod. */
   readonly caches: Pick<Caches, 'ensure'>;
   /** Unique to this process, for instance `<host name>_<uuid>`: a restarted process is another candidate. */
   readonly identity: string;
-  /** Identities of processes that ran here before, in this very pod, and are certainly gone: their Lease is taken over at once. */
+  /** Identities of processes that ran in this pod before and have certainly ended: their Lease is taken over without waiting. */
   readonly former?: readonly string[];
-  /** The pod this process runs in. If the API server knows it in `namespace`, the identity says so, and others need not wait when it is gone. */
+  /** The pod this process runs in. If the API server knows it in `namespace`, the identity names it, and others need not wait for the Lease to expire when it is gone. */
   readonly pod?: PodName | undefined;
   /** Default 15 s lease, 10 s renewal, 2 s retry, as client-go's (ADR 33). */
   readonly times?: LeaseTimes | undefined;
   readonly clock?: Clock;
-  /** A clock that nobody sets and that goes on while the machine sleeps; default `createLeaseClock()`. */
+  /** A monotonic clock that includes the time in which the machine was suspended; default `createLeaseClock()`. */
   readonly monotonicMs?: () => number;
   readonly random?: Random;
   readonly logger?: Log;
@@ -46,11 +46,11 @@ export interface Election {
   elected(): Promise<AbortSignal>;
   /** True while acting is allowed. Ask before every write: after a pause of the process it is right before any timer is. */
   leading(): boolean;
-  /** Who holds the Lease, as last seen; empty when unknown or nobody. For messages. */
+  /** Who holds the Lease, as last seen; empty when it is unknown or there is no holder. For messages. */
   holder(): string;
   /**
-   * Ends the candidacy: a leader stops leading at once, waits for `lastWrites` and hands the Lease back, so that the next one need not wait.
-   * `lastWrites` resolves when nothing that was sent before is under way any more.
+   * Ends the candidacy: a leader stops leading immediately, waits for `lastWrites` and releases the Lease, so that the next leader need not wait.
+   * `lastWrites` resolves when all requests that were sent before have ended.
    */
   stop(lastWrites?: () => Promise<unknown>): Promise<void>;
 }
@@ -58,8 +58,8 @@ export interface Election {
 const defaultTimes: LeaseTimes = { leaseMs: 15_000, renewMs: 10_000, retryMs: 2_000 };
 
 /**
- * Milliseconds on a clock that nobody sets and that never goes back. The clock of timers stands still while the machine is suspended, in which
- * time the Lease runs out; the time since boot goes on, so what it is ahead by is added.
+ * Milliseconds on a monotonic clock. The clock of timers stops while the machine is suspended, and the Lease expires in that time; the time
+ * since boot continues, so the difference is added.
  */
 export function createLeaseClock(machine = { uptime, now: () => performance.now() }): () => number {
   const startMs = machine.uptime() * 1000 - machine.now();
@@ -100,21 +100,21 @@ export function startElection(options: ElectionOptions): Election {
       logger.error({ holder: candidate.record?.holder }, 'leader election: leadership lost');
   }
 
-  /** Asks once, and then only when there is a reason to: news from the watch, or the time is over. */
+  /** Tries once, and then again only after an event of the watch or when the Lease has expired. */
   async function win(): Promise<void> {
     while (!stopping.signal.aborted) {
-      const heard = watch.news();
+      const before = watch.events();
       if (await tryOnce()) return;
-      await watch.until(() => watch.news() !== heard, pauseMs(), leadership.signal);
+      await watch.until(() => watch.events() !== before, pauseMs(), leadership.signal);
       while (!stopping.signal.aborted && !isWorthATry()) {
-        // That a watch broke is no news: it is looked at now and then, without a request.
+        // A broken watch reports nothing: its health is checked after each pause, without a request.
         const leftMs = Math.max(1, expiresAtMs(candidate) - monotonicMs());
         await watch.until(isWorthATry, Math.min(leftMs, pauseMs()), leadership.signal);
       }
     }
   }
 
-  /** Renews until the Lease is lost, or cannot be renewed in time. Another holder is seen at once. */
+  /** Renews until the Lease is lost, or cannot be renewed in time. A watch reports another holder immediately. */
   async function keep(): Promise<void> {
     let answered = true;
     while (leading()) {
@@ -142,7 +142,7 @@ export function startElection(options: ElectionOptions): Election {
       if (!stopping.signal.aborted) logger.warn({ reason: String(error) }, 'leader election: trying again');
       return undefined;
     } finally {
-      watch.tellAgain();
+      watch.replay();
     }
   }
 
@@ -177,7 +177,7 @@ function newCandidate(
   if (!(times.retryMs < times.renewMs && times.renewMs < times.leaseMs)) {
     throw new RangeError('leader election: retry must be shorter than renew, and renew shorter than lease');
   }
-  const isNews = (record: LeaseRecord | undefined) => !record || !isOlder(record, candidate.record);
+  const isCurrent = (record: LeaseRecord | undefined) => !record || !isOlder(record, candidate.record);
   const candidate: Candidate = {
     times,
     clock,
@@ -204,7 +204,7 @@ function newCandidate(
     clock,
     caches: options.caches,
     onLease(record) {
-      if (isNews(record)) observe(candidate, record);
+      if (isCurrent(record)) observe(candidate, record);
     },
   });
   return { candidate, watch };
@@ -225,8 +225,8 @@ interface OwnIdentityOptions {
 }
 
 /**
- * The identity with the pod in it, if the API server knows this very pod in the namespace of the Lease. Read, since a wrong one would make others
- * believe that we are gone: the variables may come from a pod of another cluster or namespace. Waits while the server does not answer.
+ * The identity with the pod in it, if the API server knows this pod in the namespace of the Lease. It is read, since with a wrong pod others would
+ * take this process for gone: the variables may come from a pod of another cluster or namespace. Waits while the server does not answer.
  */
 async function ownIdentity(
   { client, namespace, identity, pod }: OwnIdentityOptions,

@@ -18,7 +18,7 @@ export interface LeaseTimes {
   readonly retryMs: number;
 }
 
-/** One process that wants the Lease, or holds it. */
+/** One process that tries to get the Lease, or holds it. */
 export interface Candidate {
   /** Known before the first try. */
   identity: string;
@@ -27,23 +27,23 @@ export interface Candidate {
   readonly store: LeaseStore;
   readonly times: LeaseTimes;
   readonly clock: Clock;
-  /** A clock that nobody sets; ages are measured with it alone (S30). */
+  /** A monotonic clock; ages are measured with it alone (S30). */
   readonly monotonicMs: () => number;
   /** Aborted when the candidacy or the leadership ends. */
   readonly leadership: LinkedSignal;
-  /** Told of every change that a holder of the Lease made. */
+  /** Called for every change that a holder of the Lease made. */
   readonly onRenewal: (record: LeaseRecord | undefined) => void;
-  /** Why another holder is certainly gone; undefined: it may live, or nobody can say. */
+  /** Why another holder is certainly gone; undefined: it may be alive, or it is unknown. */
   readonly whyGone: (record: LeaseRecord, signal: AbortSignal) => Promise<string | undefined>;
   /** The Lease as last seen, and since when its holder has not changed it. */
   record: LeaseRecord | undefined;
   unchangedSinceMs: number;
-  /** Until when we may act; -Infinity: we never led. */
+  /** Until when this process may act as leader; -Infinity: it never led. */
   leadsUntilMs: number;
   cancelDeadline: () => void;
 }
 
-/** One renewal, or one try to take the Lease: true when it is ours now. Throws when nobody can say. */
+/** One renewal, or one try to take the Lease: true when this process holds it now. Throws when that is unknown. */
 export async function acquireOrRenew(candidate: Candidate): Promise<boolean> {
   const limit = linkSignals(candidate.leadership.signal);
   const cancel = candidate.clock.after(candidate.times.renewMs / 2, () => limit.abort());
@@ -61,10 +61,10 @@ async function acquireOrRenewOnce(candidate: Candidate, signal: AbortSignal): Pr
   try {
     if (record?.holder === candidate.identity) return await claim(candidate, record, signal);
   } catch (error) {
-    // An earlier renewal without an answer may have been stored: only a read can tell it from another holder.
+    // An earlier renewal without an answer may have been stored: only a read can distinguish it from another holder.
     if (!isLeaseConflict(error)) throw error;
   }
-  // What is judged is what the claim is bound to, whatever the watch tells meanwhile.
+  // Decide on the version that the claim is bound to, not on what the watch reports in between.
   const read = await candidate.store.read(signal);
   observe(candidate, read);
   if (!(await mayTake(candidate, leads, signal))) return false;
@@ -77,8 +77,8 @@ async function acquireOrRenewOnce(candidate: Candidate, signal: AbortSignal): Pr
 }
 
 /**
- * Ours, nobody's, not renewed for the time its holder asked for, or held by a process that is gone. A leader whose Lease has another holder, or
- * is gone, lost it.
+ * True when this process holds the Lease, nobody does, it has expired, or its holder is gone. A leader whose Lease has another holder, or was
+ * deleted, has lost it.
  */
 async function mayTake(candidate: Candidate, leads: boolean, signal: AbortSignal): Promise<boolean> {
   const { record, identity } = candidate;
@@ -89,12 +89,12 @@ async function mayTake(candidate: Candidate, leads: boolean, signal: AbortSignal
   return (await candidate.whyGone(record, signal)) !== undefined;
 }
 
-/** When the Lease has run out for us, by our own clock. The holder may have asked for more time than we would. */
+/** When the Lease expires, by the clock of this process. The holder may have asked for a longer duration. */
 export function expiresAtMs({ record, times, unchangedSinceMs }: Candidate): number {
   return unchangedSinceMs + Math.max(times.leaseMs, (record?.durationSeconds ?? 0) * 1000);
 }
 
-/** True from its first success on: whoever led once never takes the Lease again. */
+/** True after the first success: a process that led once never takes the Lease again. */
 export function hasLed({ leadsUntilMs }: Candidate): boolean {
   return leadsUntilMs !== Number.NEGATIVE_INFINITY;
 }
@@ -142,7 +142,7 @@ export async function releaseLease(candidate: Candidate): Promise<void> {
   try {
     await store.write(released(candidate, record), record, limit.signal);
   } catch (error) {
-    // A renewal whose answer was lost, or somebody's annotation: it is still ours to give away.
+    // The version changed by a renewal whose answer was lost, or by an annotation of another writer: this process still holds the Lease.
     const now = isLeaseConflict(error) ? await store.read(limit.signal).catch(() => undefined) : undefined;
     if (now?.holder === identity)
       await store.write(released(candidate, now), now, limit.signal).catch(() => undefined);
@@ -151,7 +151,7 @@ export async function releaseLease(candidate: Candidate): Promise<void> {
   }
 }
 
-/** As client-go releases: whoever compares stamps takes it after a second. */
+/** As client-go releases: a candidate that compares timestamps takes it after a second. */
 function released({ clock }: Candidate, { transitions }: LeaseRecord): LeaseClaim {
   return { holder: '', durationSeconds: 1, nowMs: clock.nowMs(), transitions, takesOver: false };
 }

@@ -19,7 +19,7 @@ const alive = pod({ phase: 'Running', containerStatuses: [container(running)] })
 const lived = currentRun(alive);
 
 describe('the identity of a process in a pod', () => {
-  it('names the pod, and tells two processes of one pod apart', () => {
+  it('names the pod, and distinguishes two processes of one pod', () => {
     const one = identityInPod(holder, 'holdfast-7d9f_0b1c');
     expect(podOfIdentity(one)).toEqual(holder);
     expect(identityInPod(holder, 'holdfast-7d9f_77aa')).not.toBe(one);
@@ -82,7 +82,7 @@ describe('a holder may live', () => {
       lived,
     ],
     [
-      'its node is not heard of',
+      'its node is unreachable',
       pod({ phase: 'Unknown', reason: 'NodeLost', containerStatuses: [container(running)] }),
       lived,
     ],

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 /** The pod that a process runs in. */
 export interface PodName {
   readonly name: string;
-  /** A pod of the same name that is made later has another. */
+  /** A pod that is created later with the same name has another uid. */
   readonly uid: string;
 }
 
@@ -28,12 +28,12 @@ interface ContainerState {
 /** Container that runs Holdfast, where a pod has several (a mesh adds its own). */
 const containerName = 'holdfast';
 
-/** What kubelet writes when it lost track of a container, as after a restart of the node: nobody saw it end. */
+/** What kubelet writes when it lost track of a container, as after a restart of the node: its end was not observed. */
 const neverSeen = 'ContainerStatusUnknown';
 
 const identityForm = /^(?<name>[^_/]+)_(?<uid>[^_]+)_[^_]+$/;
 
-/** The identity of a process in this pod; `instance` ends with what tells two processes of one pod apart, after a `_`. */
+/** The identity of a process in this pod; `instance` ends with a `_` and a part that is unique to the process. */
 export function identityInPod({ name, uid }: PodName, instance: string): string {
   return `${name}_${uid}_${instance.slice(instance.lastIndexOf('_') + 1)}`;
 }
@@ -44,7 +44,7 @@ export function podOfIdentity(identity: string): PodName | undefined {
   return name && uid ? { name, uid } : undefined;
 }
 
-/** The run of Holdfast's container that is under way; undefined when the pod shows none. */
+/** The current run of Holdfast's container; undefined when the pod shows none. */
 export function currentRun(pod: KubernetesObject | undefined): ContainerRun | undefined {
   const container = containerOf(pod);
   return container?.state?.running ? runOf(container) : undefined;
@@ -52,7 +52,7 @@ export function currentRun(pod: KubernetesObject | undefined): ContainerRun | un
 
 /**
  * Why the process cannot be running any more; undefined: it may. `pod` is undefined when there is none of that name, `lived` the run of the
- * container that the process is known to have been. A pod that is being deleted, or whose node is not heard of, may be running.
+ * container in which the process is known to have run. A pod that is being deleted, or whose node is unreachable, may be running.
  */
 export function goneReason(
   pod: KubernetesObject | undefined,

@@ -5,9 +5,9 @@ import { isApiError } from '../errors.ts';
 
 /** Who holds a Lease, as read from the server. */
 export interface LeaseRecord {
-  /** Empty: nobody. */
+  /** Empty: there is none. */
   readonly holder: string;
-  /** How long the holder wants to be waited for, in seconds. */
+  /** The duration that the holder asked for, in seconds. */
   readonly durationSeconds: number;
   readonly transitions: number;
   readonly renewTime: string;
@@ -27,7 +27,7 @@ export interface LeaseClaim {
   readonly takesOver: boolean;
 }
 
-/** Which Lease, and what is written into it beside its spec. */
+/** Which Lease, and what is written into it besides its spec. */
 export interface LeasePlace {
   readonly namespace: string;
   readonly name: string;
@@ -40,11 +40,11 @@ export interface LeasePlace {
 export interface LeaseStore {
   /** Undefined when the Lease does not exist. */
   read(signal: AbortSignal): Promise<LeaseRecord | undefined>;
-  /** Throws `conflict` or `alreadyExists` when somebody else was faster. `over` undefined: the Lease is created. */
+  /** Throws `conflict` or `alreadyExists` when another process was faster. `over` undefined: the Lease is created. */
   write(claim: LeaseClaim, over: LeaseRecord | undefined, signal?: AbortSignal): Promise<LeaseRecord>;
 }
 
-/** The stored form of a Lease at `namespace/name`. What `annotations` says is true of whoever claims it, so it is written with each claim. */
+/** The stored form of a Lease at `namespace/name`. `annotations` describe the program that claims it, so they are written with each claim. */
 export function createLeaseStore(
   client: ClusterClient,
   { namespace, name, manager, annotations = {} }: LeasePlace,
@@ -84,7 +84,7 @@ export function isLeaseConflict(error: unknown): boolean {
   return isApiError(error, 'conflict', 'alreadyExists', 'notFound');
 }
 
-/** Whether the holder wrote nothing between the two, whatever others wrote beside it (labels, annotations). */
+/** Whether the holder wrote nothing between the two, regardless of what others wrote (labels, annotations). */
 export function isUnchanged(before: LeaseRecord | undefined, after: LeaseRecord | undefined): boolean {
   if (!before || !after) return before === after;
   return (
@@ -95,7 +95,7 @@ export function isUnchanged(before: LeaseRecord | undefined, after: LeaseRecord 
   );
 }
 
-/** A watch may tell what a read or a write of ours has overtaken. */
+/** An event of a watch may be older than a read, or than a write of this process. */
 export function isOlder(record: LeaseRecord, than: LeaseRecord | undefined): boolean {
   return compareResourceVersions(record.resourceVersion, than?.resourceVersion, 0) < 0;
 }
@@ -116,7 +116,7 @@ export function microTime(nowMs: number): string {
   return new Date(nowMs).toISOString().replace(/\.(\d{3})Z$/, '.$1000Z');
 }
 
-/** What a Lease object says; what is missing counts as nobody. */
+/** Reads a Lease object; without a holder identity there is no holder. */
 export function leaseRecordOf(lease: KubernetesObject): LeaseRecord {
   const spec = (lease.spec ?? {}) as Record<string, unknown>;
   return {

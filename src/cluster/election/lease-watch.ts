@@ -5,38 +5,38 @@ import { type ContainerRun, currentRun, goneReason, type PodName, podOfIdentity 
 import { type LeaseRecord, leaseKind, leaseRecordOf } from './lease-record.ts';
 
 /** Where the Lease is, and how it is read. */
-interface LeaseWatchOptions extends Omit<HolderWatchOptions, 'onNews'> {
+interface LeaseWatchOptions extends Omit<HolderWatchOptions, 'onEvent'> {
   readonly name: string;
   readonly clock: Clock;
-  /** The watch shows the Lease like this; undefined: it was deleted. */
+  /** The Lease as the watch shows it; undefined: it was deleted. */
   readonly onLease: (record: LeaseRecord | undefined) => void;
 }
 
-/** Follows the Lease, and the pod of whoever holds it. */
+/** Watches the Lease, and the pod of its holder. */
 export interface LeaseWatch extends HolderWatch {
   /** Opens the watch of the Lease. */
   start(): void;
-  /** Tells `onLease` once more what the watch has: an answer may have come later than newer news. */
-  tellAgain(): void;
-  /** True while news come by themselves; false: whoever waits must ask. */
+  /** Calls `onLease` again with what the watch has: the answer to a request may arrive after a newer event. */
+  replay(): void;
+  /** True while the watch delivers changes; false: they must be polled. */
   follows(): boolean;
-  /** Grows with everything that was heard. */
-  news(): number;
-  /** Resolves when the condition holds, looked at after each piece of news; or after `timeoutMs`; or when the signal aborts. */
+  /** Counts the events so far. */
+  events(): number;
+  /** Resolves when the condition holds, evaluated after each event; or after `timeoutMs`; or when the signal aborts. */
   until(condition: () => boolean, timeoutMs: number, signal: AbortSignal): Promise<void>;
 }
 
 /** Nothing is watched before `start`. */
 export function watchLease(options: LeaseWatchOptions): LeaseWatch {
   const { caches, namespace, name, clock } = options;
-  const holder = watchHolder({ ...options, onNews: tell });
+  const holder = watchHolder({ ...options, onEvent: notify });
   const waiting = new Set<() => void>();
   let lease: CacheHandle | undefined;
   let end: () => void = () => undefined;
-  let news = 0;
+  let events = 0;
 
-  function tell(): void {
-    news += 1;
+  function notify(): void {
+    events += 1;
     for (const look of [...waiting]) look();
   }
 
@@ -46,11 +46,11 @@ export function watchLease(options: LeaseWatchOptions): LeaseWatch {
       lease = caches.ensure({ ...leaseKind, namespace, name });
       end = lease.store.subscribe((type, object) => {
         options.onLease(type === 'deleted' ? undefined : leaseRecordOf(object));
-        tell();
+        notify();
       });
-      void lease.synced().then(tell);
+      void lease.synced().then(notify);
     },
-    tellAgain() {
+    replay() {
       const seen = lease?.store.get(namespace, name);
       if (seen) options.onLease(leaseRecordOf(seen));
     },
@@ -58,7 +58,7 @@ export function watchLease(options: LeaseWatchOptions): LeaseWatch {
       const health = lease?.health();
       return health?.synced === true && health.lastError === '';
     },
-    news: () => news,
+    events: () => events,
     until: (condition, timeoutMs, signal) =>
       new Promise((resolve) => {
         const look = () => {
@@ -87,19 +87,19 @@ export function watchLease(options: LeaseWatchOptions): LeaseWatch {
 interface HolderWatchOptions {
   readonly client: Pick<ClusterClient, 'get'>;
   readonly caches: Pick<Caches, 'ensure'>;
-  /** Of the Lease, and of the pods of those who hold it. */
+  /** Of the Lease, and of the pods of its holders. */
   readonly namespace: string;
-  /** Something was heard of the pod. */
-  readonly onNews: () => void;
+  /** The watch of the pod reported something. */
+  readonly onEvent: () => void;
 }
 
-/** Follows the pod of whoever holds the Lease. */
+/** Watches the pod of the holder. */
 interface HolderWatch {
-  /** Tells who holds the Lease now, and that this one has written it anew; undefined: nobody whose pod matters. */
+  /** The holder has renewed the Lease; undefined: there is no holder whose pod matters. */
   renewed(record: LeaseRecord | undefined): void;
   /** Whether the watched pod says that the holder is gone. A hint: `readWhyGone` decides. */
   seemsGone(): boolean;
-  /** Reads the holder's pod and says why it is certainly gone; undefined when it may run, and when nobody can say. */
+  /** Reads the holder's pod and says why it is certainly gone; undefined when it may run, or when that is unknown. */
   readWhyGone(record: LeaseRecord, signal: AbortSignal): Promise<string | undefined>;
   close(): Promise<void>;
 }
@@ -115,28 +115,28 @@ interface Holder {
   renewals: number;
 }
 
-/** A status comes later than what it tells: a run seen at one renewal might be the one before. */
+/** A status lags behind: a run seen at one renewal may be the previous run. */
 const certainAfterRenewals = 2;
 
-/** The pod's watch comes and goes with the holder; nothing is watched while the holder names no pod. */
-function watchHolder({ client, caches, namespace, onNews }: HolderWatchOptions): HolderWatch {
+/** Opens one watch for each holder that names a pod. */
+function watchHolder({ client, caches, namespace, onEvent }: HolderWatchOptions): HolderWatch {
   let holder: Holder | undefined;
   let closed = false;
 
   function follow(identity: string): void {
-    void letGo();
+    void unfollow();
     const pod = podOfIdentity(identity);
     if (!pod || closed) return;
     const cache = caches.ensure({ apiVersion: 'v1', kind: 'Pod', namespace, name: pod.name });
-    const next = { identity, pod, cache, lived: undefined, renewals: 0, end: cache.store.subscribe(onNews) };
+    const next = { identity, pod, cache, lived: undefined, renewals: 0, end: cache.store.subscribe(onEvent) };
     holder = next;
-    // Only then its absence means something.
+    // Only after that its absence means that it does not exist.
     void cache.synced().then(() => {
-      if (holder === next) onNews();
+      if (holder === next) onEvent();
     });
   }
 
-  async function letGo(): Promise<void> {
+  async function unfollow(): Promise<void> {
     const last = holder;
     holder = undefined;
     last?.end();
@@ -168,13 +168,13 @@ function watchHolder({ client, caches, namespace, onNews }: HolderWatchOptions):
         );
         return goneReason(seen, pod, livedOf(asked));
       } catch {
-        // Not allowed, or no answer: nobody can say, so the Lease has to run out.
+        // Not allowed, or no answer: it is unknown, so the Lease has to expire.
         return undefined;
       }
     },
     async close() {
       closed = true;
-      await letGo();
+      await unfollow();
     },
   };
 }

@@ -9,7 +9,7 @@ afterEach(async () => {
 });
 const startWorld = () => startElectionWorld(cleanups);
 
-/** No time passes: what happens is by news alone, and not because a pause was over. */
+/** The clock does not advance: everything that happens is caused by watch events, not by the end of a pause. */
 describe('take-over without waiting', () => {
   const pod = { name: 'holdfast-a', uid: '1111' };
   const other = 'holdfast-a_1111_0b1c';
@@ -34,7 +34,7 @@ describe('take-over without waiting', () => {
     return { world, election };
   }
 
-  /** Time enough for requests; the clock of the election stands still. */
+  /** Real time for requests; the clock of the election does not advance. */
   const aMoment = () => new Promise((resolve) => setTimeout(resolve, 200));
 
   it('when the holder said goodbye', async () => {
@@ -154,7 +154,7 @@ describe('take-over without waiting', () => {
     expect(next.leading()).toBe(false);
   });
 
-  it('not while its pod is being deleted, or its node is not heard of: then the Lease has to run out', async () => {
+  it('not while its pod is being deleted, or its node is unreachable: then the Lease has to expire', async () => {
     const { world, election } = await standby();
     const metadata = { deletionTimestamp: '2026-11-21T09:00:30Z' };
     world.putPod({ ...pod, metadata, status: { ...running(), phase: 'Unknown', reason: 'NodeLost' } });
@@ -187,7 +187,7 @@ describe('take-over without waiting', () => {
     expect(election.leading()).toBe(false);
   });
 
-  it('the holder that was deposed stops at once, by its watch', async () => {
+  it('the holder that was deposed stops immediately, by its watch', async () => {
     const world = await startWorld();
     world.putPod({ ...pod, status: running() });
     const first = world.candidate('holdfast-a_0b1c', { pod });
@@ -209,7 +209,7 @@ describe('take-over without waiting', () => {
     expect(world.lease()).toMatchObject({ leaseTransitions: 4 });
   });
 
-  it('and the holder does not take back what somebody took from it', async () => {
+  it('and the holder does not take back a Lease that another candidate took', async () => {
     const world = await startWorld();
     const signal = await winner(world, world.candidate('one'));
     world.overwrite(held(''));

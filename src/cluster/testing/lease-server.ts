@@ -21,7 +21,7 @@ export interface LeaseServer {
   /** Creates or changes a pod. */
   putPod(pod: TestPod): void;
   removePod(name: string): void;
-  /** Answers every request that `fits` with this from now on; undefined: works again. Watches that are open break. */
+  /** Answers every request for which `fits` is true with this from now on; undefined: works again. Open watches break. */
   fault(
     play: ((response: ServerResponse) => void) | undefined,
     fits?: (request: Pick<SeenRequest, 'path' | 'method'>) => boolean,
@@ -154,7 +154,7 @@ function discovery(path: string): unknown {
   return { kind: 'APIGroupDiscoveryList', items };
 }
 
-/** The kinds that leader election looks at. */
+/** The kinds that leader election reads. */
 type Plural = 'leases' | 'pods';
 
 const kinds = {
@@ -162,7 +162,7 @@ const kinds = {
   pods: { apiVersion: 'v1', kind: 'Pod' },
 } as const;
 
-/** One change as a watch tells it. */
+/** One event of a watch. */
 interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly plural: Plural;
@@ -180,8 +180,8 @@ interface LeaseObjects {
   since(version: number): Change[];
 }
 
-/** Starts empty; `tell` hears of each change. */
-function createLeaseObjects(tell: (change: Change) => void): LeaseObjects {
+/** Starts empty; `notify` is called for each change. */
+function createLeaseObjects(notify: (change: Change) => void): LeaseObjects {
   const objects = new Map<string, KubernetesObject>();
   const history: Change[] = [];
   let version = 0;
@@ -189,7 +189,7 @@ function createLeaseObjects(tell: (change: Change) => void): LeaseObjects {
   function note(type: Change['type'], plural: Plural, object: KubernetesObject): KubernetesObject {
     const change = { type, plural, version, object };
     history.push(change);
-    tell(change);
+    notify(change);
     return object;
   }
 

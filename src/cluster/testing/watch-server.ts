@@ -8,7 +8,7 @@ import {
   startScriptedServer,
 } from './scripted-server.ts';
 
-/** How a server takes the wish for a streamed list. */
+/** How a server answers a request for a streamed list. */
 export type Streaming = 'served' | 'refused' | 'ignored';
 
 /** A server of ConfigMaps whose connections a test can break in every way. */
@@ -128,7 +128,7 @@ function list(
   });
 }
 
-/** Starts the stream with what came before; false when it ended at once. */
+/** Starts the stream with earlier events; false when it ended immediately. */
 function openWatch(
   world: ConfigMaps,
   streaming: Streaming,
@@ -176,7 +176,7 @@ function discoveryOf(path: string): unknown {
   return { kind: 'APIGroupDiscoveryList', items };
 }
 
-/** One change as a watch tells it. */
+/** One event of a watch. */
 interface Change {
   readonly type: 'ADDED' | 'MODIFIED' | 'DELETED';
   readonly object: KubernetesObject;

@@ -9,7 +9,7 @@ import { type ApiRequest, isRead, methodOf } from './request.ts';
 /** The limits one HTTP exchange obeys. */
 export interface ExchangeSettings {
   readonly server: string;
-  /** The proxy on the way there, for messages. */
+  /** The proxy that requests go through, for messages. */
   readonly proxy?: string;
   readonly userAgent: string;
   readonly dispatcher: Dispatcher;
@@ -62,7 +62,7 @@ export async function exchange(
   }
 }
 
-/** What was given up before it was sent: a write certainly did not happen. */
+/** The error of a request that was never sent: a write certainly did not happen. */
 export function unsent(request: ApiRequest): ApiError {
   return localError('aborted', `${request.verb} ${request.object}: not sent`);
 }
@@ -90,14 +90,14 @@ async function send(request: ApiRequest, settings: ExchangeSettings): Promise<Di
   }
 }
 
-/** A failure below HTTP. A write may have happened, unless no connection came about; then the message names whom it was wanted to. */
+/** A failure below HTTP. A write may have happened, unless no connection was established; then the message names the server. */
 export function networkError(
   request: ApiRequest,
   error: unknown,
   way?: Pick<ExchangeSettings, 'server' | 'proxy'>,
 ): ApiError {
   if (error instanceof ApiError) return error;
-  // undici tells it by the text alone.
+  // undici reports the status in the message only.
   const status = error instanceof Error && /^Proxy response \((\d+)\)/.exec(error.message)?.[1];
   const refused = status ? `the proxy refused the connection with status ${status}` : undefined;
   const given = (error as { code?: unknown } | null)?.code;

@@ -77,7 +77,7 @@ describe('a transport through a proxy', () => {
     end.abort();
     const tunnel = `${new URL(server.url).host} Basic ${Buffer.from('me:p@ss').toString('base64')}`;
     expect(new Set(proxy.asked)).toEqual(new Set([tunnel]));
-    // Tunnels are kept open: the 11 requests share them, and the watch has one of its own.
+    // Tunnels stay open: the 11 requests share them, and the watch has a separate one.
     expect(proxy.asked.length).toBeLessThanOrEqual(3);
     expect(server.connections()).toBe(proxy.asked.length);
   });
@@ -102,7 +102,7 @@ describe('a transport through a proxy', () => {
     expect(server.seen).toHaveLength(1);
   });
 
-  it('tells a proxy that refuses, and that nothing was sent; its password is in no message', async () => {
+  it('reports a proxy that refuses, and that nothing was sent; its password is in no message', async () => {
     const proxy = await startTunnels(407);
     const server = await startServer();
     const refused = openTransport(server.url, `http://me:hunter2@${proxy.host}`).request(write);

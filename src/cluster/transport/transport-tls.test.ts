@@ -21,7 +21,7 @@ function connect(access: ClusterAccess): Transport {
 }
 
 describe('transport over TLS', () => {
-  it('connects anew with a rotated client certificate, and checks the server against the given authority', async () => {
+  it('opens new connections with a rotated client certificate, and checks the server against the given authority', async () => {
     const authority = createAuthority();
     cleanups.push(() => authority.remove());
     const names: string[] = [];

@@ -157,7 +157,7 @@ describe('transport', () => {
     expect((await third).status).toBe(200);
   });
 
-  it('refuses at once what finds the queue for its turn full', async () => {
+  it('refuses a request immediately when the queue is full', async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     const rate = { perSecond: 2, burst: 1, waiting: 2 };
     const transport = connect(accessTo(server.url), { rate });
@@ -212,7 +212,7 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(3);
   });
 
-  it('reads credentials anew after 401 and repeats the request once, a write too', async () => {
+  it('reads credentials again after 401 and repeats the request once, writes included', async () => {
     let token = 'old';
     const server = await serve((request, response) =>
       request.headers.authorization === 'Bearer new' ? answer(response, 200, {}) : answer(response, 401, {}),
@@ -232,7 +232,7 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(4);
   });
 
-  it('stops at once when its caller gives up', async () => {
+  it('stops immediately when its caller aborts', async () => {
     const server = await serve(() => undefined);
     const giveUp = new AbortController();
     const pending = failureOf(connect(accessTo(server.url)).request({ ...write, signal: giveUp.signal }));
@@ -241,7 +241,7 @@ describe('transport', () => {
     expect(await pending).toMatchObject({ kind: 'aborted', effectUnknown: true });
   });
 
-  it('keeps a watch open without a deadline, on its own connection, until its signal ends it', async () => {
+  it('holds a watch open without a deadline, on its own connection, until its signal ends it', async () => {
     const server = await serve((request, response) => {
       if (request.query.has('watch')) return response.writeHead(200).flushHeaders();
       answer(response, 200, {});

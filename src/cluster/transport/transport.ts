@@ -17,7 +17,7 @@ import {
 import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
 import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
 
-/** Settings of the transport; the defaults suit one controller beside others. */
+/** Settings of the transport; the defaults suit one of several controllers in a cluster. */
 export interface TransportOptions {
   readonly access: ClusterAccess;
   /** `holdfast/<version>` and what else identifies us in the server's audit log. */
@@ -25,7 +25,7 @@ export interface TransportOptions {
   /** For deadlines and pauses. Sockets live in real time: a virtual one must not run ahead of them. */
   readonly clock?: Clock;
   readonly random?: Random;
-  /** Default 100 requests a second, 250 at once; watches are not counted. */
+  /** Default 100 requests a second with bursts of 250; watches are not counted. */
   readonly rate?: RateBounds;
   /** Connections for everything but watches; default 16. */
   readonly connections?: number;
@@ -42,7 +42,7 @@ interface ApiStream {
   readonly body: AsyncIterable<Uint8Array>;
 }
 
-/** The one door to the API server. */
+/** Sends all requests to the API server. */
 export interface Transport {
   /** Sends, reads the JSON answer. Reads are tried up to 4 times; writes once, except after 401 with renewed credentials. Throws ApiError. */
   request(request: ApiRequest): Promise<ApiAnswer>;
@@ -84,7 +84,7 @@ export function createTransport(options: TransportOptions): Transport {
   };
   return {
     request: async (request) => {
-      // Nobody is late because others came first.
+      // The deadline starts after the wait for a turn.
       await parts.rateLimit(request.signal);
       const deadlineMs = request.deadlineMs ?? options.deadlineMs ?? 30_000;
       return withDeadline(parts, request, deadlineMs, (signal) => requestWithRetries(parts, request, signal));
@@ -196,7 +196,7 @@ async function* releaseAtEnd(
   }
 }
 
-/** For what waited too long for its turn or its credentials. */
+/** For a request that waited too long for its turn or its credentials. */
 function refuseUnsent(request: ApiRequest, signal: AbortSignal): void {
   if (signal.aborted) throw unsent(request);
 }
@@ -229,11 +229,11 @@ async function settingsFor(
   };
 }
 
-/** Requests a second over time, and how many may come at once after a pause. */
+/** Requests a second over time, and the size of a burst after a pause. */
 export interface RateBounds {
   readonly perSecond: number;
   readonly burst: number;
-  /** So many wait for their turn; one more fails at once (`tooManyRequests`). Default any number. */
+  /** How many requests may wait for their turn; one more fails immediately (`tooManyRequests`). Default: no limit. */
   readonly waiting?: number;
 }
 
@@ -280,7 +280,7 @@ interface ConnectionPool {
   close(): Promise<void>;
 }
 
-/** At most this many sets of TLS material are connected at once; the oldest is let go, its running requests finish. */
+/** At most this many sets of TLS material have connections; the oldest is closed when its running requests have ended. */
 const maximumAgents = 2;
 
 /** A pool of at most `connections` sockets to this server; null: no bound (watches hold one each). */
@@ -289,7 +289,7 @@ function createConnectionPool(
   { server, proxy }: Pick<ClusterAccess, 'server' | 'proxy'>,
 ): ConnectionPool {
   const agents = new Map<string, Dispatcher>();
-  // Closing waits for running requests, so an old agent is kept here until close() must break it.
+  // close() of an agent waits for its running requests; until then close() of the pool must be able to destroy it.
   const leaving = new Set<Dispatcher>();
 
   function retireOldest(): void {
@@ -363,7 +363,7 @@ function settings(connections: number | null) {
     pipelining: 1,
     keepAliveTimeout: 20_000,
     keepAliveMaxTimeout: 60_000,
-    // Deadlines are the transport's own: undici's would also cut honest watches.
+    // The transport sets the deadlines: those of undici would also end idle watches.
     headersTimeout: 0,
     bodyTimeout: 0,
   };
