@@ -39,12 +39,18 @@ function world(forge: () => Promise<never>) {
     },
   } as unknown as SourceGit;
   const writer = createGitWriter({
-    ...{ clock, clusterName: 'test', documentation: undefined, random: () => 0.5 },
+    clock,
+    clusterName: 'test',
+    documentation: undefined,
+    random: () => 0.5,
     log: { debug() {}, info() {}, warn() {}, error() {} },
     events: { emit: () => undefined },
     heads: { of: () => ({ view: { kind: 'unknown', reason: 'x', message: 'x' } }) } as never,
     canaries: {
-      ...{ list: () => [canary], get: () => canary, synced: () => true, problem: () => undefined },
+      list: () => [canary],
+      get: () => canary,
+      synced: () => true,
+      problem: () => undefined,
       onChange: (listener: (canary: KubernetesObject) => void) => void changed.push(listener),
     } as never,
     gitOf: () => git,

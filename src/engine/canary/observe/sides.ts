@@ -71,7 +71,8 @@ function copiedViews(
   // Before the target is there, or wanted, there is nothing to route to.
   const isTargetKnown = target !== undefined || parts.heads.of(namespacedName(canary)).release !== undefined;
   const routing = routeContext(canary, labelOf(parts, canary, target), {
-    ...{ successor, settings: parts.options.routes },
+    successor,
+    settings: parts.options.routes,
   });
   return {
     primary: primaryView && { ...primaryView, keepsReadyPod: primaryView.keepsReadyPod && isReachable },

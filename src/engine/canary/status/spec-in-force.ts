@@ -141,7 +141,8 @@ export function readCanary(
   const canary = parsed.value;
   const { defaultProvider, minIntervalMs, forbidsOtherNamespaces = false } = parts.options;
   const { problems } = checkCanary(canary, {
-    ...{ defaultProvider, forbidsOtherNamespaces },
+    defaultProvider,
+    forbidsOtherNamespaces,
     intervalFloorMs: minIntervalMs,
   });
   if (problems.length > 0) return { failure: invalidCanary(problems) };

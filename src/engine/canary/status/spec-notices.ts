@@ -80,7 +80,10 @@ export function specNotices(
   const fields = unsupportedFields(canary, router?.ignores(canary));
   const generation = canary.metadata.generation;
   const news = (type: string, reason: string, message: string): ConditionNews => ({
-    ...{ type, status: 'True', reason, message },
+    type,
+    status: 'True',
+    reason,
+    message,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   });
   const text = warnings.map(({ path, message }) => `${path}: ${message}`).join('; ');

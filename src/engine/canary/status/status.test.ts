@@ -32,8 +32,12 @@ function canary(status: CanaryStatus): Canary {
 function decided(atMs: number): CanaryStatus {
   const time = new Date(atMs).toISOString();
   const condition = (type: string, status: Condition['status']): Condition => ({
-    ...{ type, status, reason: 'Reverting', message: 'reverting to 1a2b3c4' },
-    ...{ lastTransitionTime: time, lastUpdateTime: time },
+    type,
+    status,
+    reason: 'Reverting',
+    message: 'reverting to 1a2b3c4',
+    lastTransitionTime: time,
+    lastUpdateTime: time,
   });
   return {
     phase: 'Promoting',

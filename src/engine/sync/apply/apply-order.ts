@@ -4,8 +4,16 @@ import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 const firstWaves: ReadonlyArray<readonly string[]> = [
   ['Namespace', 'CustomResourceDefinition'],
   [
-    ...['ServiceAccount', 'Role', 'ClusterRole', 'ResourceQuota', 'LimitRange'],
-    ...['PriorityClass', 'StorageClass', 'RuntimeClass', 'IngressClass', 'GatewayClass'],
+    'ServiceAccount',
+    'Role',
+    'ClusterRole',
+    'ResourceQuota',
+    'LimitRange',
+    'PriorityClass',
+    'StorageClass',
+    'RuntimeClass',
+    'IngressClass',
+    'GatewayClass',
   ],
   ['RoleBinding', 'ClusterRoleBinding', 'ConfigMap', 'Secret', 'PersistentVolume', 'PersistentVolumeClaim'],
   ['Service', 'MetricTemplate', 'AlertProvider'],
@@ -14,9 +22,13 @@ const firstWaves: ReadonlyArray<readonly string[]> = [
 const lastWaves: ReadonlyArray<readonly string[]> = [
   ['Canary'],
   [
-    ...['APIService', 'ValidatingWebhookConfiguration', 'MutatingWebhookConfiguration'],
-    ...['ValidatingAdmissionPolicy', 'MutatingAdmissionPolicy'],
-    ...['ValidatingAdmissionPolicyBinding', 'MutatingAdmissionPolicyBinding'],
+    'APIService',
+    'ValidatingWebhookConfiguration',
+    'MutatingWebhookConfiguration',
+    'ValidatingAdmissionPolicy',
+    'MutatingAdmissionPolicy',
+    'ValidatingAdmissionPolicyBinding',
+    'MutatingAdmissionPolicyBinding',
   ],
 ];
 

@@ -54,7 +54,10 @@ export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): 
     const query = { apiVersion, kind, labelSelector: partOfLabel };
     const set = openWatch(namespace === '' ? query : { ...query, namespace });
     const members: Members = {
-      ...{ set, owners: new Map(), objects: new Map(), listeners: new Map() },
+      set,
+      owners: new Map(),
+      objects: new Map(),
+      listeners: new Map(),
       users: 0,
     };
     set.onChange((object) => (object ? dispatch(members, object) : learn(members)));

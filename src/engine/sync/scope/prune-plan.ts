@@ -51,7 +51,11 @@ type Verdict =
 
 /** Nothing left Git. */
 const nothingToDo: PrunePlan = {
-  ...{ remove: [], handBack: [], waiting: [], kept: [], toApprove: [] },
+  remove: [],
+  handBack: [],
+  waiting: [],
+  kept: [],
+  toApprove: [],
   guard: undefined,
 };
 

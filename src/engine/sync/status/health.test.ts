@@ -3,8 +3,12 @@ import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { healthOf } from './health.ts';
 
 const versions: Readonly<Record<string, string>> = {
-  ...{ Deployment: 'apps/v1', StatefulSet: 'apps/v1', DaemonSet: 'apps/v1', Job: 'batch/v1' },
-  ...{ CustomResourceDefinition: 'apiextensions.k8s.io/v1', Widget: 'example.com/v1' },
+  Deployment: 'apps/v1',
+  StatefulSet: 'apps/v1',
+  DaemonSet: 'apps/v1',
+  Job: 'batch/v1',
+  CustomResourceDefinition: 'apiextensions.k8s.io/v1',
+  Widget: 'example.com/v1',
 };
 
 function object(kind: string, content: Record<string, unknown> = {}, annotations = {}): KubernetesObject {
