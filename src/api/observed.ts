@@ -75,6 +75,11 @@ export interface CommitInfo {
   time: string;
 }
 
+/** A commit of which only the id is known; none without it. */
+export function bareCommit(commit = ''): CommitInfo {
+  return { commit, subject: '', author: '', time: '' };
+}
+
 // Checks: what is asked of metric providers and webhooks, and what they answer.
 
 /**

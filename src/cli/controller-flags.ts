@@ -5,7 +5,7 @@ import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { ApiError, isApiError } from '../cluster/errors.ts';
-import type { ListSources } from '../engine/sync/apply/apply-object.ts';
+import type { ListSources } from '../engine/sync/apply/dry-apply.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
 import { scheduleProblem } from '../git/poll/schedule.ts';
 import type { Connection } from '../server/connection.ts';

@@ -1,4 +1,5 @@
 /** Reads what the cluster says about a move. Writes nothing. */
+
 import { apiVersionOf } from '../api/kinds/kinds.ts';
 import {
   describe,
@@ -12,7 +13,8 @@ import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import { inParallel } from '../engine/sync/apply/apply-order.ts';
-import { type Place, placesOf } from '../engine/sync/apply/members.ts';
+import { placesOf } from '../engine/sync/apply/members.ts';
+import type { Place } from '../engine/sync/context/context.ts';
 import { type FormerOwner, isTrackOf, tracksOn } from '../engine/sync/scope/former-owner.ts';
 import { inventoryOf } from '../engine/sync/scope/inventory.ts';
 import { isMadeByController } from '../engine/sync/scope/prune-plan.ts';

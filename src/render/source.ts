@@ -48,7 +48,7 @@ export interface SourcePart {
 }
 
 /** Objects as they were written, before namespaces are filled in. */
-export interface SourceRendering {
+interface SourceRendering {
   readonly read: readonly SourcePart[];
   /** Ids of what was read outside the folder, by path: the same ids mean the same content. */
   readonly outside: ReadonlyMap<string, string>;

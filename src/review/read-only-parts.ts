@@ -11,7 +11,7 @@ import type { EngineOptions, ReadParts } from '../engine/canary/context/context.
 import { createHeads } from '../engine/canary/context/heads.ts';
 import type { NamespaceWatch } from '../engine/canary/context/namespace-view.ts';
 import { createRecords } from '../engine/records/records.ts';
-import type { SourceParts } from '../engine/sync/context/context.ts';
+import type { SourceParts } from '../engine/sync/context/parts.ts';
 import { createPresence } from '../engine/sync/context/presence.ts';
 import { routerFor } from '../providers/routing/table.ts';
 import { type Builders, createBuildCache } from '../render/build/builder.ts';

@@ -1,25 +1,21 @@
-import { parseSource } from '../../api/kinds/parse.ts';
-import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import { checkSource } from '../../api/source/validate.ts';
 import type { OpenForge } from '../../contracts/forge.ts';
-import type { OpenPoller, Poller, Repositories, Repository } from '../../contracts/git.ts';
-import { createRenderCache } from '../../render/render.ts';
+import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';
 import { applySetId } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
-import { EngineError } from '../failure.ts';
-import { windowProblems } from '../windows.ts';
 import { isOtherInForce } from './apply/in-force.ts';
 import type { OpenMembers } from './apply/members.ts';
-import { appliedEntryOf, createSourceWatch, isAsApplied, type SourceWatch } from './apply/source-watch.ts';
-import type { SourceParts, SourceState, SyncProblem } from './context/context.ts';
-import { currentSource, secretsOf } from './poll/source-object.ts';
-import { mayHoldOf } from './read/own-canaries.ts';
+import { appliedEntryOf, createSourceWatch, isAsApplied } from './apply/source-watch.ts';
+import type { SourceWatch } from './context/context.ts';
+import type { SourceParts } from './context/parts.ts';
+import { newSourceState } from './context/state.ts';
+import { currentSource, invalidSpec, openSource, secretsOf } from './poll/source-object.ts';
+import { reproduce } from './read/older-commit.ts';
+import { announceSource } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
-import { createSourceGit, reproduce, type SourceGit } from './read/source-git.ts';
-import { createDriftMemory } from './scope/drift.ts';
-import { writerOf } from './scope/permissions.ts';
-import { sourceHealth } from './status/health.ts';
+import { createSourceGit, type SourceGit } from './read/source-git.ts';
 import { writeSourceStatus } from './status/status.ts';
 import { syncSource } from './sync.ts';
 
@@ -66,10 +62,9 @@ export function startSourceRunner(
   object: KubernetesObject,
   after: Promise<unknown>,
 ): SourceRunner {
-  const opened = open(parts, object);
-  const state = stateOf(key, opened);
-  parts.heads.expect(key, mayHoldOf(parts, opened.source, object.metadata.namespace ?? ''));
-  followSpec(parts, key, opened);
+  const opened = openSource(parts, object);
+  const state = newSourceState(key, opened.repository, opened.problem);
+  announceSource(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
@@ -80,7 +75,7 @@ export function startSourceRunner(
     if (!source || !watch) return;
     let succeeded = false;
     try {
-      await syncSource(parts, source, state, { watch, signal });
+      await syncSource({ parts, source, state, watch, signal });
       succeeded = true;
     } finally {
       parts.onSync?.(key, succeeded);
@@ -102,7 +97,7 @@ export function startSourceRunner(
     if (state.pruned?.isPending) poller?.wake();
     if (source.spec.wait) parts.refreshSoon(key);
     const entry = changed && appliedEntryOf(state, changed);
-    if (!entry || !watch || isAsApplied(parts, state, { source, entry, watch })) return;
+    if (!entry || !watch || isAsApplied({ parts, source, state }, watch, entry)) return;
     state.dirty = true;
     if (!state.drift.isContended(objectKey(entry.object), parts.clock.nowMs())) poller?.wake();
   }
@@ -119,23 +114,22 @@ export function startSourceRunner(
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       state.problem = invalidSpec(`spec.schedule: ${message}`);
-      void writeSourceStatus(parts, source, state);
+      void writeSourceStatus({ parts, source, state });
     }
   }
 
   if (opened.source && !opened.problem && !opened.source.spec.suspend) start(opened.source);
-  else void writeSourceStatus(parts, object as Source, state);
+  else void writeSourceStatus({ parts, source: object as Source, state });
   return {
     wake: askGit,
     reread,
     async refreshStatus() {
       const source = currentSource(parts, key);
       if (!source || !state.snapshot) return;
-      if (isOtherInForce(parts, state) || state.pruned?.isPending) poller?.wake();
+      if (isOtherInForce({ parts, state }) || state.pruned?.isPending) poller?.wake();
       // The sync that applies it says what came of it.
       if (state.result?.commit !== state.snapshot.commit.commit) return;
-      if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
-      await writeSourceStatus(parts, source, state);
+      await writeSourceStatus({ parts, source, state }, watch);
     },
     otherChanged() {
       if (state.problem?.reason.startsWith('Dependency')) poller?.wake();
@@ -143,13 +137,13 @@ export function startSourceRunner(
     async reproduce(canaryKey, commit) {
       const source = currentSource(parts, key);
       if (!source) return { problem: 'its Source is gone' };
-      return reproduce(parts, source, state, { canaryKey, commit });
+      return reproduce({ parts, source, state }, canaryKey, commit);
     },
     git() {
       const source = currentSource(parts, key);
       if (!source || !poller) return undefined;
       const forge = () => parts.openForge(source, secretsOf(parts, source));
-      return createSourceGit(parts, source, state, { forge, wake: askGit });
+      return createSourceGit({ parts, source, state }, { forge, wake: askGit });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
@@ -159,84 +153,4 @@ export function startSourceRunner(
       watch?.close();
     },
   };
-}
-
-/** Nothing is known yet. */
-function stateOf(key: string, opened: Opened): SourceState {
-  return {
-    key,
-    repository: opened.repository,
-    rendered: createRenderCache(),
-    left: new WeakMap(),
-    drift: createDriftMemory(),
-    previous: new Map(),
-    dirty: false,
-    problem: opened.problem === undefined ? undefined : invalidSpec(opened.problem),
-  };
-}
-
-/**
- * A freeze and an account are in force at once, also while Git cannot be read. Windows that cannot be understood leave those before as they
- * were.
- */
-function followSpec(parts: SourceRunnerParts, key: string, { source, problem }: Opened): void {
-  if (!source) return;
-  const account = writerOf(source, parts.rights).user;
-  const windows = problem === undefined ? { windows: source.spec.windows } : {};
-  for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
-}
-
-interface Opened {
-  readonly source: Source | undefined;
-  readonly repository: Repository;
-  readonly problem: string | undefined;
-}
-
-function open(parts: SourceRunnerParts, object: KubernetesObject): Opened {
-  const parsed = parseSource(object);
-  if (!parsed.ok) return { source: undefined, repository: noRepository, problem: textOf(parsed.problems) };
-  const source = parsed.value;
-  const problems = [
-    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
-    ...windowProblems(source.spec.windows, parts.clock.nowMs()),
-  ];
-  try {
-    // Also where it cannot be followed as it is: what it uses of a store stays there meanwhile.
-    const repository = parts.repositories.open(source, secretsOf(parts, source));
-    if (problems.length > 0) return { source, repository: noRepository, problem: textOf(problems) };
-    return { source, repository, problem: undefined };
-  } catch (error) {
-    const message = error instanceof Error ? error.message : String(error);
-    return { source, repository: noRepository, problem: `spec.url: ${message}` };
-  }
-}
-
-function invalidSpec(message: string): SyncProblem {
-  return { condition: 'Ready', reason: 'InvalidSpec', message };
-}
-
-function textOf(problems: ReadonlyArray<{ path: string; message: string }>): string {
-  return problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
-}
-
-/** In the place of a repository that could not be opened; nothing polls it. */
-const noRepository: Repository = {
-  poll: refuse,
-  treeOidAt: refuse,
-  readFiles: refuse,
-  entriesAt: refuse,
-  rendering: refuse,
-  keep: () => undefined,
-  expectNews: () => undefined,
-  onNews: () => () => undefined,
-  listRefs: refuse,
-  moveRef: refuse,
-  commitFiles: refuse,
-  isExactly: refuse,
-  readPaths: refuse,
-  changesOf: refuse,
-};
-
-async function refuse(): Promise<never> {
-  throw new EngineError('InvalidSpec', 'the Source cannot be followed as it is');
 }

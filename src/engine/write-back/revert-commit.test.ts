@@ -4,7 +4,8 @@ import type { Source } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
 import { createRenderCache } from '../../render/render.ts';
 import { createHeads } from '../canary/context/heads.ts';
-import type { Snapshot, SourceParts, SourceState } from '../sync/context/context.ts';
+import type { SourceParts } from '../sync/context/parts.ts';
+import type { Snapshot, SourceState } from '../sync/context/state.ts';
 import { createSourceGit } from '../sync/read/source-git.ts';
 import { buildRevert } from './revert-commit.ts';
 
@@ -52,7 +53,7 @@ function gitOver(commits: Readonly<Record<string, Files>>) {
     metadata: { name: 'shop' },
     spec: { url: 'https://git/x', ref: { branch: 'main' } },
   } as Source;
-  return createSourceGit(parts, source, state, { forge: async () => undefined, wake: () => undefined });
+  return createSourceGit({ parts, source, state }, { forge: async () => undefined, wake: () => undefined });
 }
 
 function bytesOf(text: string | undefined): Uint8Array | undefined {

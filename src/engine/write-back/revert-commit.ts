@@ -3,8 +3,9 @@ import { describe, canaryKey as keyOfPlan, objectKey } from '../../api/kubernete
 import { fileOfOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import type { WantedRevert } from '../../writeback/decide.ts';
 import { type FileVersions, type RevertedFiles, revertFiles } from '../../writeback/revert-files.ts';
-import type { Snapshot } from '../sync/context/context.ts';
-import type { FileChanges, SourceGit } from '../sync/read/source-git.ts';
+import type { Snapshot } from '../sync/context/state.ts';
+import type { FileChanges } from '../sync/read/commit-files.ts';
+import type { SourceGit } from '../sync/read/source-git.ts';
 
 /** A revert that was built and rendered before anything is pushed. */
 export type BuiltRevert =

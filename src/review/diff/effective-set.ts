@@ -1,4 +1,5 @@
 /** What a Source keeps applied, read as the controller reads it: from Git, and for its Canaries from their records. */
+
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,11 +10,10 @@ import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
 import { codeOf } from '../../engine/failure.ts';
 import { readInForce } from '../../engine/sync/apply/in-force.ts';
-import type { Snapshot, SourceParts, SourceState } from '../../engine/sync/context/context.ts';
+import type { SourceParts } from '../../engine/sync/context/parts.ts';
+import { newSourceState, type Snapshot } from '../../engine/sync/context/state.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
-import { createDriftMemory } from '../../engine/sync/scope/drift.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
-import { createRenderCache } from '../../render/render.ts';
 import type { Connection } from '../../server/connection.ts';
 import { sourceParts } from '../read-only-parts.ts';
 import type { EffectiveSet } from './source-difference.ts';
@@ -48,15 +48,7 @@ export async function readEffectiveSet(
 
 async function readWith(parts: SourceParts, source: Source, repository: Repository): Promise<EffectiveSet> {
   const signal = AbortSignal.timeout(sourceTimeoutMs(source));
-  const state: SourceState = {
-    key: '',
-    repository,
-    rendered: createRenderCache(),
-    left: new WeakMap(),
-    drift: createDriftMemory(),
-    previous: new Map(),
-    dirty: false,
-  };
+  const state = newSourceState('', repository);
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history (S23) or other Sources keep head out.
   const waits = conditions?.find(
@@ -67,13 +59,15 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   const commit = seen
     ? { commit: seen, subject, author: '', time: '' }
     : (await repository.poll(signal)).head;
-  const snapshot = await readSnapshot(parts, source, state, { commit, signal }).catch((error: unknown) => {
-    if (!waits || codeOf(error) !== 'NotFound') throw error;
-    const what = `${commit.commit.slice(0, 7)} is gone from Git, so that it cannot be compared`;
-    throw new InputError(`Source ${namespacedName(source)}: ${what}; ${waits.message}`);
-  });
+  const snapshot = await readSnapshot({ parts, source, state }, { commit, signal }).catch(
+    (error: unknown) => {
+      if (!waits || codeOf(error) !== 'NotFound') throw error;
+      const what = `${commit.commit.slice(0, 7)} is gone from Git, so that it cannot be compared`;
+      throw new InputError(`Source ${namespacedName(source)}: ${what}; ${waits.message}`);
+    },
+  );
   const digests = digestsSeen(parts.canaries(), snapshot);
-  const { effective } = await readInForce(parts, state, snapshot, digests);
+  const { effective } = await readInForce({ parts, state }, snapshot, digests);
   return { source, commit, objects: effective.rest, all: snapshot.all, problems: snapshot.problems };
 }
 

@@ -1,10 +1,12 @@
 /** One Source at one commit, rendered as the controller renders it. */
+
 import { randomBytes } from 'node:crypto';
 import { canaryKey } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
-import type { CommitReader, ReadingParts, Snapshot } from '../../engine/sync/context/context.ts';
+import type { CommitReader, ReadingParts } from '../../engine/sync/context/context.ts';
+import type { Snapshot } from '../../engine/sync/context/state.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';
 import { GitError } from '../../git/errors.ts';
@@ -83,7 +85,10 @@ export async function renderSide(
   const { capabilities } = parts.cluster ?? {};
   const inputs = { decryption: sealed, variables: variablesIn(source), capabilities };
   try {
-    const snapshot = await readSnapshot(reading, source, state, { commit, signal: parts.signal, inputs });
+    const snapshot = await readSnapshot(
+      { parts: reading, source, state },
+      { commit, signal: parts.signal, inputs },
+    );
     const { entries, rest, plans } = snapshot;
     const problems = snapshot.problems.map(formatProblem);
     const canaries = new Map(

@@ -1,42 +1,32 @@
+import { sleep } from '../../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { formatOrigin, type RenderedObject } from '../../../render/rendered-object.ts';
-import { applySetId } from '../../apply-set.ts';
-import { failureOf } from '../../failure.ts';
-import type { ApplyFailure, ApplyResult, FieldsLeft, Snapshot, SourceParts } from '../context/context.ts';
+import { EngineError, failureOf } from '../../failure.ts';
+import type { SyncContext } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { ApplyFailure, ApplyResult } from '../context/state.ts';
 import type { SourceDrift } from '../scope/drift.ts';
 import { contestedInWords } from '../scope/field-conflicts.ts';
 import { type SourceWriter, waysOut, writerOf } from '../scope/permissions.ts';
-import { type AppliedObject, type AppliedObjects, applyObject, createKindWait } from './apply-object.ts';
+import { type AppliedObject, applyObject, type KindWait } from './apply-object.ts';
 import { applyWaves, inParallel } from './apply-order.ts';
 
-/** What a snapshot is applied with. */
-interface ApplyContext {
-  readonly watched: AppliedObjects;
-  readonly left: FieldsLeft;
-  readonly signal: AbortSignal;
-}
-
 /**
- * Applies everything of a snapshot that belongs to no Canary, wave by wave. One refused object stops neither the others nor any Canary;
+ * Applies the objects of no Canary, wave by wave. One refused object stops neither the others nor any Canary;
  * what is there already costs no request. Never throws for a single object.
  */
-export async function applySnapshot(
-  parts: SourceParts,
-  source: Source,
-  snapshot: Snapshot,
-  { watched, left, signal }: ApplyContext,
-): Promise<ApplyResult> {
+export async function applyAll(context: SyncContext, rest: readonly RenderedObject[]): Promise<ApplyResult> {
+  const { parts, source, signal } = context;
   const kinds = createKindWait(parts);
   const writer = writerOf(source, parts.rights);
-  const context = { source, id: applySetId(source), watched, kinds, left };
-  const origins = new Map(snapshot.rest.map((entry) => [entry.object, entry] as const));
+  const origins = new Map(rest.map((entry) => [entry.object, entry] as const));
   const outcome: Outcome = { failures: [], drift: [], taken: [], changed: 0 };
-  for (const wave of applyWaves(snapshot.rest.map(({ object }) => object))) {
+  for (const wave of applyWaves(rest.map(({ object }) => object))) {
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
-        const applied = await applyObject(parts, object, context);
+        const applied = await applyObject(context, kinds, object);
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
       } catch (error) {
@@ -45,7 +35,7 @@ export async function applySnapshot(
     });
   }
   signal.throwIfAborted();
-  return { ...outcome, applied: snapshot.rest.length - outcome.failures.length };
+  return { ...outcome, applied: rest.length - outcome.failures.length };
 }
 
 interface Outcome {
@@ -80,4 +70,29 @@ function failureFor(object: KubernetesObject, { entry, error, source, writer }: 
   const who = isForbidden && !message.includes(writer.user) ? `; written as ${writer.user}` : '';
   const how = isForbidden && writer.kind === 'default' ? `; ${waysOut(source)}` : '';
   return { reason, message: `${place}${describe(object)}: ${message}${who}${how}`, object, transient };
+}
+
+/** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */
+const newKindWaitMs = 10_000;
+const newKindRetryMs = 500;
+
+/** For one sync; nothing is expected yet. */
+function createKindWait({ cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>): KindWait {
+  let waitUntilMs = 0;
+  return {
+    expectNew() {
+      waitUntilMs = clock.nowMs() + newKindWaitMs;
+    },
+    async require({ apiVersion, kind }) {
+      while (!(await cluster.kindOf(apiVersion, kind))) {
+        if (clock.nowMs() >= waitUntilMs)
+          throw new EngineError(
+            'UnknownKind',
+            `the cluster serves no ${kind} of ${apiVersion}; install its CustomResourceDefinition first`,
+            true,
+          );
+        await sleep(clock, newKindRetryMs);
+      }
+    },
+  };
 }

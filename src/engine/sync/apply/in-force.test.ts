@@ -9,7 +9,8 @@ import {
   template,
 } from '../../../release/fixtures.test-support.ts';
 import { EngineError } from '../../failure.ts';
-import type { Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { Snapshot, SourceState } from '../context/state.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 
 const canary = { namespace: 'shop', name: 'pay' };
@@ -61,22 +62,22 @@ describe('what a snapshot is applied as', () => {
     const { parts, seen } = createParts(() => ({ release: recorded() }));
     const state = createState();
 
-    state.inForce = await readInForce(parts, state, snapshot, digests);
-    state.inForce = await readInForce(parts, state, snapshot, digests);
+    state.inForce = await readInForce({ parts, state }, snapshot, digests);
+    state.inForce = await readInForce({ parts, state }, snapshot, digests);
 
     expect(state.inForce.effective.rest[0]?.object.data).toEqual({ value: 'one' });
     expect(seen.loads).toBe(1);
-    expect(isOtherInForce(parts, state)).toBe(false);
+    expect(isOtherInForce({ parts, state })).toBe(false);
   });
 
   it('is to be applied again once the rejection is lifted', async () => {
     const { parts, seen } = createParts(() => ({ release: recorded() }));
     const state = createState();
-    state.inForce = await readInForce(parts, state, snapshot, digests);
+    state.inForce = await readInForce({ parts, state }, snapshot, digests);
 
     seen.canaries = [live(false)];
 
-    expect(isOtherInForce(parts, state)).toBe(true);
+    expect(isOtherInForce({ parts, state })).toBe(true);
   });
 
   it('is head where the record is damaged, and is not asked for at each poll', async () => {
@@ -85,10 +86,10 @@ describe('what a snapshot is applied as', () => {
     });
     const state = createState();
 
-    state.inForce = await readInForce(parts, state, snapshot, digests);
+    state.inForce = await readInForce({ parts, state }, snapshot, digests);
 
     expect(state.inForce.effective.rest[0]?.object.data).toEqual({ value: 'two' });
-    expect(isOtherInForce(parts, state)).toBe(false);
+    expect(isOtherInForce({ parts, state })).toBe(false);
   });
 
   it('is not decided while the API server does not answer', async () => {
@@ -96,6 +97,8 @@ describe('what a snapshot is applied as', () => {
       throw new Error('connection refused');
     });
 
-    await expect(readInForce(parts, createState(), snapshot, digests)).rejects.toThrow('connection refused');
+    await expect(readInForce({ parts, state: createState() }, snapshot, digests)).rejects.toThrow(
+      'connection refused',
+    );
   });
 });

@@ -7,7 +7,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/service-content.ts';
 import { EngineError } from '../../failure.ts';
-import type { Snapshot, SnapshotInForce, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
 import {
   effectiveRest,
   type InForce,
@@ -16,11 +16,12 @@ import {
   type ReleaseInForce,
   withTargetHeld,
 } from '../context/effective-snapshot.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { Snapshot, SnapshotInForce, SourceState } from '../context/state.ts';
 
 /** What the Canaries of a snapshot live by now, with the bytes from their records. Throws when the API server does not answer. */
 export async function readInForce(
-  parts: SourceParts,
-  state: SourceState,
+  { parts, state }: Pick<SourceContext, 'parts' | 'state'>,
   snapshot: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): Promise<SnapshotInForce> {
@@ -32,7 +33,8 @@ export async function readInForce(
 }
 
 /** Something else is in force than when the snapshot was applied, so that it has to be applied again. Costs no request. */
-export function isOtherInForce(parts: SourceParts, { inForce }: SourceState): boolean {
+export function isOtherInForce({ parts, state }: Pick<SourceContext, 'parts' | 'state'>): boolean {
+  const { inForce } = state;
   if (!inForce) return false;
   return inForceKey(findInForce(parts, inForce.canaries, inForce.digests)) !== inForce.key;
 }

@@ -7,7 +7,8 @@ import {
 import { limits } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
-import type { SourceParts } from '../context/context.ts';
+import type { Place, WatchedPlaces } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
 import {
   groupKindOf,
   type Inventory,
@@ -162,19 +163,6 @@ export async function writeParent(
 /** Where members of the Source are and may be left: as its annotations say, and where these objects are. */
 export function inventoryWith(source: Source, objects: readonly KubernetesObject[]): Inventory {
   return joined(inventoryOf(source), inventoryFor(source, objects));
-}
-
-/** A kind in one namespace, or without one. */
-export interface Place {
-  readonly apiVersion: string;
-  readonly kind: string;
-  readonly namespace: string | undefined;
-}
-
-/** Where a Source's members are watched, and why that may not be everywhere. */
-export interface WatchedPlaces {
-  readonly places: readonly Place[];
-  readonly notLooked: string | undefined;
 }
 
 /**

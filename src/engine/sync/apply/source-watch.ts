@@ -1,22 +1,11 @@
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
 import type { WatchedSet } from '../../../contracts/cluster.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
-import { applySetId } from '../../apply-set.ts';
-import type { SourceParts, SourceState } from '../context/context.ts';
-import { type AppliedObjects, wantedOver } from './apply-object.ts';
-import { mostNamespaces, type OpenMembers, type Place, type WatchedPlaces } from './members.ts';
-
-/** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
-export interface SourceWatch extends AppliedObjects {
-  /** Watches exactly the kinds and namespaces of these objects, and these places. */
-  follow(objects: readonly KubernetesObject[], watched: WatchedPlaces): void;
-  /** Everything in the cluster that has the Source's label and is watched. */
-  members(): KubernetesObject[];
-  /** Why `members` may not be all of them; undefined: they are. */
-  notListed(): string | undefined;
-  close(): void;
-}
+import type { Place, SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
+import type { Snapshot, SourceState } from '../context/state.ts';
+import type { Inventory } from '../scope/inventory.ts';
+import { mostNamespaces, type OpenMembers, watchedPlaces } from './members.ts';
+import { wantedOver } from './wanted.ts';
 
 /** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(
@@ -106,13 +95,28 @@ function indexOf(rest: readonly RenderedObject[]): ReadonlyMap<string, RenderedO
 
 /** True when the live object still is what was applied; false when it was deleted, too. */
 export function isAsApplied(
-  parts: SourceParts,
-  { left }: SourceState,
-  { source, entry, watch }: { source: Source; entry: RenderedObject; watch: SourceWatch },
+  context: SourceContext,
+  watch: Pick<SourceWatch, 'setOf'>,
+  { object }: RenderedObject,
 ): boolean {
-  const { object } = entry;
   const set = watch.setOf(object);
   if (!set) return true;
   const live = set.get(object.metadata.namespace, object.metadata.name);
-  return parts.applied.has(live, wantedOver(object, live, { id: applySetId(source), left }));
+  return context.parts.applied.has(live, wantedOver(context, object, live));
+}
+
+/** Watches what the Source holds. Each kind is a watch with our own rights: none of one that is not served, or that the Source may not write. */
+export async function followHeld(
+  { parts, source, watch }: SyncContext,
+  { all, rest, unknownKinds }: Pick<Snapshot, 'all' | 'rest' | 'unknownKinds'>,
+  inventory: Inventory,
+  held: ReadonlySet<string>,
+): Promise<void> {
+  const unknown = new Set(unknownKinds.map(({ apiVersion, kind }) => `${apiVersion} ${kind}`));
+  const isHeld = (object: KubernetesObject) =>
+    held.has(objectKey(object)) && !unknown.has(`${object.apiVersion} ${object.kind}`);
+  const watched = source.spec.prune
+    ? await watchedPlaces(parts, source, inventory, all.filter(isHeld))
+    : { places: [], notLooked: undefined };
+  watch.follow(rest.map(({ object }) => object).filter(isHeld), watched);
 }

@@ -1,73 +1,69 @@
-/** What the Source loop works with, and what it knows about one Source between two syncs. */
-import type { Clock } from '../../../api/clock.ts';
-import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
-import type { CommitInfo } from '../../../api/observed.ts';
-import type { Source, SourceStatus } from '../../../api/source/source.ts';
-import type { Cluster, EventSink, Log, OpenWatch } from '../../../contracts/cluster.ts';
+/** What the stages of a sync hand on. */
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
 import type { Repository } from '../../../contracts/git.ts';
-import type { Release } from '../../../release/release.ts';
-import type { CanaryPlan, PreviousPlan } from '../../../release/select.ts';
-import type { BuildCache, Builders } from '../../../render/build/builder.ts';
-import type { RenderCache, RenderResult } from '../../../render/render.ts';
-import type { FileProblem, RenderedObject } from '../../../render/rendered-object.ts';
-import type { SourceAlerts } from '../../alerts/delivery.ts';
-import type { Applied } from '../../applied.ts';
-import type { Claims } from '../../apply-set.ts';
+import type { PreviousPlan } from '../../../release/select.ts';
 import type { Heads } from '../../canary/context/heads.ts';
-import type { Records } from '../../records/records.ts';
-import type { AccountRights } from '../scope/account-rights.ts';
-import type { DriftMemory, SourceDrift } from '../scope/drift.ts';
-import type { SourceRights } from '../scope/permissions.ts';
-import type { PrunePlan } from '../scope/prune-plan.ts';
-import type { SourceBindings } from '../scope/source-bindings.ts';
-import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
-import type { Presence } from './presence.ts';
+import type { SourceParts } from './parts.ts';
+import type { SourceState } from './state.ts';
 
-/** Everything one sync uses. */
-export interface SourceParts {
-  readonly clock: Clock;
-  readonly log: Log;
-  readonly cluster: Cluster;
-  readonly openWatch: OpenWatch;
-  readonly events: EventSink;
-  readonly heads: Heads;
-  readonly applied: Applied;
-  readonly claims: Claims;
-  readonly presence: Presence;
-  readonly accountRights: AccountRights;
-  readonly rights: SourceRights;
-  readonly bindings: SourceBindings;
-  /** Name of this cluster in refs, branches and commit statuses. */
-  readonly clusterName: string;
-  readonly records: Pick<Records, 'load'>;
-  /** HMAC key of the cluster, for digests of Secrets. */
-  readonly secretKey: Uint8Array;
-  /** Whether ConfigMaps and Secrets are part of releases; default true. */
-  readonly tracksConfig?: boolean;
-  /** The programs that build kustomizations and charts, and what they gave before. */
-  readonly builders: Builders;
-  readonly builds: BuildCache;
-  /** Sources in the cluster, as watched. */
-  readonly sources: () => readonly KubernetesObject[];
-  /** Whether objects of all namespaces may be watched, or those of some alone. */
-  readonly watchesEverywhere: boolean;
-  /** Canaries in the cluster that are ours, as watched. */
-  readonly canaries: () => readonly KubernetesObject[];
-  /** One of them, without a walk through all. */
-  readonly canary: (name: NamespacedName) => KubernetesObject | undefined;
-  /** Sends alerts of Sources; undefined: none are sent. */
-  readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
-  /** Called with how many objects were corrected after somebody changed them, for metrics. */
-  readonly onDrift?: (sourceKey: string, objects: number) => void;
-  /** Called with how many files and folders were rendered that no cache held, for metrics. */
-  readonly onRendered?: (sourceKey: string, count: number) => void;
-  /** Looks at a Canary soon. */
-  readonly wakeCanary: (canaryKey: string) => void;
+/** One Source: what the loop works with, the Source as the cluster has it now, and what is known about it. */
+export interface SourceContext {
+  readonly parts: SourceParts;
+  readonly source: Source;
+  readonly state: SourceState;
+}
+
+/** One sync of it. */
+export interface SyncContext extends SourceContext {
+  readonly watch: SourceWatch;
+  /** Aborted when the Source is no longer followed, and after `spec.timeout`. */
+  readonly signal: AbortSignal;
+}
+
+/** Watched objects of one Source, by kind and namespace. */
+export interface AppliedObjects {
+  /** The set that an object of this Source is in, once it was listed. */
+  setOf(object: KubernetesObject): WatchedSet | undefined;
+}
+
+/** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
+export interface SourceWatch extends AppliedObjects {
+  /** Watches exactly the kinds and namespaces of these objects, and these places. */
+  follow(objects: readonly KubernetesObject[], watched: WatchedPlaces): void;
+  /** Everything in the cluster that has the Source's label and is watched. */
+  members(): KubernetesObject[];
+  /** Why `members` may not be all of them; undefined: they are. */
+  notListed(): string | undefined;
+  close(): void;
+}
+
+/** A kind in one namespace, or without one. */
+export interface Place {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly namespace: string | undefined;
+}
+
+/** Where a Source's members are watched, and why that may not be everywhere. */
+export interface WatchedPlaces {
+  readonly places: readonly Place[];
+  readonly notLooked: string | undefined;
 }
 
 /** What is asked of a repository to read one commit of it. */
 export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
   Partial<Pick<Repository, 'rendering'>>;
+
+/** What reading one commit takes of the context. */
+export interface ReadingContext extends Pick<SourceContext, 'source'> {
+  readonly parts: ReadingParts;
+  readonly state: Pick<SourceState, 'key' | 'rendered'> & {
+    readonly repository: CommitReader;
+    readonly previous: ReadonlyMap<string, PreviousPlan>;
+  };
+}
 
 /** What reading one commit takes of the loop. */
 export interface ReadingParts
@@ -79,160 +75,10 @@ export interface ReadingParts
   readonly heads: Pick<Heads, 'sourceOf'>;
 }
 
-/** What reading one commit takes of what is known about its Source. */
-export interface ReadingState extends Pick<SourceState, 'key' | 'rendered'> {
-  readonly repository: CommitReader;
-  readonly previous: ReadonlyMap<string, PreviousPlan>;
-}
-
-/** Everything one commit says, read whole (S24). */
-export interface Snapshot {
-  readonly commit: CommitInfo;
-  readonly treeOid: string;
-  /** Objects of no Canary, to be applied. */
-  readonly rest: readonly RenderedObject[];
-  readonly plans: readonly CanaryPlan[];
-  readonly problems: readonly FileProblem[];
-  /** Every object of the commit that can be in the cluster, those that rollouts write included. */
-  readonly all: readonly KubernetesObject[];
-  /** The same with the place that each stands at. */
-  readonly entries: readonly RenderedObject[];
-  /** `objectKey` of them. */
-  readonly keys: ReadonlySet<string>;
-  /** Objects that were rendered. */
-  readonly objects: number;
-  readonly lineOf: RenderResult['lineOf'];
-  /** Ids of files outside the Source's path that it was rendered from, by path. */
-  readonly outside: ReadonlyMap<string, string>;
-  /** Rendering the same commit again may lead to something else. */
-  readonly isFleeting: boolean;
-  /** Kinds that the cluster did not serve when it was read: whether they live in namespaces is not known. */
-  readonly unknownKinds: ReadonlyArray<Pick<KubernetesObject, 'apiVersion' | 'kind'>>;
-}
-
-/** What one snapshot was applied as. */
-export interface SnapshotInForce {
-  /** Head's digest by Canary key; none where head holds no release. */
-  readonly digests: ReadonlyMap<string, string>;
-  /** `inForceKey` of what counted. */
-  readonly key: string;
-  /** Canaries that the Source speaks for. */
-  readonly canaries: readonly NamespacedName[];
-  readonly releases: readonly ReleaseInForce[];
-  readonly effective: EffectiveRest;
-}
-
-/** An object that was not applied, and why. */
-export interface ApplyFailure {
-  /** CamelCase, for conditions. */
-  readonly reason: string;
-  readonly message: string;
-  readonly object: KubernetesObject;
-  readonly transient: boolean;
-}
-
-/** What applying a snapshot led to. */
-export interface ApplyResult {
-  readonly applied: number;
-  /** Objects that were really written. */
-  readonly changed: number;
-  readonly failures: readonly ApplyFailure[];
-  /** What somebody else had changed and was put back. */
-  readonly drift: readonly SourceDrift[];
-  /** Objects with the fields that were taken from other managers, for people. */
-  readonly taken: readonly string[];
-}
-
-/** Fields, as the API server names them, that are left to other managers, by the object as it was rendered. */
-export type FieldsLeft = Pick<WeakMap<KubernetesObject, readonly string[]>, 'get' | 'set'>;
-
-/** A step of a sync that ended it. */
-export interface SyncProblem {
-  readonly condition: 'Fetched' | 'Rendered' | 'Ready';
-  readonly reason: string;
-  readonly message: string;
-}
-
-/** Requests that a look at the Source answers. */
-export interface SourceRequests {
-  readonly sync?: string | undefined;
-  readonly approve?: string | undefined;
-}
-
-/** What is known about one Source; lost on restart, Git says it again. */
-export interface SourceState {
-  readonly key: string;
-  readonly repository: Repository;
-  /** Files as they were read last. */
-  readonly rendered: RenderCache;
-  readonly left: FieldsLeft;
-  readonly drift: DriftMemory;
-  head?: CommitInfo;
-  /** Who signed head, where signatures are asked for. */
-  signer?: string | undefined;
-  snapshot?: Snapshot;
-  /** The latest commit holds the same files as the one before: it has another name and nothing else. */
-  isRenamed?: boolean;
-  /** Generation and verbs the snapshot was read under; another one means reading again. */
-  readUnder?: string;
-  /** Keys of the Canaries that it speaks for: of the commit's, those whose target it may write. */
-  canaries?: ReadonlySet<string>;
-  /** What applying led to last, and of which commit: a newer snapshot may still wait for that. */
-  result?: ApplyResult & { readonly commit: string };
-  /** When something was written last. */
-  appliedMs?: number;
-  /** Commit and generation that the Sources it depends on have let in. */
-  admitted?: string;
-  /** Whether what was applied works; undefined where nobody waits for it. */
-  health?: SourceHealth | undefined;
-  /** What pruning led to; undefined where nothing is pruned. */
-  pruned?: PruneResult | undefined;
-  /** What `snapshot` was applied as; undefined before that, and where another tool applies. */
-  inForce?: SnapshotInForce;
-  /** What the last look answered. */
-  requests?: SourceRequests;
-  /** What the last approval opened. */
-  approval?: NonNullable<SourceStatus['approval']>;
-  /** `idOf` of the objects whose deletion it approved. */
-  approvedObjects?: ReadonlySet<string>;
-  /** Whether a rewritten history leads only to what is proven; for the applied commit and head. */
-  rewritten?: { readonly pair: string; readonly isProven: boolean };
-  /** The ledger refs of this cluster when they were read last: commit by Canary key. */
-  ledger?: { readonly commits: ReadonlyMap<string, string> };
-  problem?: SyncProblem | undefined;
-  /** Releases of the last good plan, by Canary key. */
-  readonly previous: Map<string, Release>;
-  /** An applied object changed behind our back, or a write failed: apply again although Git has no news. */
-  dirty: boolean;
-}
-
 /** The path of a Source as Git paths are written: without `./` and slashes at the ends. */
 export function folderOf(source: Source): string {
   return (source.spec.path ?? '')
     .split('/')
     .filter((part) => part !== '' && part !== '.')
     .join('/');
-}
-
-/** What pruning led to. */
-export interface PruneResult {
-  readonly plan: PrunePlan;
-  /** Objects that were deleted now. */
-  readonly removed: readonly KubernetesObject[];
-  readonly failures: readonly { readonly reason: string; readonly message: string }[];
-  /** Why nothing could be decided; undefined: it was. */
-  readonly unread: string | undefined;
-  /** It is not over: to be looked at again although Git has no news. */
-  readonly isPending: boolean;
-  /** The approval that it was decided under. */
-  readonly approval: string | undefined;
-}
-
-/** What is known of all objects of a Source. */
-export interface SourceHealth {
-  readonly objects: number;
-  readonly failed: readonly string[];
-  readonly progressing: readonly string[];
-  /** The time for it has passed since they were applied. */
-  readonly isLate: boolean;
 }

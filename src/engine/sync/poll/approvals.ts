@@ -4,7 +4,7 @@ import { approveAnnotation } from '../../../api/annotations.ts';
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
-import type { SourceState } from '../context/context.ts';
+import type { SourceState } from '../context/state.ts';
 
 type Approval = NonNullable<SourceStatus['approval']>;
 

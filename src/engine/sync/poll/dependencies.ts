@@ -1,8 +1,9 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
+
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
-import type { SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
 
 /** Why a Source waits. */
 interface Waiting {
@@ -75,12 +76,7 @@ function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] 
  * Why a commit is not let in yet. What was let in once stays let in: an outage of another Source must not keep this one from being kept in
  * order.
  */
-export function whyNotAdmitted(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-  commit: string,
-): Waiting | undefined {
+export function whyNotAdmitted({ parts, source, state }: SourceContext, commit: string): Waiting | undefined {
   const key = `${commit} ${source.metadata.generation}`;
   const isFree = dependenciesOf(source).length === 0;
   const isAdmitted = isFree || state.admitted === key || wasApplied(source, commit);

@@ -3,10 +3,13 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
+import type { CommitInfo } from '../../../api/observed.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
-import type { Snapshot, SourceParts, SourceState, SyncProblem } from '../context/context.ts';
+import type { SyncContext } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { Snapshot, SyncProblem } from '../context/state.ts';
+import { apart } from '../read/older-commit.ts';
 import { readSnapshot } from '../read/read.ts';
 import { releaseAt } from '../read/source-heads.ts';
 import { isApproved } from './approvals.ts';
@@ -38,12 +41,8 @@ export function historyRewritten(
  * False when nobody has to be asked: head descends from what is applied, the Source allows it, it was approved for this very commit, or
  * head leads only to what is proven: nothing but releases differs, and each Canary's is its last-known-good or the one it follows now.
  */
-export async function needsApproval(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-  { poll, signal }: { poll: PollResult; signal: AbortSignal },
-): Promise<boolean> {
+export async function needsApproval(context: SyncContext, poll: PollResult): Promise<boolean> {
+  const { parts, source, state } = context;
   const { head, kind } = poll;
   if (kind !== 'rewritten' || source.spec.ref.rewrite === 'allow') return false;
   const { commit } = head;
@@ -53,36 +52,27 @@ export async function needsApproval(
   // Looked at once for each pair of commits: rendering head costs more than a poll.
   const pair = `${snapshot.commit.commit} ${commit}`;
   if (state.rewritten?.pair !== pair) {
-    const there = await readApart(parts, source, state, { poll, signal });
-    state.rewritten = { pair, isProven: there !== undefined && isProven(parts, snapshot, there) };
+    const rewritten = await readHead(context, head);
+    const isProven =
+      rewritten !== undefined &&
+      rewritten.problems.length === 0 &&
+      contentOf(snapshot) === contentOf(rewritten) &&
+      rewritten.plans.every((plan) => leadsToProven(parts, plan, rewritten));
+    state.rewritten = { pair, isProven };
   }
   return !state.rewritten.isProven;
 }
 
 /** Undefined when head cannot be read: what is applied goes on being looked after meanwhile. */
-async function readApart(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-  { poll, signal }: { poll: PollResult; signal: AbortSignal },
-): Promise<Snapshot | undefined> {
+async function readHead(context: SyncContext, head: CommitInfo): Promise<Snapshot | undefined> {
+  const { parts, state, signal } = context;
   try {
-    return await readSnapshot(
-      parts,
-      source,
-      { ...state, previous: new Map() },
-      { commit: poll.head, signal },
-    );
+    return await readSnapshot(apart(context), { commit: head, signal });
   } catch (error) {
     signal.throwIfAborted();
     parts.log.debug({ err: error, source: state.key }, 'could not read a rewritten history');
     return undefined;
   }
-}
-
-function isProven(parts: SourceParts, now: Snapshot, there: Snapshot): boolean {
-  if (there.problems.length > 0 || contentOf(now) !== contentOf(there)) return false;
-  return there.plans.every((plan) => leadsToProven(parts, plan, there));
 }
 
 /** Everything but the releases. */

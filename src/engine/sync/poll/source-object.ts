@@ -1,9 +1,13 @@
+/** A Source as the cluster has it: read, checked, and with its repository and Secrets. */
 import { parseSource } from '../../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { ReadSecret, SourceSecrets } from '../../../contracts/git.ts';
+import { checkSource } from '../../../api/source/validate.ts';
+import type { ReadSecret, Repositories, Repository, SourceSecrets } from '../../../contracts/git.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceParts } from '../context/context.ts';
+import { windowProblems } from '../../windows.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { SyncProblem } from '../context/state.ts';
 
 const parsed = new WeakMap<KubernetesObject, Source | undefined>();
 
@@ -43,4 +47,65 @@ export function secretsOf(
     signers: reader('spec.verify.secretRef', spec.verify?.secretRef.name),
     proxy: reader('spec.proxySecretRef', spec.proxySecretRef?.name),
   };
+}
+
+/** A Source that can be followed, or why it cannot. */
+interface OpenedSource {
+  readonly source: Source | undefined;
+  readonly repository: Repository;
+  readonly problem: SyncProblem | undefined;
+}
+
+/** Reads a Source from its object and opens its repository. */
+export function openSource(
+  parts: Pick<SourceParts, 'clock' | 'cluster' | 'rights'> & { readonly repositories: Repositories },
+  object: KubernetesObject,
+): OpenedSource {
+  const textOf = (problems: ReadonlyArray<{ path: string; message: string }>) =>
+    problems.map(({ path, message }) => `${path}: ${message}`).join('; ');
+  const parsed = parseSource(object);
+  if (!parsed.ok)
+    return { source: undefined, repository: noRepository, problem: invalidSpec(textOf(parsed.problems)) };
+  const source = parsed.value;
+  const problems = [
+    ...checkSource(source, { forbidsOtherNamespaces: !parts.rights.crossNamespaceRefs }).problems,
+    ...windowProblems(source.spec.windows, parts.clock.nowMs()),
+  ];
+  try {
+    // Also where it cannot be followed as it is: what it uses of a store stays there meanwhile.
+    const repository = parts.repositories.open(source, secretsOf(parts, source));
+    if (problems.length > 0)
+      return { source, repository: noRepository, problem: invalidSpec(textOf(problems)) };
+    return { source, repository, problem: undefined };
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    return { source, repository: noRepository, problem: invalidSpec(`spec.url: ${message}`) };
+  }
+}
+
+/** The problem of a Source that only its author can end. */
+export function invalidSpec(message: string): SyncProblem {
+  return { condition: 'Ready', reason: 'InvalidSpec', message };
+}
+
+/** In the place of a repository that could not be opened; nothing polls it. */
+const noRepository: Repository = {
+  poll: refuse,
+  treeOidAt: refuse,
+  readFiles: refuse,
+  entriesAt: refuse,
+  rendering: refuse,
+  keep: () => undefined,
+  expectNews: () => undefined,
+  onNews: () => () => undefined,
+  listRefs: refuse,
+  moveRef: refuse,
+  commitFiles: refuse,
+  isExactly: refuse,
+  readPaths: refuse,
+  changesOf: refuse,
+};
+
+async function refuse(): Promise<never> {
+  throw new EngineError('InvalidSpec', 'the Source cannot be followed as it is');
 }

@@ -1,9 +1,8 @@
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { namespacedName } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
 import type { Log } from '../../../contracts/cluster.ts';
 import type { Repositories } from '../../../contracts/git.ts';
-import type { SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
 
 /** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */
 interface StoreSweep {
@@ -40,7 +39,7 @@ export function createStoreSweep(options: {
  * Full ids of the commits that a Source's store must go on holding besides head: what is applied, and what its Canaries promoted last or
  * roll out now. Before the first read nobody knows whose a Canary is; then those of no Source count.
  */
-export function commitsInUse(parts: SourceParts, source: Source, state: SourceState): string[] {
+export function commitsInUse({ parts, source, state }: SourceContext): string[] {
   const canaries = parts.canaries().filter((canary) => {
     const owner = parts.heads.sourceOf(namespacedName(canary));
     return owner === undefined || owner === state.key;

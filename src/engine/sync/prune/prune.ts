@@ -1,44 +1,23 @@
-import { approveAnnotation, handingBackAnnotation } from '../../../api/annotations.ts';
-import {
-  describe,
-  type KubernetesObject,
-  objectKey,
-  partOfLabel,
-  referenceOf,
-  versionOf,
-} from '../../../api/kubernetes.ts';
+import { approveAnnotation } from '../../../api/annotations.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { Cluster } from '../../../contracts/cluster.ts';
-import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
-import { applySetId } from '../../apply-set.ts';
-import { finalizer } from '../../canary/perform/finalizer.ts';
-import { failureOf, isStale } from '../../failure.ts';
-import { applyWaves, inParallel } from '../apply/apply-order.ts';
+import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
-import type { SourceWatch } from '../apply/source-watch.ts';
-import type { PruneResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceWatch, SyncContext } from '../context/context.ts';
+import type { PruneResult, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
-import { isCanary } from '../scope/canary-objects.ts';
 import { inventoryFor } from '../scope/inventory.ts';
 import { clusterOf } from '../scope/permissions.ts';
-import { type NotPruned, optedOut, type PrunePlan, planPrune } from '../scope/prune-plan.ts';
-import { prunedEvent } from '../status/conditions.ts';
-
-interface PruneContext {
-  readonly watch: SourceWatch;
-  readonly signal: AbortSignal;
-}
+import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
+import { keepReturned } from './hand-back.ts';
+import { carryOut } from './remove.ts';
 
 /**
  * Deletes what left Git, the last applied first, each over exactly the version that was read anew (S17, S19). Only from a snapshot that was
  * read and applied whole (S24): absence is not deletion (S25). Undefined where nothing is to be pruned. Never throws for a single object.
  */
-export async function prune(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-  { watch, signal }: PruneContext,
-): Promise<PruneResult | undefined> {
+export async function prune(context: SyncContext): Promise<PruneResult | undefined> {
+  const { parts, source, state, watch } = context;
   const { snapshot, inForce } = state;
   if (source.spec.prune !== true || !snapshot || !inForce) return undefined;
   const approval = source.metadata.annotations?.[approveAnnotation];
@@ -53,15 +32,19 @@ export async function prune(
     wanted: snapshot.keys,
     keep: inForce.effective.keep,
     canaries: parts.canaries(),
-    isApproved: (asked, going) => isPruneApproved(source, state, { asked, going, snapshot }),
+    isApproved: (asked, going) =>
+      isPruneApproved(source, state, { asked, going, commit: snapshot.commit.commit }),
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
-  const { copies, ...done } = await carryOut(parts, source, decided, signal);
+  const { copies, ...done } = await carryOut(context, decided);
   const plan = { ...decided, kept: [...decided.kept, ...copies] };
   followApproval(source, state, { plan, removed: done.removed });
-  const event = prunedEvent(done, snapshot.commit.commit);
-  if (event) parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message: event });
-  const tookBack = await keepReturned(clusterOf(parts, source), snapshot, members);
+  if (done.removed.length > 0) {
+    const names = listed(done.removed.map(describe));
+    const message = `no longer in Git at ${snapshot.commit.commit.slice(0, 7)}, deleted: ${names}`;
+    parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message });
+  }
+  const tookBack = await keepReturned(clusterOf(parts, source), snapshot.all, members);
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
@@ -71,15 +54,14 @@ export async function prune(
 interface Going {
   readonly asked: readonly KubernetesObject[];
   readonly going: readonly KubernetesObject[];
-  readonly snapshot: Snapshot;
+  readonly commit: string;
 }
 
 /** An approval opens what it names, and what is left of it later. */
-function isPruneApproved(source: Source, state: SourceState, { asked, going, snapshot }: Going): boolean {
+function isPruneApproved(source: Source, state: SourceState, { asked, going, commit }: Going): boolean {
   const isRest =
     approvalOf(source, state)?.verb === 'prune' &&
     asked.every((object) => state.approvedObjects?.has(idOf(object)));
-  const { commit } = snapshot.commit;
   const hashes = [hashOf(asked), hashOf(going)];
   if (!isRest && !isApproved(source, state, { verb: 'prune', hashes, commit })) return false;
   state.approvedObjects = new Set(going.map(idOf));
@@ -127,130 +109,3 @@ const undecided = {
   removed: [],
   failures: [],
 };
-
-interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
-  /** They have the label and were not written by us. */
-  readonly copies: readonly NotPruned[];
-  readonly wrote: boolean;
-  /** Something changed while it was looked at, or it is not known what came of a deletion. */
-  readonly isDueAgain: boolean;
-}
-
-async function carryOut(
-  parts: SourceParts,
-  source: Source,
-  { remove, handBack }: PrunePlan,
-  signal: AbortSignal,
-): Promise<Done> {
-  const removed: KubernetesObject[] = [];
-  const failures: Array<{ reason: string; message: string }> = [];
-  const copies: NotPruned[] = [];
-  const first = new Set(handBack);
-  let wrote = false;
-  let isDueAgain = false;
-  for (const wave of applyWaves([...remove, ...handBack]).reverse()) {
-    await inParallel(wave, async (object) => {
-      if (signal.aborted) return;
-      try {
-        const gone = await removeOne(parts, source, { object, handsBack: first.has(object) });
-        removed.push(...gone.removed);
-        copies.push(...gone.copies);
-        wrote ||= gone.wrote;
-      } catch (error) {
-        const { reason, message, transient } = failureOf(error);
-        isDueAgain ||= transient;
-        if (!isStale(error)) failures.push({ reason, message: `${describe(object)}: ${message}` });
-      }
-    });
-  }
-  signal.throwIfAborted();
-  return { removed, failures, copies, wrote, isDueAgain };
-}
-
-type Gone = Pick<Done, 'removed' | 'copies' | 'wrote'>;
-
-const untouched: Gone = { removed: [], copies: [], wrote: false };
-
-async function removeOne(
-  parts: SourceParts,
-  source: Source,
-  { object, handsBack }: { object: KubernetesObject; handsBack: boolean },
-): Promise<Gone> {
-  const live = await readAnew(clusterOf(parts, source), source, object);
-  if (!live) return untouched;
-  if (!isWrittenByUs(live))
-    return { ...untouched, copies: [{ object, why: 'Holdfast did not write it, its label was copied' }] };
-  const cluster = clusterOf(parts, source);
-  if (handsBack) return { ...untouched, wrote: await handBackStep(cluster, live) };
-  await cluster.delete(referenceOf(live), versionOf(live));
-  return { ...untouched, removed: [live], wrote: true };
-}
-
-/** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
-async function readAnew(
-  cluster: Pick<Cluster, 'get'>,
-  source: Source,
-  object: KubernetesObject,
-): Promise<KubernetesObject | undefined> {
-  const live = await cluster.get(referenceOf(object));
-  if (!live || live.metadata.uid !== object.metadata.uid || live.metadata.deletionTimestamp) return undefined;
-  if (live.metadata.labels?.[partOfLabel] !== applySetId(source)) return undefined;
-  return optedOut(live) === undefined ? live : undefined;
-}
-
-/** Who makes an object of another one's manifest, as people and backups do, copies its labels with it. */
-function isWrittenByUs(live: KubernetesObject): boolean {
-  return (managedFieldsOf(live) ?? []).some(({ manager }) => manager?.startsWith('holdfast'));
-}
-
-/** Canaries that are in Git again before they were gone. */
-async function keepReturned(
-  cluster: Writer,
-  { all }: Snapshot,
-  members: readonly KubernetesObject[],
-): Promise<boolean> {
-  const wanted = new Map(all.filter(isCanary).map((object) => [objectKey(object), object]));
-  let wrote = false;
-  for (const live of members.filter(isCanary)) {
-    const canary = wanted.get(objectKey(live));
-    if (canary) wrote = (await cancelHandBack(cluster, live, canary)) || wrote;
-  }
-  return wrote;
-}
-
-// A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).
-
-type Writer = Pick<Cluster, 'patch' | 'delete'>;
-
-/**
- * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
- * True when something was written. Every step is read back from the Canary itself, so that a restart goes on where it was.
- */
-async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<boolean> {
-  if (!asksForHandBack(live)) {
-    const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: 'true' } };
-    await cluster.patch(referenceOf(live), { metadata, spec: { revertOnDeletion: true } });
-    return true;
-  }
-  if (!live.metadata.finalizers?.includes(finalizer)) return false;
-  await cluster.delete(referenceOf(live), versionOf(live));
-  return true;
-}
-
-/** A Canary that came back to Git before it was deleted stays, and does no more than its manifest says. True when it was written. */
-async function cancelHandBack(
-  cluster: Writer,
-  live: KubernetesObject,
-  wanted: KubernetesObject,
-): Promise<boolean> {
-  if (live.metadata.annotations?.[handingBackAnnotation] === undefined || live.metadata.deletionTimestamp)
-    return false;
-  const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: null } };
-  const spec = asksForHandBack(wanted) ? {} : { spec: { revertOnDeletion: null } };
-  await cluster.patch(referenceOf(live), { metadata, ...spec });
-  return true;
-}
-
-function asksForHandBack({ spec }: KubernetesObject): boolean {
-  return (spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion === true;
-}

@@ -1,9 +1,12 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
+
 import { canaryKey, describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
-import type { ApplyFailure, ApplyResult, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';
 import { whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
@@ -14,9 +17,7 @@ interface OwnSnapshot {
 
 /** Leaves out the Canaries whose target this Source may not write (S21). Throws what the API server says. */
 export async function withOwnCanaries(
-  parts: SourceParts,
-  source: Source,
-  { previous }: Pick<SourceState, 'previous'>,
+  { parts, source, state }: SourceContext,
   snapshot: Snapshot,
 ): Promise<OwnSnapshot> {
   const plans: CanaryPlan[] = [];
@@ -24,7 +25,7 @@ export async function withOwnCanaries(
   for (const plan of snapshot.plans) {
     const why = await whyNotHeld(parts, source, plan);
     if (!why) plans.push(plan);
-    else previous.delete(canaryKey(plan.canary));
+    else state.previous.delete(canaryKey(plan.canary));
     if (!why || plan.state !== 'release') continue;
     const { object, origin } = plan.target;
     const message = `${formatOrigin(origin)}: ${describe(object)}: ${why.message}`;
@@ -73,7 +74,7 @@ async function whyNotHeld(
  * Which Canaries may have their target in a Source that was not read yet; those alone wait for it. Until the API server has answered it may be
  * any that its spec allows. One that cannot be parsed has no say outside its namespace.
  */
-export function mayHoldOf(
+function mayHoldOf(
   parts: RightsParts,
   source: Source | undefined,
   namespace: string,
@@ -96,6 +97,23 @@ export function mayHoldOf(
     );
     return true;
   };
+}
+
+/**
+ * Says what is known of a Source before its repository was read: which Canaries it may hold, its windows and its account. These are in force at
+ * once, also while Git cannot be read. Windows of a Source with a problem may not be understood: the ones before stay as they were.
+ */
+export function announceSource(
+  parts: RightsParts & Pick<SourceParts, 'heads'>,
+  key: string,
+  { source, problem }: { readonly source: Source | undefined; readonly problem: unknown },
+): void {
+  const [namespace = ''] = key.split('/');
+  parts.heads.expect(key, mayHoldOf(parts, source, namespace));
+  if (!source) return;
+  const account = writerOf(source, parts.rights).user;
+  const windows = problem === undefined ? { windows: source.spec.windows } : {};
+  for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
 
 /** What a Canary names as its target; the Canary itself while nobody knows it. */

@@ -5,18 +5,23 @@ import { recordTooLarge } from '../../../release/record.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
 import type { Head } from '../../canary/context/head.ts';
-import type { ApplyFailure, Snapshot, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { ApplyFailure, Snapshot, SourceState } from '../context/state.ts';
 import { objectsByCanaryName } from '../scope/canary-objects.ts';
 import { type SourceRights, whyNotAllowed } from '../scope/permissions.ts';
 
 /** The heads of one snapshot, and problems that only building the releases shows. */
-interface SnapshotHeads {
+export interface SnapshotHeads {
   readonly heads: ReadonlyMap<string, Head>;
   readonly problems: readonly FileProblem[];
 }
 
 /** What the snapshot says about each Canary; none has config or a scaler that the Source may not write (S21). */
-export function headsOf(parts: SourceParts, source: Source, snapshot: Snapshot): SnapshotHeads {
+export function headsOf(
+  { parts, source }: Pick<SourceContext, 'parts' | 'source'>,
+  snapshot: Snapshot,
+): SnapshotHeads {
   const problems: FileProblem[] = [];
   const reading = { ...snapshot, sharedWith: objectsByCanaryName(snapshot.all) };
   const heads = snapshot.plans.map((plan) => {

@@ -3,7 +3,8 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
-import type { ApplyResult, PruneResult, SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext } from '../context/context.ts';
+import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
 import { hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 
@@ -67,12 +68,6 @@ export function prunedNews(
   return { status: 'True', reason: 'Pruned', message: `objects that left Git were deleted${kept}` };
 }
 
-/** The news when objects were deleted: one event. */
-export function prunedEvent({ removed }: Pick<PruneResult, 'removed'>, commit: string): string | undefined {
-  if (removed.length === 0) return undefined;
-  return `no longer in Git at ${commit.slice(0, 7)}, deleted: ${listed(removed.map(describe))}`;
-}
-
 const handingBack = 'its target takes the traffic back first';
 
 function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
@@ -129,9 +124,7 @@ export function verifiedNews(
 
 /** Who else wrote what Git says: an event each time, and what was put back is counted. */
 export function reportOtherWriters(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
+  { parts, source, state }: SourceContext,
   { drift, taken }: Pick<ApplyResult, 'drift' | 'taken'>,
 ): void {
   state.drift.note(drift, parts.clock.nowMs());

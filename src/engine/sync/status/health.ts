@@ -9,8 +9,8 @@ import {
   textOf,
 } from '../../../api/kubernetes.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
-import type { AppliedObjects } from '../apply/apply-object.ts';
-import type { SourceHealth, SourceState } from '../context/context.ts';
+import type { AppliedObjects } from '../context/context.ts';
+import type { SourceHealth, SourceState } from '../context/state.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { groupKindOf } from '../scope/inventory.ts';
 

@@ -3,7 +3,7 @@ import { annotationPrefix, approveAnnotation, syncAnnotation } from '../../../ap
 import type { RequestAnswer } from '../../../api/canary/status.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { News } from '../../status-patch.ts';
-import type { SourceRequests, SourceState } from '../context/context.ts';
+import type { SourceRequests, SourceState } from '../context/state.ts';
 import { approvalOf, doBothWait, readRequest } from '../poll/approvals.ts';
 
 /** Longest request that the status can hold. */

@@ -11,9 +11,11 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import type { SourceParts, SourceState } from '../context/context.ts';
+import type { SourceContext, SourceWatch } from '../context/context.ts';
+import type { SourceState } from '../context/state.ts';
 import { approvalOf } from '../poll/approvals.ts';
 import { driftNews, healthyNews, prunedNews, verifiedNews } from './conditions.ts';
+import { sourceHealth } from './health.ts';
 import { newsOfSource, problemOf } from './problem.ts';
 import { answered, newsOfAnswers } from './requests.ts';
 
@@ -79,12 +81,10 @@ function generationIn(before: Condition | undefined): Pick<Condition, 'observedG
   return before?.observedGeneration === undefined ? {} : { observedGeneration: before.observedGeneration };
 }
 
-/** Writes the status when it says something new; the news becomes one event. */
-export async function writeSourceStatus(
-  parts: SourceParts,
-  source: Source,
-  state: SourceState,
-): Promise<void> {
+/** Writes the status when it says something new; the news becomes one event. Looks at the health of what is watched. */
+export async function writeSourceStatus(context: SourceContext, watch?: SourceWatch): Promise<void> {
+  const { parts, source, state } = context;
+  if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = sourceStatus(source, state, parts.canaries(), parts.clock.nowMs());
   const patch = mergePatchOf(source.status ?? {}, next);
   if (!patch) return;

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { whileNewKinds } from './read.ts';
+import { whileNewKinds } from './kinds.ts';
 
 /** Says what was read, and with which news. */
 function aSource(newKinds: readonly boolean[], otherwise: boolean) {

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { configMap, secret } from '../../../release/fixtures.test-support.ts';
-import { otherChanges } from './source-git.ts';
+import { otherChanges } from './older-commit.ts';
 
 const rendered = (...objects: Array<ReturnType<typeof configMap>>) =>
   objects.map((object) => ({ object, origin: { file: 'shop.yaml', document: 0, items: [], line: 1 } }));

@@ -1,0 +1,80 @@
+/** Applying the snapshot of a Source: everything of no Canary first, then each Canary gets its release (design section 2.2). */
+import { canaryKey, type KubernetesObject } from '../../api/kubernetes.ts';
+import { applyAll } from './apply/apply.ts';
+import { isOtherInForce, readInForce } from './apply/in-force.ts';
+import { inventoryWith, writeParent } from './apply/members.ts';
+import { handOverHeld } from './apply/other-owners.ts';
+import { followHeld } from './apply/source-watch.ts';
+import type { SourceContext, SyncContext } from './context/context.ts';
+import type { ApplyResult, Snapshot } from './context/state.ts';
+import { isPruneDue, prune } from './prune/prune.ts';
+import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
+import { publishHeads } from './read/published-heads.ts';
+import { digestsOf, headsOf } from './read/source-heads.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
+import { reportOtherWriters } from './status/conditions.ts';
+
+/** Something is to be applied again although Git has no news. */
+export function isDue(context: SourceContext): boolean {
+  const { source, state } = context;
+  return state.dirty || isPruneDue(source, state) || isOtherInForce(context);
+}
+
+/** Applies the snapshot in the state. What kept it from its end is thrown, and the next poll applies again, though Git has no news then. */
+export async function applyCommit(context: SyncContext): Promise<void> {
+  try {
+    await applyWhole(context);
+  } catch (error) {
+    context.state.dirty = true;
+    throw error;
+  }
+}
+
+async function applyWhole(context: SyncContext): Promise<void> {
+  const { parts, source, state } = context;
+  const { snapshot: whole } = state;
+  if (!whole) return;
+  state.dirty = false;
+  await parts.bindings.ensure(source);
+  const { snapshot, refused } = await withOwnCanaries(context, whole);
+  state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
+  const built = headsOf(context, snapshot);
+  const result =
+    source.spec.apply === false
+      ? { applied: 0, changed: 0, failures: [], drift: [], taken: [] }
+      : await applyRest(context, snapshot, digestsOf(built.heads));
+  const failures = [...result.failures, ...refused];
+  state.result = { ...result, commit: snapshot.commit.commit, failures };
+  const known = new Set(snapshot.problems.map(({ message }) => message));
+  const added = built.problems.filter(({ message }) => !known.has(message));
+  state.snapshot = { ...whole, problems: [...whole.problems, ...added] };
+  await publishHeads(context, snapshot, built.heads, failures);
+  state.pruned = await prune(context);
+}
+
+/** Applies what belongs to no Canary; `digests`: those at head. */
+async function applyRest(
+  context: SyncContext,
+  snapshot: Snapshot,
+  digests: ReadonlyMap<string, string>,
+): Promise<ApplyResult> {
+  const { parts, source, state } = context;
+  state.inForce = await readInForce(context, snapshot, digests);
+  const applied = { ...snapshot, rest: state.inForce.effective.rest };
+  const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
+  const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
+  await writeParent(parts, source, inventory);
+  const follow = async (known: ApplyResult | undefined) => {
+    const held = claimedKeys(parts, source, snapshot, known);
+    // Before anything is pruned elsewhere: what only moved here stays.
+    parts.claims.publish(state.key, held);
+    await followHeld(context, applied, inventory, held);
+  };
+  await follow(state.result);
+  const result = await applyAll(context, applied.rest);
+  await follow(result);
+  if (result.changed > 0 || state.appliedMs === undefined) state.appliedMs = parts.clock.nowMs();
+  await handOverHeld(context, applied);
+  reportOtherWriters(context, result);
+  return result;
+}

@@ -1,0 +1,120 @@
+/** Objects that another tool or another Source applies: they are refused, or taken over where the author asked for it. */
+import {
+  type KubernetesObject,
+  objectKey,
+  partOfLabel,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { applySetId } from '../../apply-set.ts';
+import { EngineError, failureOf } from '../../failure.ts';
+import type { SourceContext } from '../context/context.ts';
+import type { SourceParts } from '../context/parts.ts';
+import type { Snapshot } from '../context/state.ts';
+import {
+  adoptAnnotation,
+  formerOwnerOf,
+  handedOver,
+  inherited,
+  isMarkedBy,
+  otherOwner,
+} from '../scope/former-owner.ts';
+import { clusterOf, whyNotAllowed } from '../scope/permissions.ts';
+import { inParallel } from './apply-order.ts';
+
+/** What is known of other Sources. */
+export interface Others extends Partial<Pick<SourceParts, 'watchesEverywhere'>> {
+  readonly claims: Pick<SourceParts['claims'], 'sourceOf'>;
+  readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
+}
+
+/** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
+export function refuseOthers(
+  parts: Others,
+  source: Source,
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+): void {
+  const owner = otherOwner(live, wanted, formerOwnerOf(source));
+  if (owner)
+    throw new EngineError(
+      'Conflicted',
+      `${owner.tool} applies it (${owner.detail}); remove it there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
+    );
+  const partOf = live.metadata.labels?.[partOfLabel];
+  if (!partOf || partOf === applySetId(source) || live.metadata.annotations?.[adoptAnnotation]) return;
+  if (wanted.metadata.annotations?.[adoptAnnotation] || isLeftBehind(parts, live, partOf)) return;
+  throw new EngineError(
+    'OwnedByAnotherSource',
+    `Source ${parts.claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,
+  );
+}
+
+/** A Source applied it that is gone. Who sees some namespaces alone does not know that, and kubectl has ApplySets of other parents. */
+function isLeftBehind(
+  { sources, watchesEverywhere }: Others,
+  live: KubernetesObject,
+  partOf: string,
+): boolean {
+  const isOurs = (managedFieldsOf(live) ?? []).some(({ manager }) => manager === 'holdfast');
+  return isOurs && watchesEverywhere === true && !sources?.().some((source) => applySetId(source) === partOf);
+}
+
+/** Whether the live object still carries a mark of the owner that the Source takes over from. */
+export function isMarked(
+  source: Source,
+  live: KubernetesObject | undefined,
+  wanted: KubernetesObject,
+): boolean {
+  const former = formerOwnerOf(source);
+  return former !== undefined && isMarkedBy(live, wanted, former);
+}
+
+/** After an apply: the former owner gives up its marks and what we have applied, over exactly the version that was written. True when written. */
+export async function handOver(
+  { parts, source }: Pick<SourceContext, 'parts' | 'source'>,
+  wanted: KubernetesObject,
+  written: KubernetesObject,
+): Promise<boolean> {
+  const former = formerOwnerOf(source);
+  const patch = former && handedOver(written, wanted, { former, manager: 'holdfast' });
+  if (!patch) return false;
+  await clusterOf(parts, source).patch(referenceOf(written), {
+    metadata: { ...versionOf(written), ...patch },
+  });
+  return true;
+}
+
+/**
+ * The same for what rollouts write of the Source: a target is applied by its next release, and the fields that the former owner had are the
+ * rollout's from now on. A failure leaves the marks, so that the next sync tries again.
+ */
+export async function handOverHeld(
+  { parts, source }: Pick<SourceContext, 'parts' | 'source'>,
+  { all, rest }: Pick<Snapshot, 'all' | 'rest'>,
+): Promise<void> {
+  const former = formerOwnerOf(source);
+  if (!former) return;
+  const applied = new Set(rest.map(({ object }) => objectKey(object)));
+  const held = all.filter(
+    (object) => !applied.has(objectKey(object)) && whyNotAllowed(source, object, parts.rights) === undefined,
+  );
+  const cluster = clusterOf(parts, source);
+  await inParallel(held, async (object) => {
+    try {
+      const live = await cluster.get(referenceOf(object));
+      if (!live || !isMarkedBy(live, object, former)) return;
+      const patch = inherited(live, object, { former, manager: 'holdfast-rollout' });
+      const labels = { ...patch.labels, [partOfLabel]: applySetId(source) };
+      const metadata = { ...versionOf(live), ...patch, labels };
+      await cluster.patch(referenceOf(live), { metadata });
+    } catch (error) {
+      parts.log.warn(
+        { object: referenceOf(object), reason: failureOf(error).reason },
+        'it could not be handed over',
+      );
+    }
+  });
+}
