@@ -4,15 +4,13 @@ import { eventTextOf, lineOf } from '../api/incident.ts';
 import { isRecord, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
-import type { Context } from './context.ts';
 import { newIncident } from './incident.ts';
 import type { Decision, Effects } from './outcome.ts';
 import { findingsOf, type Result, servingOf } from './report.ts';
-import { runOf } from './run.ts';
-import { type State, statusOf } from './state.ts';
+import { type Context, type State, statusOf } from './state.ts';
 import { keepOtherBackends } from './traffic/other-backends.ts';
 import { keepSessions } from './traffic/sessions.ts';
-import type { World } from './world.ts';
+import { runOf, type World } from './world.ts';
 
 /** A decision before it is written to the status. `state` undefined: the state in the status stays. */
 export interface Decided {

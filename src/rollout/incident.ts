@@ -9,8 +9,7 @@ import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { GATE_REASONS } from './checks.ts';
 import type { Result } from './report.ts';
-import { type Ending, type Run, runOf } from './run.ts';
-import { describeRelease, headRelease, lastKnownGood } from './world.ts';
+import { describeRelease, type Ending, headRelease, lastKnownGood, type Run, runOf } from './world.ts';
 
 const MAX_TEXT = 512;
 

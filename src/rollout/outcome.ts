@@ -1,9 +1,8 @@
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { CheckRequest, RouteTarget } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import type { Side } from './run.ts';
 import type { State } from './state.ts';
-import type { ScalerView, StuckPod } from './world.ts';
+import type { ScalerView, Side, StuckPod } from './world.ts';
 
 /**
  * What the engine executes, lane by lane (see `laneOf`), and in a lane in the given order. Plain data. Every action is idempotent: one whose

@@ -3,13 +3,12 @@ import type { CanaryStatus, Serving } from '../api/canary/status.ts';
 import { limits } from '../api/limits.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
-import type { Context } from './context.ts';
 import type { Action, Note, RolloutEvent } from './outcome.ts';
-import { type Run, runOf } from './run.ts';
+import type { Context } from './state.ts';
 import { wantedPods } from './states/restore.ts';
 import { isScaledToZero } from './traffic/traffic.ts';
 import { describeFreeze } from './windows.ts';
-import { describeDamage, headRelease, lastKnownGood, type World } from './world.ts';
+import { describeDamage, headRelease, lastKnownGood, type Run, runOf, type World } from './world.ts';
 
 /** A decision and its status, from which conditions and incidents are made. */
 export interface Result extends Context {

@@ -1,5 +1,5 @@
 import { annotationPrefix } from '../api/annotations.ts';
-import type { Context } from './context.ts';
+import type { Context } from './state.ts';
 
 /** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
 export interface Request {

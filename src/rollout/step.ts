@@ -1,6 +1,5 @@
 import { present } from '../api/kubernetes.ts';
 import { knownReason } from '../api/reasons.ts';
-import { type Context, contextOf } from './context.ts';
 import { type Decided, finish } from './finish.ts';
 import {
   type Action,
@@ -12,8 +11,7 @@ import {
   note,
   type Outcome,
 } from './outcome.ts';
-import { runOf } from './run.ts';
-import { notAsked, type State, stateOf } from './state.ts';
+import { type Context, contextOf, notAsked, type State, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
@@ -29,7 +27,7 @@ import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
 import { allocate, isScaledToZero, tellMove } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
-import type { World } from './world.ts';
+import { runOf, type World } from './world.ts';
 
 /** The most states that a release passes in one step; more would be a loop. */
 const MOST_STATES = 8;

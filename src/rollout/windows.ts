@@ -4,11 +4,10 @@
  */
 import { pauseAnnotation } from '../api/annotations.ts';
 import { stamp } from '../api/time.ts';
-import type { Context } from './context.ts';
 import { type Effects, type Next, note } from './outcome.ts';
 import { namesRelease } from './requests.ts';
-import type { Run } from './run.ts';
-import { type FreezeView, type ReleaseView, rejectionOf, soundRecord } from './world.ts';
+import type { Context } from './state.ts';
+import { type FreezeView, type ReleaseView, type Run, rejectionOf, soundRecord } from './world.ts';
 
 /** A run, or a release at head. */
 interface ReleaseRef {

@@ -1,8 +1,7 @@
 import { type Canary, hooksOf } from '../../src/api/canary/canary.ts';
 import type { CheckOutcome, CheckRequest } from '../../src/api/observed.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
-import { runOf } from '../../src/rollout/run.ts';
-import { lastKnownGood, type World } from '../../src/rollout/world.ts';
+import { lastKnownGood, runOf, type World } from '../../src/rollout/world.ts';
 import type { Violation } from './invariants.ts';
 
 /** Requests of people that leave checks out. */

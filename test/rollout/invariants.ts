@@ -1,15 +1,15 @@
 import { planOf } from '../../src/api/canary/plan.ts';
 import { sinceMs } from '../../src/api/time.ts';
 import { canaryPods, hasConverged, servingPods } from '../../src/health/readiness.ts';
-import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/context.ts';
 import type { Action } from '../../src/rollout/outcome.ts';
-import { runOf } from '../../src/rollout/run.ts';
+import { contextOf, elapsedMs, SETTLE_MS } from '../../src/rollout/state.ts';
 import { podsNeeded } from '../../src/rollout/traffic/traffic.ts';
 import {
   headRelease,
   isDigestLost,
   lastKnownGood,
   rejectionOf,
+  runOf,
   soundRecord,
   type World,
 } from '../../src/rollout/world.ts';

@@ -6,7 +6,6 @@ import { inLanes, reliesOn } from '../../src/engine/canary/perform/perform.ts';
 import type { ConfigCopyView, ForeignChange, WorkloadView } from '../../src/health/workload-view.ts';
 import { isSame } from '../../src/rollout/finish.ts';
 import type { Action, Decision, RolloutEvent } from '../../src/rollout/outcome.ts';
-import { runOf } from '../../src/rollout/run.ts';
 import { step } from '../../src/rollout/step.ts';
 import {
   type FreezeView,
@@ -17,6 +16,7 @@ import {
   type RecordView,
   type RejectionView,
   type ReleaseView,
+  runOf,
   type ScalerView,
   type WindowView,
   type World,

@@ -1,10 +1,9 @@
 /** What the allocator of traffic does whatever state asks it, be it one that no state of today asks for. */
 import { describe, expect, it } from 'vitest';
-import { contextOf, withLastChanges } from '../../src/rollout/context.ts';
 import type { Preference } from '../../src/rollout/outcome.ts';
-import { type Run, runOf } from '../../src/rollout/run.ts';
+import { contextOf, withLastChanges } from '../../src/rollout/state.ts';
 import { allocate, hasArrived, isAllOn } from '../../src/rollout/traffic/traffic.ts';
-import type { World } from '../../src/rollout/world.ts';
+import { type Run, runOf, type World } from '../../src/rollout/world.ts';
 import { atWeight, fallen, live, pass, until } from './faults/worlds.ts';
 
 /** The shares of the canary that are written. */

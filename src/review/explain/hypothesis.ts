@@ -4,8 +4,7 @@ import { planOf } from '../../api/canary/plan.ts';
 import { InputError } from '../../api/problems.ts';
 import { type Cause, causes } from '../../health/causes.ts';
 import type { PodFault, WorkloadView } from '../../health/workload-view.ts';
-import { runOf } from '../../rollout/run.ts';
-import type { World } from '../../rollout/world.ts';
+import { runOf, type World } from '../../rollout/world.ts';
 
 /** The world as it would be. A cause without a release under way is that of one whose primary was just written. */
 export function applyHypothesis(world: World, hypothesis: Hypothesis): World {

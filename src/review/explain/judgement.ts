@@ -12,8 +12,7 @@ import {
   type FailureDecision,
   sharedCause,
 } from '../../rollout/post-promotion.ts';
-import { type Run, runOf } from '../../rollout/run.ts';
-import { lastKnownGood, revertTarget, type World } from '../../rollout/world.ts';
+import { lastKnownGood, type Run, revertTarget, runOf, type World } from '../../rollout/world.ts';
 
 /** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
 export interface Judgement {

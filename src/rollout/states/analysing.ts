@@ -3,7 +3,6 @@ import { causeOf } from '../../health/diagnosis.ts';
 import { canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { askGates, type GateType, isOpenedByHand, noteClosed } from '../checks.ts';
-import { type Context, settlingMs, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   ALL,
   act,
@@ -19,8 +18,17 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { Run, Side } from '../run.ts';
-import { promotionState, type StateOf, without, withRun } from '../state.ts';
+import {
+  type Context,
+  promotionState,
+  type StateOf,
+  settlingMs,
+  sinceProgressMs,
+  without,
+  withProgress,
+  withProgressReset,
+  withRun,
+} from '../state.ts';
 import {
   fullSize,
   growCanary,
@@ -34,7 +42,7 @@ import {
 } from '../traffic/traffic.ts';
 import { largestWeight, nextStep, type Step, shareOfIteration } from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
-import { describeRelease } from '../world.ts';
+import { describeRelease, type Run, type Side } from '../world.ts';
 import { type Failure, preRollout, stepCheck } from './analysis-checks.ts';
 import { recreatedPrimary } from './restore.ts';
 import { end, failAtGate, failOnPrimary } from './transitions.ts';

@@ -3,7 +3,6 @@ import { limits } from '../../api/limits.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { hasHooks, request } from '../checks.ts';
-import { type Context, elapsedMs, withProgress } from '../context.ts';
 import {
   act,
   combine,
@@ -16,8 +15,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { Run } from '../run.ts';
-import { type StateOf, without } from '../state.ts';
+import { type Context, elapsedMs, type StateOf, without, withProgress } from '../state.ts';
 import {
   areScalersReset,
   hasArrived,
@@ -27,6 +25,7 @@ import {
   scalerWaitMs,
   stopCanary,
 } from '../traffic/traffic.ts';
+import type { Run } from '../world.ts';
 import { recreatedPrimary } from './restore.ts';
 import { rejectionFor } from './transitions.ts';
 

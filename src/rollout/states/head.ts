@@ -4,12 +4,17 @@ import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
-import { type Context, SETTLE_MS, withLastChanges } from '../context.ts';
 import { combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
-import type { Run, Side } from '../run.ts';
-import { type RunState, trialState, without } from '../state.ts';
+import { type Context, type RunState, SETTLE_MS, trialState, withLastChanges, without } from '../state.ts';
 import { headForRun, windowWaitMs } from '../windows.ts';
-import { describeRelease, type ReleaseView, rejectionOf, soundRecord } from '../world.ts';
+import {
+  describeRelease,
+  type ReleaseView,
+  type Run,
+  rejectionOf,
+  type Side,
+  soundRecord,
+} from '../world.ts';
 import { end, failOnPrimary, startRevert } from './transitions.ts';
 
 /** How a state follows head. */

@@ -3,7 +3,6 @@ import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { canaryServes, hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
-import { type Context, sinceProgressMs, withProgress, withProgressReset } from '../context.ts';
 import {
   ALL,
   act,
@@ -19,13 +18,23 @@ import {
   wake,
 } from '../outcome.ts';
 import { isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
-import type { Run } from '../run.ts';
-import { promotionState, type State, type StateOf, without, withRun } from '../state.ts';
+import {
+  type Context,
+  promotionState,
+  type State,
+  type StateOf,
+  sinceProgressMs,
+  without,
+  withProgress,
+  withProgressReset,
+  withRun,
+} from '../state.ts';
 import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
 import {
   describeRelease,
   isLost,
   type ReleaseView,
+  type Run,
   rejectionOf,
   revertTarget,
   soundRecord,

@@ -1,6 +1,5 @@
 import { trafficAt } from '../../api/canary/plan.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { type Context, sinceProgressMs, withProgress } from '../context.ts';
 import {
   type Action,
   act,
@@ -14,8 +13,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { Run } from '../run.ts';
-import type { StateOf } from '../state.ts';
+import { type Context, type StateOf, sinceProgressMs, withProgress } from '../state.ts';
 import {
   areScalersReset,
   fullSize,
@@ -26,7 +24,7 @@ import {
   restoreScalers,
   scalerOf,
 } from '../traffic/traffic.ts';
-import { describeRelease, earlierRecords, type ReleaseView, soundRecord } from '../world.ts';
+import { describeRelease, earlierRecords, type ReleaseView, type Run, soundRecord } from '../world.ts';
 import { begin, withoutHead } from './head.ts';
 import { applyPrimary } from './restore.ts';
 

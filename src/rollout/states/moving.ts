@@ -2,7 +2,6 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryPods, canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { type Context, remainingMs, SETTLE_MS } from '../context.ts';
 import {
   ALL,
   act,
@@ -16,7 +15,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { State } from '../state.ts';
+import { type Context, remainingMs, SETTLE_MS, type State } from '../state.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
 import {
   allocate,

@@ -1,15 +1,6 @@
 import { diagnose } from '../../health/diagnosis.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import {
-  type Context,
-  later,
-  remainingMs,
-  settlingMs,
-  sinceProgressMs,
-  untilWritten,
-  withProgress,
-} from '../context.ts';
-import {
   ALL,
   act,
   type Effects,
@@ -23,8 +14,18 @@ import {
   wake,
 } from '../outcome.ts';
 import { isWaitingPointless } from '../post-promotion.ts';
-import type { Run } from '../run.ts';
-import { type StateOf, without, withRun } from '../state.ts';
+import {
+  type Context,
+  later,
+  remainingMs,
+  type StateOf,
+  settlingMs,
+  sinceProgressMs,
+  untilWritten,
+  without,
+  withProgress,
+  withRun,
+} from '../state.ts';
 import {
   canaryMayServe,
   hasArrived,
@@ -37,7 +38,7 @@ import {
   routeNote,
 } from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
-import { describeRelease, isDigestLost, soundRecord } from '../world.ts';
+import { describeRelease, isDigestLost, type Run, soundRecord } from '../world.ts';
 import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
 

@@ -1,7 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { type Context, elapsedMs, remainingMs } from '../context.ts';
 import {
   act,
   combine,
@@ -15,7 +14,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { StateOf } from '../state.ts';
+import { type Context, elapsedMs, remainingMs, type StateOf } from '../state.ts';
 import {
   hasArrived,
   isScaledToZero,

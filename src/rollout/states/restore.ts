@@ -5,9 +5,8 @@ import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
 import { canaryServes, servingPods } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import type { Context } from '../context.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
-import type { Run } from '../run.ts';
+import type { Context } from '../state.ts';
 import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
 import {
   describeDamage,
@@ -16,6 +15,7 @@ import {
   isLost,
   lastKnownGood,
   type RecordView,
+  type Run,
   soundRecord,
   type World,
 } from '../world.ts';

@@ -3,15 +3,6 @@ import { findings, verdictOf } from '../../health/check-results.ts';
 import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check } from '../checks.ts';
 import {
-  type Context,
-  elapsedMs,
-  later,
-  sinceProgressMs,
-  untilWritten,
-  withProgress,
-  withProgressReset,
-} from '../context.ts';
-import {
   ALL,
   act,
   combine,
@@ -25,7 +16,17 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type StateOf, withRun } from '../state.ts';
+import {
+  type Context,
+  elapsedMs,
+  later,
+  type StateOf,
+  sinceProgressMs,
+  untilWritten,
+  withProgress,
+  withProgressReset,
+  withRun,
+} from '../state.ts';
 import { fullSize, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
 import { describeDamage, describeRelease, isLost, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';

@@ -1,14 +1,6 @@
 import { servingPods, whyNotReady } from '../../health/readiness.ts';
 import { askGates, noteClosed } from '../checks.ts';
 import {
-  type Context,
-  elapsedMs,
-  sinceProgressMs,
-  untilWritten,
-  withProgress,
-  withProgressReset,
-} from '../context.ts';
-import {
   ALL,
   act,
   combine,
@@ -21,8 +13,19 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import type { Run } from '../run.ts';
-import { notAsked, type StateOf, trialState, without, withRun } from '../state.ts';
+import {
+  type Context,
+  elapsedMs,
+  notAsked,
+  type StateOf,
+  sinceProgressMs,
+  trialState,
+  untilWritten,
+  without,
+  withProgress,
+  withProgressReset,
+  withRun,
+} from '../state.ts';
 import {
   fullSize,
   hasArrived,
@@ -36,7 +39,7 @@ import {
   stopCanary,
 } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
-import { describeRelease, soundRecord } from '../world.ts';
+import { describeRelease, type Run, soundRecord } from '../world.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
 import { end, failAtGate } from './transitions.ts';
 

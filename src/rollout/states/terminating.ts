@@ -1,8 +1,8 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import { canaryPods, canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { type Context, remainingMs, SETTLE_MS } from '../context.ts';
 import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
+import { type Context, remainingMs, SETTLE_MS } from '../state.ts';
 import {
   allocate,
   fullSize,

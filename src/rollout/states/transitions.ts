@@ -2,12 +2,17 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { failsAtOnce, whyNotReady } from '../../health/readiness.ts';
-import { type Context, withProgressReset } from '../context.ts';
 import { type Effects, emit, enter, type NewRejection, type Outcome } from '../outcome.ts';
 import { canaryState, decidePromotion, decideVerification, sharedCause } from '../post-promotion.ts';
-import type { Ending, RevertCause, Run } from '../run.ts';
-import { type RunState, type StateOf, without } from '../state.ts';
-import { describeRelease, type RecordView, revertTarget } from '../world.ts';
+import { type Context, type RunState, type StateOf, without, withProgressReset } from '../state.ts';
+import {
+  describeRelease,
+  type Ending,
+  type RecordView,
+  type RevertCause,
+  type Run,
+  revertTarget,
+} from '../world.ts';
 
 /** Decides how a release ends. A rejection counts from then on, before it is written to its Secret (S14). */
 export function end(

@@ -2,8 +2,7 @@ import { keepsSessions } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { SessionCookies } from '../../api/observed.ts';
 import type { Action } from '../outcome.ts';
-import type { Run } from '../run.ts';
-import type { World } from '../world.ts';
+import type { Run, World } from '../world.ts';
 
 type Cookies = Pick<
   CanaryStatus,

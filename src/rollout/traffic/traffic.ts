@@ -2,7 +2,6 @@ import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
-import { type Context, elapsedMs, remainingMs, settlingMs } from '../context.ts';
 import {
   type Action,
   act,
@@ -14,9 +13,8 @@ import {
   stall,
   wake,
 } from '../outcome.ts';
-import type { Run, Side } from '../run.ts';
-import type { State } from '../state.ts';
-import type { ScalerSide, World } from '../world.ts';
+import { type Context, elapsedMs, remainingMs, type State, settlingMs } from '../state.ts';
+import type { Run, ScalerSide, Side, World } from '../world.ts';
 import { largestWeight } from './weights.ts';
 
 /**

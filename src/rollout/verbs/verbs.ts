@@ -2,10 +2,9 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
-import type { Context } from '../context.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
-import type { RunState, State, StateKind } from '../state.ts';
+import type { Context, RunState, State, StateKind } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
 import { repairPrimary } from '../states/resting.ts';

@@ -1,5 +1,5 @@
 import type { HookType } from '../../../src/api/canary/analysis.ts';
-import { runOf } from '../../../src/rollout/run.ts';
+import { runOf } from '../../../src/rollout/world.ts';
 import { type Behaviour, GOOD, Model } from '../model.ts';
 
 /** How the pods of a workload are replaced. */

@@ -12,7 +12,7 @@ import {
   templateOf,
 } from '../../../release/release.ts';
 import { isKnative } from '../../../release/service-content.ts';
-import { commitOfDigest } from '../../../rollout/context.ts';
+import { commitOfDigest } from '../../../rollout/state.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
 import { commitAnnotation } from '../../../workload/shared/names.ts';
 import { recordViews } from '../../records/records.ts';

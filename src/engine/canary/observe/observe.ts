@@ -1,7 +1,7 @@
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
-import { commitOfDigest } from '../../../rollout/context.ts';
+import { commitOfDigest } from '../../../rollout/state.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../api/canary/status.ts';
-import { type CommitMemory, commitOfDigest, podsKey, progressKey } from './context.ts';
 import { aWorkload } from './fixtures.test-support.ts';
+import { type CommitMemory, commitOfDigest, podsKey, progressKey } from './state.ts';
 
 const [a, b] = ['a', 'b'].map((digit) => `v1:${digit.repeat(64)}`) as [string, string];
 const time = '2026-11-21T12:00:00Z';
