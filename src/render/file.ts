@@ -1,16 +1,17 @@
 import { isRecord, type KubernetesObject } from '../api/kubernetes.ts';
-import type { FileProblem, Origin, RenderedObject, RenderLimits, SourceFile } from './rendered-object.ts';
+import type {
+  FileProblem,
+  Origin,
+  RenderedFile,
+  RenderedObject,
+  RenderLimits,
+  SourceFile,
+} from './rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
 import { documentValue, offsetOf, pathSteps } from './yaml/values.ts';
 
 /** Problems told of one file; more would hide the first. */
 const maxProblems = 50;
-
-/** What one file holds: its objects, or its problems. All or nothing (S24). */
-export interface RenderedFile {
-  objects: RenderedObject[];
-  problems: FileProblem[];
-}
 
 /** Reads one file. Depends on its bytes, path and the limits alone, so results may be kept by blob id. Never throws on bad input. */
 export function renderFile(file: SourceFile, limits: RenderLimits): RenderedFile {

@@ -2,8 +2,8 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { limits } from '../api/limits.ts';
 import { readings } from './readings.test-support.ts';
-import { createRenderCache, isManifest, type RenderOptions, readAhead, renderPlain } from './render.ts';
-import { formatProblem, type SourceFile } from './rendered-object.ts';
+import { createRenderCache, isManifest, readAhead, renderPlain } from './render.ts';
+import { formatProblem, type RenderOptions, type SourceFile } from './rendered-object.ts';
 import { writeYaml } from './yaml/values.ts';
 
 function files(texts: Record<string, string | Uint8Array>): SourceFile[] {

@@ -1,36 +1,19 @@
 import { createPause } from '../api/clock.ts';
 import { describe, objectKey } from '../api/kubernetes.ts';
 import { limits as defaultLimits } from '../api/limits.ts';
-import { lineOfField, type RenderedFile, renderFile } from './file.ts';
+import { lineOfField, renderFile } from './file.ts';
 import {
   type FileProblem,
   formatOrigin,
   type Origin,
+  type RenderCache,
+  type RenderedFile,
   type RenderedObject,
   type RenderLimits,
+  type RenderOptions,
+  type RenderResult,
   type SourceFile,
 } from './rendered-object.ts';
-
-/** What rendering depends on beside the files. */
-export interface RenderOptions {
-  /** Namespace for objects of namespaced kinds that name none. */
-  defaultNamespace?: string | undefined;
-  /** Whether the API server knows the kind as namespaced; asked only together with `defaultNamespace`. */
-  isNamespaced?: ((apiVersion: string, kind: string) => boolean) | undefined;
-  limits?: RenderLimits | undefined;
-  /** Files that were read already. Use it with one set of limits. */
-  cache?: RenderCache | undefined;
-}
-
-/** The objects of the sound files, and what is wrong with the others. */
-export interface RenderResult {
-  /** Objects of files without a problem, in the order of files and documents. */
-  objects: RenderedObject[];
-  /** A file named here gave no objects; a problem without a file means that nothing was read. */
-  problems: FileProblem[];
-  /** Line of a field (`spec.analysis.metrics[0].name`) of an object, for problems found later. */
-  lineOf: (origin: Origin, field: string) => number;
-}
 
 /** Whether the plain renderer reads this file. */
 export function isManifest(path: string): boolean {
@@ -135,15 +118,6 @@ function duplicateProblems(entries: readonly RenderedObject[]): FileProblem[] {
       return { file: origin.file, line: origin.line, message };
     });
   });
-}
-
-/** What the files of one Source gave when they were read last, so that a commit costs only what it changes. */
-export interface RenderCache {
-  /** Undefined unless a file of this path and content was read; a file without `oid` never is. */
-  get(file: SourceFile): RenderedFile | undefined;
-  set(file: SourceFile, rendered: RenderedFile): void;
-  /** Forgets every other file, so that the cache never outgrows one commit. */
-  keepOnly(files: readonly SourceFile[]): void;
 }
 
 /** An empty cache. What it gives is shared: nobody may change it. */

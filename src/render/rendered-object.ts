@@ -68,3 +68,39 @@ export interface RenderLimits {
   /** Bytes of one object as JSON. */
   objectBytes: number;
 }
+
+/** What rendering depends on beside the files. */
+export interface RenderOptions {
+  /** Namespace for objects of namespaced kinds that name none. */
+  defaultNamespace?: string | undefined;
+  /** Whether the API server knows the kind as namespaced; asked only together with `defaultNamespace`. */
+  isNamespaced?: ((apiVersion: string, kind: string) => boolean) | undefined;
+  limits?: RenderLimits | undefined;
+  /** Files that were read already. Use it with one set of limits. */
+  cache?: RenderCache | undefined;
+}
+
+/** The objects of the sound files, and what is wrong with the others. */
+export interface RenderResult {
+  /** Objects of files without a problem, in the order of files and documents. */
+  objects: RenderedObject[];
+  /** A file named here gave no objects; a problem without a file means that nothing was read. */
+  problems: FileProblem[];
+  /** Line of a field (`spec.analysis.metrics[0].name`) of an object, for problems found later. */
+  lineOf: (origin: Origin, field: string) => number;
+}
+
+/** What one file holds: its objects, or its problems. All or nothing (S24). */
+export interface RenderedFile {
+  objects: RenderedObject[];
+  problems: FileProblem[];
+}
+
+/** What the files of one Source gave when they were read last, so that a commit costs only what it changes. */
+export interface RenderCache {
+  /** Undefined unless a file of this path and content was read; a file without `oid` never is. */
+  get(file: SourceFile): RenderedFile | undefined;
+  set(file: SourceFile, rendered: RenderedFile): void;
+  /** Forgets every other file, so that the cache never outgrows one commit. */
+  keepOnly(files: readonly SourceFile[]): void;
+}

@@ -3,8 +3,7 @@ import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { queryProblem } from '../../providers/metrics/query-check.ts';
 import { templateOf } from '../../providers/metrics/read-metric.ts';
-import type { RenderResult } from '../../render/render.ts';
-import type { RenderedObject } from '../../render/rendered-object.ts';
+import type { RenderedObject, RenderResult } from '../../render/rendered-object.ts';
 import { kindOf } from './kinds.ts';
 import type { Finding } from './releases.ts';
 

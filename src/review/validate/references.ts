@@ -1,6 +1,6 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { RenderResult } from '../../render/render.ts';
+import type { RenderResult } from '../../render/rendered-object.ts';
 import { scopeOf } from '../offline.ts';
 import { kindOf } from './kinds.ts';
 import type { Finding } from './releases.ts';

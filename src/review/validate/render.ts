@@ -9,8 +9,14 @@ import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { collectKustomization, isKustomization } from '../../render/build/collect.ts';
 import { isChart } from '../../render/helm.ts';
-import { createRenderCache, type RenderResult, renderPlain, settle } from '../../render/render.ts';
-import type { FileProblem, Origin, RenderedObject, SourceFile } from '../../render/rendered-object.ts';
+import { createRenderCache, renderPlain, settle } from '../../render/render.ts';
+import type {
+  FileProblem,
+  Origin,
+  RenderedObject,
+  RenderResult,
+  SourceFile,
+} from '../../render/rendered-object.ts';
 import { unopened } from '../../render/sops/decrypt.ts';
 import { renderSource, type SourcePart } from '../../render/source.ts';
 import { folderOfPath, inside } from '../../render/tree.ts';

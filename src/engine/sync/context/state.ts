@@ -5,8 +5,13 @@ import type { SourceStatus } from '../../../api/source/source.ts';
 import type { Repository } from '../../../contracts/git.ts';
 import type { Release } from '../../../release/release.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
-import { createRenderCache, type RenderCache, type RenderResult } from '../../../render/render.ts';
-import type { FileProblem, RenderedObject } from '../../../render/rendered-object.ts';
+import { createRenderCache } from '../../../render/render.ts';
+import type {
+  FileProblem,
+  RenderCache,
+  RenderedObject,
+  RenderResult,
+} from '../../../render/rendered-object.ts';
 import { createDriftMemory, type DriftMemory, type SourceDrift } from '../scope/drift.ts';
 import type { PrunePlan } from '../scope/prune-plan.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';

@@ -1,8 +1,8 @@
 /** What the kinds that the cluster serves say about the objects of a commit: which namespace each is in. */
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import { type RenderResult, settle } from '../../../render/render.ts';
-import type { FileProblem, RenderedObject } from '../../../render/rendered-object.ts';
+import { settle } from '../../../render/render.ts';
+import type { FileProblem, RenderedObject, RenderResult } from '../../../render/rendered-object.ts';
 import type { Snapshot } from '../context/state.ts';
 
 type Rendered = Pick<RenderResult, 'objects' | 'problems'>;
