@@ -4,7 +4,7 @@ import { InputError } from '../api/problems.ts';
 import { parseDurationMs } from '../api/time.ts';
 import { workloadProviders } from '../providers/routing/table.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { defaultSelectorLabels } from '../workload/shared/metadata.ts';
 
 /** Which cluster a command talks to. */
 export interface ClusterFlags {

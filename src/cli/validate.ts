@@ -24,7 +24,7 @@ import {
   type Tone,
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { defaultSelectorLabels } from '../workload/shared/selector.ts';
+import { defaultSelectorLabels } from '../workload/shared/metadata.ts';
 import { type CliCommand, emit } from './command.ts';
 import {
   crossNamespaceRefsOption,

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { canonicalJson, describe, type KubernetesObject } from '../api/kubernetes.ts';
 import { covers } from '../workload/compare/semantic-compare.ts';
-import { appliedAnnotation } from '../workload/shared/names.ts';
+import { appliedAnnotation } from '../workload/shared/metadata.ts';
 
 /**
  * Remembers what was applied last, so that an unchanged object costs no request. Lost on restart: then it is applied once more, except

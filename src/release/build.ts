@@ -15,15 +15,18 @@ import { type ServicePortSpec, servicePorts, undeclaredPort, unknownPort } from 
 import {
   configReferences,
   digestedPart,
+  isExternalName,
+  isKnative,
+  isService,
   isTracked,
   type Release,
+  selectorOf,
   settingsKey,
   settingsOf,
   templateOf,
   type WorkloadSettings,
 } from './release.ts';
 import type { CanaryPlan } from './select.ts';
-import { isExternalName, isKnative, isService, selectorOf } from './service-content.ts';
 
 /** The part of a Canary that its releases depend on. */
 export interface ReleaseCanary {

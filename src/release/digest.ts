@@ -9,8 +9,7 @@ import {
   textOf,
   withoutPath,
 } from '../api/kubernetes.ts';
-import type { ServicePort } from './release.ts';
-import type { ServiceContent } from './service-content.ts';
+import type { ServiceContent, ServicePort } from './release.ts';
 
 /** Everything that identifies a release (design section 3); not replicas, strategy and labels of the workload. */
 interface DigestInput {

@@ -7,8 +7,7 @@ import {
   recordsOf,
   textOf,
 } from '../api/kubernetes.ts';
-import { type Release, type ServicePort, templateOf } from './release.ts';
-import { isKnative, isService } from './service-content.ts';
+import { isKnative, isService, type Release, type ServicePort, templateOf } from './release.ts';
 
 /** The ports in `spec.service` of a Canary. */
 export interface ServicePortSpec {

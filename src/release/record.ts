@@ -15,8 +15,14 @@ import {
 import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { digestOf } from './digest.ts';
-import { digestedPart, type Release, settingsOf, strategyField, type WorkloadSettings } from './release.ts';
-import { isService } from './service-content.ts';
+import {
+  digestedPart,
+  isService,
+  type Release,
+  settingsOf,
+  strategyField,
+  type WorkloadSettings,
+} from './release.ts';
 
 /** Type of the Secrets that keep a release (design section 5, "Where the LKG lives"). */
 export const recordType = 'holdfast.dev/release';

@@ -23,8 +23,14 @@ import {
   sharedTargets,
   targetKey,
 } from './candidates.ts';
-import { type ConfigReference, configReferences, isTracked, type Release } from './release.ts';
-import { isKnative, isService } from './service-content.ts';
+import {
+  type ConfigReference,
+  configReferences,
+  isKnative,
+  isService,
+  isTracked,
+  type Release,
+} from './release.ts';
 
 /** The plan of one commit for one Canary. */
 export type CanaryPlan =

@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../api/kubernetes.ts';
 import { buildRelease } from './build.ts';
 import { releaseInput } from './fixtures.test-support.ts';
 import { decodeRecord, encodeRecord } from './record.ts';
-import { isService, serviceContent } from './service-content.ts';
+import { isService, serviceContent } from './release.ts';
 
 /** Service pay as somebody would write it in Git. */
 function aService(spec: Record<string, unknown> = {}): KubernetesObject {

@@ -3,9 +3,8 @@ import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import { type ConfigReference, configReferences, templateOf } from '../release/release.ts';
 import { scaleToZeroSelector } from './daemonset/daemonset.ts';
 import { configKey, plainConfig } from './shared/configs.ts';
-import { copyableEntries } from './shared/metadata.ts';
+import { copyableEntries, selectorLabel } from './shared/metadata.ts';
 import { targetTemplate } from './shared/pod-template.ts';
-import { selectorLabel } from './shared/selector.ts';
 
 const suffix = '-primary';
 

@@ -3,7 +3,7 @@ import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { configReferences, isTracked, type Release, templateOf } from '../release/release.ts';
 import { configCopies, configKey } from './shared/configs.ts';
-import { copyName } from './shared/names.ts';
+import { copyName } from './shared/metadata.ts';
 
 /** A copy that must be there. */
 export interface ExpectedCopy {

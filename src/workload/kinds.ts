@@ -7,10 +7,14 @@ import { nativeDeployment } from './deployment/native.ts';
 import { knative, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import { configCopies, missingConfigs, plainConfig } from './shared/configs.ts';
-import { canaryCopyName, primaryName } from './shared/names.ts';
+import { canaryCopyName, primaryName } from './shared/metadata.ts';
 import type { NativeKind } from './shared/native-kind.ts';
-import { refuseTarget } from './shared/refusal.ts';
-import type { PrimarySource, WorkloadKind, WorkloadSource } from './shared/workload-kind.ts';
+import {
+  type PrimarySource,
+  refuseTarget,
+  type WorkloadKind,
+  type WorkloadSource,
+} from './shared/workload-kind.ts';
 import { nativeStatefulSet } from './statefulset/native.ts';
 import { statefulSet } from './statefulset/statefulset.ts';
 

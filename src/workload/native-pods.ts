@@ -1,7 +1,7 @@
 /** Which pods of one workload run its newest template, and which the older ones, for queries and selectors (ADR 21). */
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { controllerUid, currentReplicaSet, revisionHashLabel, templateHashLabel } from './pods/pods.ts';
-import { isBeforeFirstStep } from './shared/names.ts';
+import { isBeforeFirstStep } from './shared/metadata.ts';
 import type { NativeKind, RevisionPods } from './shared/native-kind.ts';
 import type { ViewSource } from './shared/workload-kind.ts';
 

@@ -4,7 +4,6 @@ import { canonicalJson, type KubernetesObject } from '../api/kubernetes.ts';
 import { type Release, templateOf, type WorkloadSettings } from '../release/release.ts';
 import { nativeKind } from './kinds.ts';
 import { configStamp, primaryStamp, releaseAnnotations, stamped, stampOf } from './shared/configs.ts';
-import { withoutBookkeeping } from './shared/metadata.ts';
 import {
   configAnnotation,
   promotedAnnotation,
@@ -12,9 +11,10 @@ import {
   promotedStampAnnotation,
   settingsAnnotation,
   shareAnnotation,
-} from './shared/names.ts';
+  withoutBookkeeping,
+} from './shared/metadata.ts';
 import type { HeldFields, IncomingRelease } from './shared/native-kind.ts';
-import { refuseTarget } from './shared/refusal.ts';
+import { refuseTarget } from './shared/workload-kind.ts';
 
 /** The stage of a release on the one workload. `older`: the release that the older pods run. */
 export type Stage =

@@ -9,9 +9,8 @@ import {
 } from '../api/kubernetes.ts';
 import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
-import { copyableEntries } from './shared/metadata.ts';
-import { primaryName } from './shared/names.ts';
-import { refuseForeign, refuseTarget } from './shared/refusal.ts';
+import { copyableEntries, primaryName } from './shared/metadata.ts';
+import { refuseForeign, refuseTarget } from './shared/workload-kind.ts';
 
 type Fields = Record<string, unknown>;
 

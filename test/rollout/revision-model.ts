@@ -7,7 +7,7 @@ import type { World } from '../../src/rollout/world.ts';
 import { nativeKind } from '../../src/workload/kinds.ts';
 import { type NativeView, viewNative } from '../../src/workload/native-view.ts';
 import { nativeWorkload, type Stage } from '../../src/workload/native-workload.ts';
-import { promotedDigestOf, stepShareOf } from '../../src/workload/shared/names.ts';
+import { promotedDigestOf, stepShareOf } from '../../src/workload/shared/metadata.ts';
 import type { ViewSource } from '../../src/workload/shared/workload-kind.ts';
 import { NativeModel } from './native-model.ts';
 

@@ -10,8 +10,8 @@ import { primaryRevisionOf } from '../../workload/knative/knative.ts';
 import { revisionPods } from '../../workload/native-pods.ts';
 import { isMadeFor, type Pod } from '../../workload/pods/pods.ts';
 import { scalerKindOf, scalerNames } from '../../workload/scaler.ts';
-import { serviceNames } from '../../workload/shared/names.ts';
-import { RefusedError } from '../../workload/shared/refusal.ts';
+import { serviceNames } from '../../workload/shared/metadata.ts';
+import { RefusedError } from '../../workload/shared/workload-kind.ts';
 
 /** What an object is to its Canary. */
 type Role = 'canary' | 'primary' | 'service' | 'scaler' | 'route';

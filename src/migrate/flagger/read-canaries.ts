@@ -29,8 +29,8 @@ import { comparableTemplate } from '../../workload/adopted-target.ts';
 import { describeDifferences, reportedDifferences } from '../../workload/compare/difference-text.ts';
 import { type Difference, differencesOf } from '../../workload/compare/semantic-compare.ts';
 import { configKey } from '../../workload/shared/configs.ts';
-import { serviceNames } from '../../workload/shared/names.ts';
-import { refuseForeign } from '../../workload/shared/refusal.ts';
+import { serviceNames } from '../../workload/shared/metadata.ts';
+import { refuseForeign } from '../../workload/shared/workload-kind.ts';
 
 /** Which Canaries, and with which flags the controller would run. */
 export interface AdoptionQuery {

@@ -12,7 +12,7 @@ import type { OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { CanaryRow, Freshness, ObjectRow, SourceRow } from '../../dashboard/views.ts';
 import { applySetId } from '../../engine/apply-set.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
-import { primaryName } from '../../workload/shared/names.ts';
+import { primaryName } from '../../workload/shared/metadata.ts';
 import type { Sides } from './canary-view.ts';
 import { createJournal, type Journal } from './journal.ts';
 import { canaryRow, sourceRow } from './rows.ts';

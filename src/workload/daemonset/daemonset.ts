@@ -5,9 +5,14 @@ import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { currentDaemonPods } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { settingsAnnotation } from '../shared/names.ts';
-import { refuseTarget } from '../shared/refusal.ts';
-import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import { settingsAnnotation } from '../shared/metadata.ts';
+import {
+  type PodsView,
+  refuseTarget,
+  type ViewSource,
+  type WorkloadKind,
+  type WorkloadSource,
+} from '../shared/workload-kind.ts';
 
 /** The DaemonSet entry of the table of kinds. */
 export const daemonSet: WorkloadKind = {

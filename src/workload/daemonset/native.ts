@@ -11,7 +11,7 @@ import {
   promotedDigestOf,
   promotedRevisionAnnotation,
   triedRevisionAnnotation,
-} from '../shared/names.ts';
+} from '../shared/metadata.ts';
 import {
   type HeldFields,
   type IncomingRelease,

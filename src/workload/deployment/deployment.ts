@@ -5,7 +5,7 @@ import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { currentPods } from '../pods/pods.ts';
 import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { settingsAnnotation } from '../shared/names.ts';
+import { settingsAnnotation } from '../shared/metadata.ts';
 import { keepsReadyPod } from '../shared/rolling-update.ts';
 import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
 

@@ -1,7 +1,7 @@
 /** Deployments: their own rolling update between two bounds, by pods that never count as available (ADR 21). */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { currentReplicaSet, templateHashLabel } from '../pods/pods.ts';
-import { isBeforeFirstStep } from '../shared/names.ts';
+import { isBeforeFirstStep } from '../shared/metadata.ts';
 import {
   type HeldFields,
   type IncomingRelease,

@@ -1,8 +1,15 @@
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { atRestAnnotation, atRestPatch, copyableEntries, withoutBookkeeping } from '../shared/metadata.ts';
-import { commitAnnotation, digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import {
+  atRestAnnotation,
+  atRestPatch,
+  commitAnnotation,
+  copyableEntries,
+  digestAnnotation,
+  settingsAnnotation,
+  withoutBookkeeping,
+} from '../shared/metadata.ts';
 import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
 
 /**

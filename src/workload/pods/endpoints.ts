@@ -1,7 +1,7 @@
 /** Which pods get requests through a Service, port by port, by its EndpointSlices (ADR 32). */
 import { type KubernetesObject, takenOverAnnotation } from '../../api/kubernetes.ts';
 import { declaredPorts } from '../../release/ports.ts';
-import { isExternalName, selectorOf } from '../../release/service-content.ts';
+import { isExternalName, selectorOf } from '../../release/release.ts';
 import type { Pod } from './pods.ts';
 
 /** The kind of endpoints with their ports. */

@@ -2,7 +2,7 @@
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { ImageView, WorkloadView } from '../../health/workload-view.ts';
 import { undeclaredPorts } from '../../release/ports.ts';
-import { digestAnnotation, settingsAnnotation } from '../shared/names.ts';
+import { digestAnnotation, settingsAnnotation } from '../shared/metadata.ts';
 import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
 import { containerStatuses, isReady, type Pod } from './pods.ts';
 

@@ -10,7 +10,7 @@ import {
 } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
 import { type LivePort, portKey } from '../pods/endpoints.ts';
-import { appliedAnnotation } from '../shared/names.ts';
+import { appliedAnnotation } from '../shared/metadata.ts';
 
 interface ServiceSpec {
   selector?: Record<string, string>;

@@ -9,9 +9,8 @@ import {
   ownLabels,
 } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
-import { serviceNames } from '../shared/names.ts';
-import { refuseForeign, refuseTarget } from '../shared/refusal.ts';
-import type { SelectorLabel } from '../shared/selector.ts';
+import { type SelectorLabel, serviceNames } from '../shared/metadata.ts';
+import { refuseForeign, refuseTarget } from '../shared/workload-kind.ts';
 import { takenOverService } from './existing-service.ts';
 
 const longestServiceName = 63;

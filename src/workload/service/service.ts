@@ -12,16 +12,34 @@ import {
   partOfLabel,
 } from '../../api/kubernetes.ts';
 import type { PodFault } from '../../health/workload-view.ts';
-import type { Release } from '../../release/release.ts';
-import { isExternalName, isService, selectorOf, serviceContent } from '../../release/service-content.ts';
+import {
+  isExternalName,
+  isService,
+  type Release,
+  selectorOf,
+  serviceContent,
+} from '../../release/release.ts';
 import { endpointsOf } from '../pods/endpoints.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { isReady, type Pod } from '../pods/pods.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
-import { atRestAnnotation, atRestPatch, copiedByPrefix, copyableEntries } from '../shared/metadata.ts';
-import { canaryCopyName, primaryName, settingsAnnotation } from '../shared/names.ts';
-import { RefusedError, refuseForeign, refuseTarget } from '../shared/refusal.ts';
-import type { PodsView, ViewSource, WorkloadKind } from '../shared/workload-kind.ts';
+import {
+  atRestAnnotation,
+  atRestPatch,
+  canaryCopyName,
+  copiedByPrefix,
+  copyableEntries,
+  primaryName,
+  settingsAnnotation,
+} from '../shared/metadata.ts';
+import {
+  type PodsView,
+  RefusedError,
+  refuseForeign,
+  refuseTarget,
+  type ViewSource,
+  type WorkloadKind,
+} from '../shared/workload-kind.ts';
 
 const longestName = 63;
 

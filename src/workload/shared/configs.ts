@@ -11,16 +11,15 @@ import {
   present,
 } from '../../api/kubernetes.ts';
 import { isFollowed, isTracked, type Release } from '../../release/release.ts';
-import { copiedByPrefix } from './metadata.ts';
 import {
   commitAnnotation,
   configAnnotation,
+  copiedByPrefix,
   copiedVersionAnnotation,
   copyName,
   digestAnnotation,
-} from './names.ts';
-import { RefusedError } from './refusal.ts';
-import type { ConfigSources } from './workload-kind.ts';
+} from './metadata.ts';
+import { type ConfigSources, RefusedError } from './workload-kind.ts';
 
 /** Key of a config inside one namespace. */
 export function configKey(kind: string, name: string): string {

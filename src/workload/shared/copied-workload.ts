@@ -8,12 +8,18 @@ import {
   type PodTemplate,
 } from '../../api/kubernetes.ts';
 import { configStamp, primaryConfigNames, primaryStamp, releaseAnnotations, stamped } from './configs.ts';
-import { copiedByPrefix, copyableEntries, withoutBookkeeping } from './metadata.ts';
-import { configAnnotation, primaryName, settingsAnnotation } from './names.ts';
+import {
+  configAnnotation,
+  copiedByPrefix,
+  copyableEntries,
+  primaryName,
+  type SelectorLabel,
+  selectorLabel,
+  settingsAnnotation,
+  withoutBookkeeping,
+} from './metadata.ts';
 import { primaryTemplate } from './pod-template.ts';
-import { RefusedError, refuseForeign } from './refusal.ts';
-import { type SelectorLabel, selectorLabel } from './selector.ts';
-import type { PrimarySource, WorkloadSource } from './workload-kind.ts';
+import { type PrimarySource, RefusedError, refuseForeign, type WorkloadSource } from './workload-kind.ts';
 
 /** The target as the rollout writes it, with this spec. Throws RefusedError. */
 export function canaryWorkload(source: WorkloadSource, spec: Record<string, unknown>): KubernetesObject {

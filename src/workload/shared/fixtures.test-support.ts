@@ -2,7 +2,7 @@
 import type { Canary, CanarySpec } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Release } from '../../release/release.ts';
-import { defaultSelectorLabels } from './selector.ts';
+import { defaultSelectorLabels } from './metadata.ts';
 import type { PrimarySource } from './workload-kind.ts';
 
 /** A Canary of Deployment podinfo in namespace shop. */

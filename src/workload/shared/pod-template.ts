@@ -1,7 +1,6 @@
 /** From the target's pod template to the primary's (flagger-behaviour.md 2.10). Pure; the input is never changed. */
 import { type Container, isRecord, type PodSpec, type PodTemplate } from '../../api/kubernetes.ts';
-import { copyableEntries } from './metadata.ts';
-import type { SelectorLabel } from './selector.ts';
+import { copyableEntries, type SelectorLabel } from './metadata.ts';
 
 type Fields = Record<string, unknown>;
 

@@ -2,7 +2,7 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import { isReady } from '../pods/pods.ts';
-import { heldPodsAnnotation, isBeforeFirstStep } from '../shared/names.ts';
+import { heldPodsAnnotation, isBeforeFirstStep } from '../shared/metadata.ts';
 import {
   type HeldFields,
   type IncomingRelease,

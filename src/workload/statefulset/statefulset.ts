@@ -4,9 +4,14 @@ import type { WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
 import { controlledPods, type Pod, revisionHashLabel } from '../pods/pods.ts';
-import { settingsAnnotation } from '../shared/names.ts';
-import { refuseTarget } from '../shared/refusal.ts';
-import type { PodsView, ViewSource, WorkloadKind, WorkloadSource } from '../shared/workload-kind.ts';
+import { settingsAnnotation } from '../shared/metadata.ts';
+import {
+  type PodsView,
+  refuseTarget,
+  type ViewSource,
+  type WorkloadKind,
+  type WorkloadSource,
+} from '../shared/workload-kind.ts';
 
 /** The StatefulSet entry of the table of kinds. */
 export const statefulSet: WorkloadKind = {

@@ -13,7 +13,7 @@ import type {
 import type { ServicePort } from '../../../release/release.ts';
 import type { Action, Decision } from '../../../rollout/outcome.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
+import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { AlertOutbox } from '../../alerts/alert-outbox.ts';
 import type { Applied } from '../../applied.ts';
 import type { Checks } from '../../checks/checks.ts';

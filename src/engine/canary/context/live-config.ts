@@ -13,7 +13,7 @@ import {
 } from '../../../release/release.ts';
 import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
-import { copyName } from '../../../workload/shared/names.ts';
+import { copyName } from '../../../workload/shared/metadata.ts';
 import type { Head } from './head.ts';
 import type { NamespaceView } from './namespace-view.ts';
 

@@ -8,13 +8,13 @@ import { recordTooLarge } from '../../../release/record.ts';
 import {
   type ConfigReference,
   configReferences,
+  isKnative,
   type Release,
   templateOf,
 } from '../../../release/release.ts';
-import { isKnative } from '../../../release/service-content.ts';
 import { commitOfDigest } from '../../../rollout/state.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
-import { commitAnnotation } from '../../../workload/shared/names.ts';
+import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
 import type { LiveHeads } from './context.ts';
 import type { Head } from './head.ts';

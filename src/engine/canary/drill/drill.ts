@@ -15,8 +15,7 @@ import { primaryObjects, primaryReplicas, sideNames, workloadKind } from '../../
 import { generatedServices } from '../../../workload/service/generated-services.ts';
 import { holdsKey, type NeededKey, neededKeys } from '../../../workload/shared/config-keys.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
-import { selectorLabel } from '../../../workload/shared/selector.ts';
+import { selectorLabel, serviceNames } from '../../../workload/shared/metadata.ts';
 import { failureOf } from '../../failure.ts';
 import type { Records } from '../../records/records.ts';
 import type { EngineOptions } from '../context/context.ts';

@@ -3,8 +3,14 @@ import { isGenerated, type KubernetesObject, namespacedName } from '../../../api
 import type { Cluster, DryRun } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
 import { digestOf } from '../../../release/digest.ts';
-import { digestedPart, isFollowed, isTracked, type Release } from '../../../release/release.ts';
-import { isKnative, isService } from '../../../release/service-content.ts';
+import {
+  digestedPart,
+  isFollowed,
+  isKnative,
+  isService,
+  isTracked,
+  type Release,
+} from '../../../release/release.ts';
 import type { AdoptableView } from '../../../rollout/world.ts';
 import {
   adoptedConfigs,
@@ -23,7 +29,7 @@ import {
 import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
-import { digestAnnotation } from '../../../workload/shared/names.ts';
+import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import type { Adoption, Observation, ReadParts } from '../context/context.ts';
 import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';

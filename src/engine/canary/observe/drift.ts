@@ -21,7 +21,7 @@ import {
   promotedDigestOf,
   settingsAnnotation,
   stepShareOf,
-} from '../../../workload/shared/names.ts';
+} from '../../../workload/shared/metadata.ts';
 import type { ReadContext } from '../context/context.ts';
 import { entryOf, type KnownCopies, type KnownPrimary } from '../context/drift-memory.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';

@@ -8,7 +8,7 @@ import { servicePending } from '../../../workload/native-service.ts';
 import { viewNative } from '../../../workload/native-view.ts';
 import { haveSameTargets } from '../../../workload/pods/endpoints.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../workload/scaler.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
+import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { RevisionPods } from '../../../workload/shared/native-kind.ts';
 import { type ReadParts, routerOf } from '../context/context.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';

@@ -1,9 +1,9 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
-import { isService } from '../../../release/service-content.ts';
+import { isService } from '../../../release/release.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
-import { digestAnnotation, primaryName } from '../../../workload/shared/names.ts';
-import { RefusedError } from '../../../workload/shared/refusal.ts';
+import { digestAnnotation, primaryName } from '../../../workload/shared/metadata.ts';
+import { RefusedError } from '../../../workload/shared/workload-kind.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import type { ReadParts } from '../context/context.ts';
 import type { Head } from '../context/head.ts';

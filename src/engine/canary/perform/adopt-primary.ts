@@ -7,14 +7,14 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
-import { isKnative } from '../../../release/service-content.ts';
+import { isKnative } from '../../../release/release.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
 import { takenOverFields } from '../../../workload/compare/managed-fields.ts';
 import { primaryAnnotations, primaryRevisionOf } from '../../../workload/knative/knative.ts';
 import { scalerKindOf, scalerNames } from '../../../workload/scaler.ts';
 import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
-import { configAnnotation, serviceNames } from '../../../workload/shared/names.ts';
+import { configAnnotation, serviceNames } from '../../../workload/shared/metadata.ts';
 import { StaleView } from '../../failure.ts';
 import { type ActionContext, type Performers, routeReferences, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';

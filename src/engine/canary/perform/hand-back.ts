@@ -10,12 +10,12 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
-import { isKnative } from '../../../release/service-content.ts';
+import { isKnative } from '../../../release/release.ts';
 import { targetKinds, workloadKind } from '../../../workload/kinds.ts';
 import { withoutPrimaryAnnotations } from '../../../workload/knative/knative.ts';
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
-import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/names.ts';
+import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
 import { type ActionContext, type CanaryParts, type Performers, routerOf } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { liveRoutes } from '../observe/routes.ts';

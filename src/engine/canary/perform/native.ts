@@ -6,7 +6,7 @@ import { revisionPods } from '../../../workload/native-pods.ts';
 import { isNativeService, nativeService } from '../../../workload/native-service.ts';
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
-import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/names.ts';
+import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/native-kind.ts';
 import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';

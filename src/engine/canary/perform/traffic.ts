@@ -1,7 +1,7 @@
 import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
+import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { withMark } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
 import { type ActionContext, type Performers, routerOf } from '../context/context.ts';

@@ -25,7 +25,7 @@ import {
 } from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
-import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/names.ts';
+import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { configKeys, copiesOfOthers, readLiveConfigs, untrackedConfigs } from '../context/live-config.ts';

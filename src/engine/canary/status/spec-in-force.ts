@@ -9,7 +9,7 @@ import type { RouteKind, Router } from '../../../contracts/routing.ts';
 import { watchedKinds } from '../../../workload/kinds.ts';
 import { endpointSliceKind } from '../../../workload/pods/endpoints.ts';
 import { type ScalerSpec, scalerKindOf } from '../../../workload/scaler.ts';
-import { serviceNames } from '../../../workload/shared/names.ts';
+import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { type CanaryParts, providerOf } from '../context/context.ts';
 

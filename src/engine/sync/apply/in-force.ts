@@ -5,7 +5,7 @@ import {
   type NamespacedName,
   namespacedName,
 } from '../../../api/kubernetes.ts';
-import { isService } from '../../../release/service-content.ts';
+import { isService } from '../../../release/release.ts';
 import { EngineError } from '../../failure.ts';
 import type { SourceContext } from '../context/context.ts';
 import {

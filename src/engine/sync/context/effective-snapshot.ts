@@ -5,8 +5,7 @@
  */
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
-import { configReferences, type Release, templateOf } from '../../../release/release.ts';
-import { isService } from '../../../release/service-content.ts';
+import { configReferences, isService, type Release, templateOf } from '../../../release/release.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { selectorLabel } from './selector.ts';
+import { selectorLabel } from './metadata.ts';
 
 function target(matchLabels: Record<string, string>, podLabels = matchLabels): KubernetesObject {
   const spec = { selector: { matchLabels }, template: { metadata: { labels: podLabels } } };
