@@ -36,7 +36,7 @@ export interface GitSource extends Repository {
   readCommit(commit: string, signal?: AbortSignal): Promise<CommitInfo>;
   /** Whether the store holds this commit and its root tree. No network. */
   hasCommit(commit: string): Promise<boolean>;
-  /** Whether `commit` descends from `ancestor`; unknown when history within 1,000 commits does not tell. May deepen. */
+  /** Whether `commit` descends from `ancestor`; unknown when 1,000 commits of history do not show it. May deepen. */
   isDescendant(commit: string, ancestor: string, signal?: AbortSignal): Promise<Ancestry>;
 }
 

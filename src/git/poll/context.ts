@@ -29,11 +29,11 @@ export interface ContextOptions extends Pick<TransportOptions, 'client'> {
   readonly credentialsFrom?: string | undefined;
   /** Default: each poll asks the server, unless it failed a moment ago. */
   readonly ages?: PollAges;
-  /** Where it is noted down what is read. Default: nowhere. */
+  /** Records what is being read. Default: it is not recorded. */
   readonly journal?: ReadingJournal | undefined;
   /** Generation of the Source, for the journal. */
   readonly generation?: number | undefined;
-  /** Asked before each operation, so that a rotated Secret is used at once. Default: anonymous. */
+  /** Asked before each operation, so that a rotated Secret is used immediately. Default: anonymous. */
   readonly credentials?: () => TransportOptions['credentials'] | Promise<TransportOptions['credentials']>;
   /** What must be signed before anything of it is read (S22). Default: nothing. */
   readonly verification?: Verification | undefined;
@@ -58,12 +58,12 @@ export interface Context {
   readonly use: StoreUse;
   readonly verifier: Verifier | undefined;
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
-  /** How old the answer to a poll may be, and how failures are waited out. */
+  /** How old the answer to a poll may be, and the pauses after failures. */
   readonly ages: PollAges;
   /** When this Source opened it, by the stores' clock. */
   readonly openedMs: number;
   readonly state: { last: Poll | undefined };
-  /** Notes down what is read while `work` runs. */
+  /** Records in the journal what is being read while `work` runs. */
   readonly noted: <T>(stage: ReadingTarget['stage'], commit: string, work: () => Promise<T>) => Promise<T>;
 }
 

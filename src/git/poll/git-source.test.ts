@@ -35,7 +35,7 @@ test('reads head and its manifests', async () => {
   ]);
 });
 
-test('a poll without news is two requests in protocol v2 and no pack data', async () => {
+test('a poll without changes is two requests in protocol v2 and no pack data', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();
   await source.poll(signal);
@@ -52,7 +52,7 @@ test('a poll without news is two requests in protocol v2 and no pack data', asyn
   expect(bytes).toBeLessThan(1_000);
 });
 
-test('a poll without news after a restart fetches nothing, since the store is on disk', async () => {
+test('a poll without changes after a restart fetches nothing, since the store is on disk', async () => {
   fixture.repository.commit({ 'a.yaml': noise(1, 100_000) });
   await fixture.source().poll(signal);
 
@@ -102,7 +102,7 @@ test('a missing path is PathNotFound, and one that leaves the repository is Refu
   await expect(source.readFiles(commit, '../other')).rejects.toMatchObject({ code: 'Refused' });
 });
 
-test('a commit outside the path keeps the tree id of the path', async () => {
+test('a commit outside the path does not change the tree id of the path', async () => {
   const before = fixture.repository.commit({ 'app/a.yaml': 'a: 1' });
   const after = fixture.repository.commit({ 'docs/page.md': 'text' });
   const source = fixture.source();
@@ -112,7 +112,7 @@ test('a commit outside the path keeps the tree id of the path', async () => {
   expect(await source.treeOidAt(after, '')).not.toBe(await source.treeOidAt(before, ''));
 });
 
-test('polls and reads of one source at the same time do not disturb one another', async () => {
+test('concurrent polls and reads of one source do not disturb each other', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();
   const [poll, files, info] = await Promise.all([

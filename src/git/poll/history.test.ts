@@ -81,7 +81,7 @@ test('a fresh store learns by deepening that head descends from the commit appli
   expect((await fixture.source().poll(signal, applied)).kind).toBe('moved');
 });
 
-test('ancestry that the server no longer tells counts as rewritten', async () => {
+test('ancestry that the server can no longer prove counts as rewritten', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 0' });
   expect((await fixture.source().poll(signal, '1'.repeat(40))).kind).toBe('rewritten');
 });

@@ -6,7 +6,7 @@ import type { Ancestry } from '../types.ts';
 
 /** History lengths asked for, one after the other, until the question is answered (design section 5). */
 const DEPTHS = [50, 250, limits.ancestryCommits];
-/** Commits looked at in the store at most; a branch that grew while nobody looked may be longer than the deepening. */
+/** Limit of commits that are visited in the store; it may hold more history than one deepening fetches. */
 const MAX_WALKED = 20_000;
 
 /**
@@ -34,7 +34,7 @@ async function deepened(session: Session, commit: string, depth: number): Promis
   }
 }
 
-/** Breadth first over what the store holds; a missing parent means that the store cannot tell. */
+/** Breadth first over what the store holds; with a missing parent the answer is unknown. */
 async function walk({ reader, pause }: Session, commit: string, ancestor: string): Promise<Ancestry> {
   const seen = new Set([commit]);
   let isCut = false;

@@ -22,12 +22,12 @@ export async function poll(context: Context, signal: AbortSignal, previous?: str
     state.last = await context.noted('fetch', target.commit, () => update(context, target, signal, previous));
     return state.last.result;
   } finally {
-    // Also what is fetched and refused, poll after poll, takes room.
+    // Refused commits, which are fetched at each poll, take space too.
     await compact(context, signal);
   }
 }
 
-/** Another Source of the store has looked at this very answer, coming from the same commit: nothing is left to be read. */
+/** The result of another Source of the store for the same target and the same previous commit. */
 function sharedResult(
   { record, store, state, verifier }: Context,
   target: Resolved,
@@ -52,10 +52,10 @@ function shareResult(
   store.seen.set(record, { target, results: results.set(known, result) });
 }
 
-/** Where the reference points: asked of the server once for all Sources that follow it in this store. */
+/** Where the reference points: the server is asked once for all Sources of this store that follow it. */
 function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
   const { openTransport, reference, store, url, ages, state } = context;
-  // A Source that is new, or says something else now, wants to know how it is now.
+  // A new or changed Source needs an answer that is not older than itself.
   const notBeforeMs = state.last ? Number.NEGATIVE_INFINITY : context.openedMs;
   return store.listings.resolve(
     {
@@ -68,7 +68,7 @@ function resolve(context: Context, signal: AbortSignal): Promise<Resolved> {
   );
 }
 
-/** The same commit again: its signature is looked at anew where the signers changed. */
+/** The same commit again: its signature is verified again if the signers changed. */
 async function verified(
   context: Context,
   target: Resolved,
@@ -85,7 +85,7 @@ async function verified(
 
 function update(context: Context, target: Resolved, signal: AbortSignal, previous?: string): Promise<Poll> {
   const { record, store, state, verifier } = context;
-  // Kept outside the work: when the store turns out damaged and is replaced, what was seen before still counts.
+  // Outside of `work`: a second run on a fresh store, after the damaged one was replaced, still compares with this commit.
   let known = previous ?? state.last?.result.head.commit;
   const knownBefore = known ?? '';
   return store.repository.run(accessOf(context, signal), async (session) => {
@@ -107,7 +107,7 @@ function update(context: Context, target: Resolved, signal: AbortSignal, previou
   });
 }
 
-/** What is in use is written down, so that it stays through a compaction after a restart, before its Source has spoken again. */
+/** Records the commits in use, so that a compaction after a restart preserves them before their Sources were reconciled. */
 async function recordCommitsInUse(session: Session, { uses }: Store): Promise<void> {
   const known = new Set((await session.records()).keys());
   const kept = [...uses.values()].flatMap((use) => use.kept ?? []);
@@ -115,7 +115,7 @@ async function recordCommitsInUse(session: Session, { uses }: Store): Promise<vo
     if (!known.has(`kept/${commit}`)) await session.record(`kept/${commit}`, commit);
 }
 
-/** A store that cannot be made smaller now stays in use, and is tried again when it has doubled. */
+/** A store that cannot be compacted now stays in use; compaction is tried again when it has doubled in size. */
 async function compact(context: Context, signal: AbortSignal): Promise<void> {
   const { store } = context;
   try {
@@ -133,8 +133,8 @@ async function compact(context: Context, signal: AbortSignal): Promise<void> {
 }
 
 /**
- * The heads that are followed, and what the Sources keep besides. Until each of them has said what that is, everything that was kept before
- * stays: a Source that is suspended says nothing.
+ * The heads that are followed, and the other commits that Sources use. Until each Source has named these, all recorded commits are
+ * preserved: a suspended Source names none.
  */
 async function needsOf(store: Store, session: Session): Promise<Needs> {
   const uses = [...store.uses.values()];

@@ -33,7 +33,7 @@ async function dieReading(reading: readonly ReadingTarget[], waiting: readonly R
 
 const read = (one: ReadingTarget) => createReadingJournal(folder, clock).reading(one, async () => 'read');
 
-test('what ends in any way leaves nothing behind', async () => {
+test('work that ends in any way leaves no entry', async () => {
   const journal = createReadingJournal(folder, clock);
   expect(await journal.reading(target, async () => 'read')).toBe('read');
   const failing = journal.reading(target, () => Promise.reject(new Error('no')));
@@ -86,7 +86,7 @@ test('the next commit of a Source that ended the process has one try', async () 
   await expect(read(next)).rejects.toMatchObject({ code: 'ReadingSkipped' });
 });
 
-test('of several that were read at a death only the one that is guilty is left alone', async () => {
+test('of several that were read at a death only the cause of it is skipped', async () => {
   const others = ['a', 'b', 'c'].map((name) => ({ ...target, source: `shop/${name}` }));
   await dieReading([...others, target]);
   // The suspects are read one at a time, so that the next death has one cause.
@@ -95,7 +95,7 @@ test('of several that were read at a death only the one that is guilty is left a
   for (const other of others) expect(await read(other)).toBe('read');
 });
 
-test('files that are half-written, foreign or no files at all are taken away', async () => {
+test('files that are half-written, foreign or directories are removed', async () => {
   await dieReading([target]);
   const [name = ''] = readdirSync(folder);
   writeFileSync(join(folder, name), '{"target":{"source":"sh');
@@ -105,7 +105,7 @@ test('files that are half-written, foreign or no files at all are taken away', a
   expect(readdirSync(folder)).toEqual([]);
 });
 
-test('a folder that cannot be used keeps nobody from reading', async () => {
+test('an unusable folder does not prevent reading', async () => {
   rmSync(folder, { recursive: true });
   writeFileSync(folder, '');
   expect(await read(target)).toBe('read');

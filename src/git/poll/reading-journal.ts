@@ -13,16 +13,16 @@ export interface ReadingTarget {
   readonly source: string;
   readonly stage: 'fetch' | 'render';
   readonly commit: string;
-  /** Another one is another try: what the Source says decides what is made of a commit, too. */
+  /** Another one is another try: the result also depends on the spec of the Source. */
   readonly generation: number;
 }
 
 /**
- * Knows over restarts what was being read when the process died. What ended it twice is left alone for a while, so that one repository cannot
- * keep all Sources waiting for ever.
+ * Remembers over restarts what was being read when the process died. A commit that ended it twice is skipped for a while, so that one
+ * repository cannot block all Sources.
  */
 export interface ReadingJournal {
-  /** Runs work that is noted down until it ends. Throws GitError ReadingSkipped for what ended the process before, and what `work` throws. */
+  /** Runs work that is recorded until it ends. Throws GitError ReadingSkipped for what ended the process before, and what `work` throws. */
   reading<T>(target: ReadingTarget, work: () => Promise<T>): Promise<T>;
 }
 
@@ -36,10 +36,10 @@ interface Entry {
   readonly isOpen: boolean;
 }
 
-/** What nobody asked for again is forgotten. */
+/** Entries that were not read again are forgotten after this time. */
 const FORGOTTEN_MS = 24 * 60 * 60 * 1000;
 
-/** Reads what an earlier process left in the folder. A journal that cannot be written keeps nobody from reading. */
+/** Reads what an earlier process left in the folder. Reading continues if the journal cannot be written. */
 export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>): ReadingJournal {
   const known = entriesLeft(folder, clock.nowMs());
   const readers = new Map<string, number>();
@@ -73,7 +73,7 @@ export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>
     async reading(target, work) {
       const deaths = deathsOf(target);
       const { diedMs = clock.nowMs() } = known.get(nameOf(target)) ?? {};
-      // Short at first: who kills the process twice, as a drained node does, may meet the same commit by chance.
+      // Short at first: two kills for another reason, for instance by draining nodes, may hit the same commit by chance.
       const { firstSkippedReadingMs, skippedReadingMs, readingDeaths } = limits;
       const untilMs =
         diedMs + Math.min(skippedReadingMs, firstSkippedReadingMs * 5 ** Math.max(0, deaths - readingDeaths));
@@ -105,7 +105,7 @@ async function write(folder: string, name: string, entry: Entry): Promise<void> 
   await rename(`${path}.new`, path);
 }
 
-/** What an earlier process left; what was open counts as a death. A file that cannot be read, half-written or not, is taken away. */
+/** The entries of an earlier process; an open one counts as a death. Files that cannot be read are removed. */
 function entriesLeft(folder: string, nowMs: number): Map<string, Entry> {
   const found = new Map<string, Entry>();
   try {
@@ -125,7 +125,7 @@ function entriesLeft(folder: string, nowMs: number): Map<string, Entry> {
       renameSync(`${path}.new`, path);
     }
   } catch {
-    // A data directory that cannot be used is told where Git needs it.
+    // An unusable data directory is reported when Git needs it.
   }
   return found;
 }

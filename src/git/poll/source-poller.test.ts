@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Clock } from '../../api/clock.ts';
 import { createSourcePoller, type PollerOptions } from './source-poller.ts';
 
-/** A clock that moves only when told. */
+/** A clock that moves only by `advance`. */
 function manualClock() {
   let nowMs = 0;
   const timers = new Map<object, { atMs: number; callback: () => void }>();
@@ -53,7 +53,7 @@ function startPoller(options: Partial<PollerOptions> = {}) {
   return { ...time, polls, poller };
 }
 
-test('polls at once and then at each interval', async () => {
+test('polls immediately and then at each interval', async () => {
   const { advance, polls } = startPoller();
   await advance(61_000);
   expect(polls).toEqual([0, 30_000, 60_000]);
@@ -94,7 +94,7 @@ test('wakes during a poll lead to one more poll after it', async () => {
   expect(polls).toEqual([0, 10_000]);
 });
 
-test('keeps the least gap between polls that are woken', async () => {
+test('leaves the minimum gap between polls that are woken', async () => {
   const { advance, poller, polls } = startPoller({ minGapMs: 1_000 });
   await advance(200);
   poller.wake();

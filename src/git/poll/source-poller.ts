@@ -25,11 +25,11 @@ interface State {
   isStopped: boolean;
   failures: number;
   startedMs: number;
-  /** When it polls by itself next; a poll that somebody woke does not put that off. */
+  /** When the next scheduled poll is due; a wake-up does not postpone it. */
   dueMs: number;
 }
 
-/** A poller that stands still until `start`. */
+/** A poller that does nothing before `start`. */
 export function createSourcePoller(options: PollerOptions): Poller {
   const { clock, minGapMs = 1_000 } = options;
   const abort = new AbortController();
@@ -71,7 +71,7 @@ export function createSourcePoller(options: PollerOptions): Poller {
     const nowMs = clock.nowMs();
     const leftMs = state.dueMs - nowMs;
     const delayMs = waitMs(options, failures);
-    // Wall clocks jump: what is left is never longer than a whole wait.
+    // Wall clocks jump: the remaining wait is never longer than a whole one.
     if (failures === 0 && leftMs > 0 && leftMs <= delayMs) return leftMs;
     state.dueMs = nowMs + delayMs;
     return delayMs;

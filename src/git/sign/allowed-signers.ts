@@ -14,8 +14,8 @@ export interface AllowedSigner {
 const maxLines = 2000;
 
 /**
- * Reads the file. Throws Error with the line for what cannot be read, and for certificate authorities, which are not supported: leaving a
- * line out in silence could lock the wrong people out or in.
+ * Reads the file. Throws Error with the line that cannot be read, and for certificate authorities, which are not supported: to skip a line
+ * silently could lock the wrong people out or in.
  */
 export function parseAllowedSigners(text: string): AllowedSigner[] {
   const lines = text.split('\n');
@@ -97,7 +97,7 @@ function decodeKey(type: string, text: string): Buffer {
   return key;
 }
 
-/** `YYYYMMDD[HHMM[SS]][Z]`; always UTC, since a controller's own zone means nothing to anybody. */
+/** `YYYYMMDD[HHMM[SS]][Z]`; always UTC: the time zone of the controller says nothing about the file. */
 function timeOption(options: ReadonlyMap<string, string>, name: string): number | undefined {
   const text = options.get(name);
   if (text === undefined) return undefined;

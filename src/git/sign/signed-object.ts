@@ -23,8 +23,8 @@ const beginnings = [
 ];
 
 /**
- * A commit's signature stands in the header `gpgsig`; it covers everything but the headers whose names begin like that. Throws Error for an
- * object that cannot be read in one way only.
+ * A commit's signature is in the header `gpgsig`; it covers everything except the headers whose names begin with that. Throws Error for an
+ * object that is ambiguous.
  */
 export function signedCommit(bytes: Uint8Array): Signed {
   const { headers, body } = split(bytes);
@@ -44,7 +44,7 @@ export function signedCommit(bytes: Uint8Array): Signed {
   return { payload: latin1(`${kept.join('\n')}\n${body}`), signature, timeMs: timeOf(kept, 'committer') };
 }
 
-/** A tag's signature stands at the end of its message and covers what is before it. Throws Error as `signedCommit` does. */
+/** A tag's signature is at the end of its message and covers everything before it. Throws Error as `signedCommit` does. */
 export function signedTag(
   bytes: Uint8Array,
 ): Signed & { readonly object: string; readonly type: string; readonly name: string } {
@@ -64,7 +64,7 @@ export function signedTag(
   };
 }
 
-/** Bytes as one character each, so that nothing is lost on the way there and back. */
+/** Latin-1: one character for each byte, so that the conversion is lossless. */
 function textOf(bytes: Uint8Array): string {
   if (bytes.length > maxSignedBytes) throw new Error(`it is longer than ${maxSignedBytes} bytes`);
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1');

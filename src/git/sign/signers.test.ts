@@ -107,7 +107,7 @@ describe('an SSH signature', () => {
     await expect(allowed(text)).rejects.toThrow(why);
   });
 
-  it('is not told by the words of a Secret that is none of signers', async () => {
+  it('is not reported with the content of a Secret that has no signers', async () => {
     const told = allowed('correct horse battery staple\n').catch((error: Error) => error.message);
 
     expect(await told).toContain('line 1: ');
@@ -117,7 +117,7 @@ describe('an SSH signature', () => {
     ).rejects.toThrow('sk-ssh-ed25519@openssh.com is not supported');
   });
 
-  it('is looked at by nobody where nobody is listed', async () => {
+  it('is not verified without signers', async () => {
     await expect(allowed('# nobody\n')).rejects.toThrow('contains no keys');
   });
 });
@@ -198,7 +198,7 @@ describe('a PGP signature', () => {
     await expect(who(bytes, ada.publicKey, revoked.armor())).rejects.toThrow('revoked');
   });
 
-  it('counts by a key whose time was prolonged, beside its copy of before', async () => {
+  it('is valid with a key whose validity was extended, next to the former copy of the key', async () => {
     const endless = await keyOf('ada');
     const { publicKey: expiring } = await openpgp.reformatKey({
       privateKey: endless.privateKey,

@@ -15,7 +15,7 @@ const maxEntryBytes = 262_144;
 
 /**
  * Reads a Secret of signers: each entry is a file of armoured PGP public keys or of allowed SSH signers, whatever its name. Throws GitError
- * SignersUnusable with the entry when one cannot be read, or when nobody is in it.
+ * SignersUnusable with the entry that cannot be read, or when the Secret has no signers.
  */
 export async function readSigners(
   where: string,

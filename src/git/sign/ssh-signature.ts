@@ -15,7 +15,7 @@ const curves = {
 type Curve = keyof typeof curves;
 const rsaHashes: Readonly<Record<string, string>> = { 'rsa-sha2-256': 'sha256', 'rsa-sha2-512': 'sha512' };
 
-/** Somebody's signature in the format of ssh-keygen (PROTOCOL.sshsig). */
+/** A signature in the format of ssh-keygen (PROTOCOL.sshsig). */
 interface SshSignature {
   readonly key: Buffer;
   readonly namespace: string;
@@ -125,7 +125,7 @@ function ecPoint(point: Buffer, crv: string, size: number): KeyObject {
   return createPublicKey({ key: { kty: 'EC', crv, x, y }, format: 'jwk' });
 }
 
-/** A positive number of SSH, which may begin with a zero byte or leave zeros out, in exactly so many bytes. */
+/** A positive number of SSH, which may begin with a zero byte or omit leading zeros, in exactly `size` bytes. */
 function numberOf(mpint: Buffer, size: number): Buffer {
   const bare = mpint[0] === 0 ? mpint.subarray(1) : mpint;
   if (bare.length > size) throw unreadableSignature('one of its integers is too long');

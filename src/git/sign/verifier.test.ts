@@ -43,7 +43,7 @@ function verifying(mode: Verification['mode'], reference?: GitReference): Measur
   });
 }
 
-it('lets signed commits in and tells who signed', async () => {
+it('accepts signed commits and reports who signed', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' }, 'Change ÿ\n\nmore\n');
   const source = verifying('HEAD');
   expect(await source.poll(signal)).toMatchObject({
@@ -79,7 +79,7 @@ it.each([true, false])(
   },
 );
 
-it('reads nothing of a commit that is not signed, whoever names it, and goes on once head is signed again', async () => {
+it('reads nothing of an unsigned commit, and continues when head is signed again', async () => {
   const first = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = verifying('HEAD');
   await source.poll(signal);
@@ -101,7 +101,7 @@ it('reads nothing of a commit that is not signed, whoever names it, and goes on 
   expect(await source.poll(signal, first)).toMatchObject({ kind: 'moved', head: { commit: next } });
 });
 
-it('notices that a key was taken out, without news from Git', async () => {
+it('notices that a key was removed, without a change in Git', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = verifying('HEAD');
   await source.poll(signal);
@@ -120,7 +120,7 @@ it('says of an older signed commit that history was rewritten', async () => {
   expect(await source.poll(signal, newer)).toMatchObject({ kind: 'rewritten', head: { commit: old } });
 });
 
-it('looks at the signature of a tag, and at its name', async () => {
+it('verifies the signature of a tag, and its name', async () => {
   const { repository } = fixture;
   signAs(undefined);
   const commit = repository.commit({ 'a.yaml': 'a: 1' });

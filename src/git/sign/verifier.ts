@@ -6,20 +6,20 @@ import type { Resolved } from '../wire/references.ts';
 import { signedCommit, signedTag } from './signed-object.ts';
 import { readSigners, type Signers, signerOf } from './signers.ts';
 
-/** What must be signed, and by whom. */
+/** What must be signed, and the Secret with the signers. */
 export interface Verification {
   readonly mode: 'HEAD' | 'Tag' | 'TagAndHEAD';
   /** `namespace/name` of the Secret, for messages. */
   readonly secretName: string;
-  /** Asked before each look, so that a key taken out counts at once. Throws where there is no such Secret. */
+  /** Called before each verification, so that a removed key has effect immediately. Throws when there is no such Secret. */
   readonly values: () => Promise<Readonly<Record<string, Uint8Array>>>;
 }
 
-/** Looks at signatures. Everything throws GitError NotVerified or SignersUnusable. */
+/** Verifies signatures. All methods throw GitError NotVerified or SignersUnusable. */
 export interface Verifier {
-  /** Who signed what the reference leads to. */
+  /** Who signed the commit or tag of the reference. */
   head(session: Session, target: Resolved): Promise<string>;
-  /** A commit whose content is to be read (S22): one that was verified, or in mode HEAD one that is signed itself. */
+  /** Verifies a commit before its content is read (S22): it was verified before, or in mode HEAD it is signed itself. */
   commit(session: Session, oid: string): Promise<void>;
 }
 
@@ -57,7 +57,7 @@ export function createVerifier({ mode, secretName, values }: Verification): Veri
     async commit(session, oid) {
       const { signers, verified } = await current();
       if (verified.has(oid)) return;
-      // A signed commit alone is not what TagAndHEAD asks for: whoever moves the ledger's ref could choose among them.
+      // A signed commit is not enough with Tag and TagAndHEAD: with write access to a ref one could choose among signed commits.
       if (mode !== 'HEAD')
         throw notVerified(
           `commit ${oid.slice(0, 7)}`,
@@ -68,7 +68,7 @@ export function createVerifier({ mode, secretName, values }: Verification): Veri
   };
 }
 
-/** As of commits: an honest message is far smaller. */
+/** As for commits: real messages are far smaller. */
 const maxTagBytes = 1_048_576;
 
 function remember(verified: Map<string, string>, key: string, who: string): void {
@@ -94,7 +94,7 @@ async function verifyCommit(session: Session, oid: string, signers: Signers): Pr
   }
 }
 
-/** The tag must say of itself what it is followed as: an old tag under a new name is no news (S23). */
+/** The tag must contain the name under which it is followed: an old tag under a new name is refused (S23). */
 async function verifyTag(
   session: Session,
   { commit, refName, want }: Resolved,
@@ -117,7 +117,7 @@ async function verifyTag(
   }
 }
 
-/** A store that is damaged is none of the signature's doing, and is fetched anew. */
+/** A damaged store says nothing about the signature, and is fetched again. */
 function refusal(what: string, error: unknown): GitError {
   if (error instanceof GitError) return error;
   return notVerified(what, error instanceof Error ? error.message : 'it cannot be read');

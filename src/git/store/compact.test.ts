@@ -94,7 +94,7 @@ test('many commits, some of them rewritten, leave no more on the disk than what 
   expect(await source.hasCommit(head)).toBe(false);
 });
 
-test('what other Sources of the store use stays, and everything kept until each of them has spoken', async () => {
+test('commits that other Sources of the store use survive, and all recorded ones until each Source was reconciled', async () => {
   const { repository } = fixture;
   const first = repository.commit(files(0));
   const before = fixture.source({ name: 'theirs' });
@@ -122,7 +122,7 @@ test('what other Sources of the store use stays, and everything kept until each 
   ]);
 });
 
-test('killed before any change of the disk, the store holds every commit in use, and goes on', async () => {
+test('after a kill before any change of the disk the store holds every commit in use, and works', async () => {
   const { repository } = fixture;
   const source = fixture.source();
   const good = repository.commit(files(0));
@@ -142,7 +142,7 @@ test('killed before any change of the disk, the store holds every commit in use,
   expect(outcomes.filter((outcome) => outcome === 'killed').length).toBeGreaterThan(15);
   expect(outcomes.filter((outcome) => outcome !== 'killed' && outcome !== 'done')).toEqual([]);
 
-  /** On a copy of the store; tells how it ended, or what was lost. */
+  /** On a copy of the store; returns how it ended, or what was lost. */
   async function compactAndDie(program: string, step: number, commits: readonly string[]): Promise<string> {
     const dataDir = `${fixture.dataDir}-${step}`;
     mkdirSync(dataDir, { recursive: true });

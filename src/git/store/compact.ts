@@ -76,7 +76,7 @@ async function copyFrom(
   }
 }
 
-/** Nothing is given up for what cannot be read back. */
+/** Reads the new store back before it replaces the old one. */
 async function requireWhole(fresh: string, commits: readonly string[]): Promise<void> {
   const reader = createReader(fresh);
   try {

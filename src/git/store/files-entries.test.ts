@@ -11,7 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-test('tells what a commit holds at paths, and follows no link', async () => {
+test('reads the entries of a commit at paths, and follows no link', async () => {
   const work = join(dirname(fixture.dataDir), 'shop');
   mkdirSync(join(work, 'app'), { recursive: true });
   symlinkSync('/etc/passwd', join(work, 'app/out'));

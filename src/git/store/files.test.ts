@@ -34,7 +34,7 @@ function link(target: string, path: string): void {
   symlinkSync(target, file);
 }
 
-/** Commits a tree made of raw entries, as no honest git would write it. */
+/** Commits a tree of raw entries that git itself would not write. */
 function commitRawTree(entries: ReadonlyArray<{ mode: string; name: string | Buffer; oid: string }>): void {
   const bytes = entries.map(({ mode, name, oid }) =>
     Buffer.concat([Buffer.from(`${mode} `), Buffer.from(name), Buffer.from([0]), Buffer.from(oid, 'hex')]),
@@ -113,7 +113,7 @@ test('a pointer of Git LFS concerns its own path only', async () => {
   expect(files.problems[0]?.message).toContain('big.yaml: is a Git LFS pointer');
 });
 
-test('a 20 MB file is a problem of its own and the others are read', async () => {
+test('a 20 MB file is one problem, and the other files are read', async () => {
   fixture.repository.commit({ 'a.yaml': 'a: 1', 'big.yaml': `data: ${'x'.repeat(20_000_000)}` });
   const files = await read();
   expect(shape(files)).toEqual({ files: ['a.yaml'], problems: [['big.yaml', 'TooLarge']] });

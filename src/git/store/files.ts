@@ -42,7 +42,7 @@ interface Listing {
   entries: number;
 }
 
-/** Longer names are refused; messages show so many characters of them. */
+/** Longer names are refused; messages show this many characters of them. */
 const MAX_SHOWN = 255;
 
 /** Runs work on the root tree of a commit. */
@@ -68,7 +68,7 @@ export function createFileReading(atTree: AtTree): Pick<GitSource, 'treeOidAt' |
 }
 
 /**
- * Reads the manifests below `path` of a root tree. A bad entry becomes a problem of its own path; only a tree beyond
+ * Reads the manifests below `path` of a root tree. A bad entry becomes a problem of its path; only a tree beyond
  * the limits fails as a whole (GitError TooLarge), since half a tree must never be taken for all of it.
  */
 async function readFilesBelow(walk: Walk, rootOid: string, path: string): Promise<ManifestFiles> {
@@ -128,7 +128,7 @@ function isWanted(walk: Walk, path: string): boolean {
   return /\.(ya?ml|json)$/i.test(path) || walk.alsoRead(path);
 }
 
-/** What a blob is good for: one of many paths may lead to it, and it is read once. */
+/** The content of a blob, or why it is refused. A blob may have many paths, and is read once. */
 type Content = { readonly bytes: Uint8Array; readonly wrong?: never } | { readonly wrong: ContentProblem };
 type ContentProblem = readonly [reason: FileProblem['reason'], message: string];
 
@@ -260,11 +260,11 @@ function refused(message: string): CommitEntry {
 const MAX_POINTER_BYTES = 1024;
 const POINTER = /^version https:\/\/(git-lfs|hawser)\.github\.com\/spec\//;
 
-/** What to tell about a pointer, after its path. */
+/** The message about a pointer, after its path. */
 const lfsPointer =
   'is a Git LFS pointer, and its content is not in the repository; store the file in Git itself';
 
-/** Whether a file stands for one that Git LFS keeps elsewhere: read as what it says, it would be nonsense. */
+/** Whether a file is a Git LFS pointer, whose own text is no manifest. */
 function isLfsPointer(bytes: Uint8Array): boolean {
   if (bytes.length > MAX_POINTER_BYTES) return false;
   return POINTER.test(Buffer.from(bytes).toString('latin1'));

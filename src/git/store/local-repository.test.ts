@@ -82,7 +82,7 @@ describe('a repository on this machine', () => {
     expect((await opened(join(root, 'shop', '.git'))).root).toBe(join(root, 'shop'));
   });
 
-  it('has no working tree where .git is bare, with linked ones beside it', async () => {
+  it('has no working tree when .git is bare, with linked ones next to it', async () => {
     const beside = join(root, 'beside');
     made.git('clone', '-q', '--bare', join(root, 'shop'), join(beside, '.bare'));
     writeFileSync(join(beside, '.git'), 'gitdir: ./.bare\n');
@@ -105,7 +105,7 @@ describe('a repository on this machine', () => {
     await expect(openLocalRepository(root)).rejects.toThrow(/is not in a Git repository/);
   });
 
-  it('tells a partial clone from a damaged one', async () => {
+  it('distinguishes a partial clone from a damaged one', async () => {
     made.bare('config', 'uploadpack.allowFilter', 'true');
     made.git(
       'clone',

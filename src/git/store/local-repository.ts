@@ -20,7 +20,7 @@ import {
 import { objectId, type StoredObject } from './pack/pack-file.ts';
 import { type GitFolders, resolveRevision } from './revision.ts';
 
-/** A repository somebody works in. What it reads is looked up by commit id; methods throw GitError. */
+/** The repository of a working copy. Files are read by commit id; methods throw GitError. */
 export interface LocalRepository extends Pick<GitSource, 'treeOidAt' | 'readFiles' | 'entriesAt'> {
   /** Folder of the working tree; undefined: a bare repository, which has none. */
   readonly root: string | undefined;
@@ -67,7 +67,7 @@ async function findRepository(start: string): Promise<{ root: string | undefined
   }
 }
 
-/** What Git itself takes for a repository; inside of `.git` the working tree around it is meant. */
+/** As Git recognizes a repository; inside of `.git` the working tree around it is meant. */
 async function isBare(folder: string): Promise<boolean> {
   if (basename(folder) === '.git') return false;
   const parts = ['HEAD', 'objects', 'refs'].map((name) => stat(join(folder, name)).catch(() => undefined));
@@ -75,7 +75,7 @@ async function isBare(folder: string): Promise<boolean> {
   return head?.isFile() === true && folders.every((found) => found?.isDirectory());
 }
 
-/** Whether `.git` is bare: its working trees are linked ones, somewhere else. */
+/** Whether `.git` is bare: all its working trees are linked ones in other folders. */
 async function saysBare({ objects, head }: GitFolders): Promise<boolean> {
   if (objects !== head) return false;
   return (await git.getConfig({ fs, gitdir: objects, path: 'core.bare' }).catch(() => false)) === true;
@@ -93,7 +93,7 @@ async function foldersAt(path: string): Promise<GitFolders | undefined> {
   return { objects: common ? resolve(head, common) : head, head };
 }
 
-/** A clone may be shallow or partial; what is not there is told as such. */
+/** A clone may be shallow or partial: missing objects are reported as missing, not as damage. */
 async function whole<T>({ gitdir }: ObjectReader, commit: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -116,15 +116,15 @@ async function refsBelow(gitdir: string, prefix: string): Promise<Map<string, st
   return found;
 }
 
-// Objects of repositories that people work in: loose ones beside packs, and those that are borrowed from other repositories.
+// Objects of working copies: packs, loose objects, and alternates (objects of other repositories).
 
-/** Bytes of one loose object; nothing that a Source reads is as large. */
+/** Limit of one loose object; nothing that a Source reads is as large. */
 const maxObjectBytes = 64 * 1024 * 1024;
-/** Repositories that borrow from one another, at most. */
+/** Limit of alternates. */
 const maxAlternates = 10;
 const inflated = promisify(inflate);
 
-/** Everything that holds objects for a folder of them: its packs, its loose objects, and the same of the folders that it borrows from. */
+/** Everything that holds objects for a folder of them: its packs, its loose objects, and the same of its alternates. */
 async function openObjectFiles(objects: string): Promise<readonly ObjectFile[]> {
   const folders = [objects];
   for (const folder of folders)

@@ -5,7 +5,7 @@ import type { CommitInfo } from '../../api/observed.ts';
 import { GitError } from '../errors.ts';
 import { createBaseCache, openPack, type PackFile, type StoredObject } from './pack/pack-file.ts';
 
-/** Where objects are read for one operation: of each pack only what is asked for, and nothing is kept afterwards. */
+/** Reads objects for one operation: only the requested parts of each pack, and without a cache afterwards. */
 export interface ObjectReader {
   readonly gitdir: string;
   /** Its packs, and what else holds objects, as they were at the first use; a later fetch needs another reader. Throws RangeError and the system's errors. */
@@ -14,7 +14,7 @@ export interface ObjectReader {
   close(): Promise<void>;
 }
 
-/** Something on disk that holds objects. `read` gives undefined for one that it does not hold. */
+/** A file or folder with objects. `read` returns undefined for an object that it does not hold. */
 export type ObjectFile = Pick<PackFile, 'read' | 'close'>;
 
 /** Opens nothing yet. Our own stores hold packs and nothing else; `open` is for other repositories. */
@@ -37,7 +37,7 @@ export function createReader(
   };
 }
 
-/** The packs of a folder of objects, or of one that is not there, none. */
+/** The packs of a folder of objects; none when there is no such folder. */
 export async function openPacks(objects: string): Promise<readonly PackFile[]> {
   const folder = join(objects, 'pack');
   const names = await readdir(folder).catch(() => []);
@@ -54,7 +54,7 @@ export interface Commit {
   readonly info: CommitInfo;
 }
 
-/** An honest message has a few KiB; of what is read of one, each step would take seconds with megabytes. */
+/** Real messages have a few KiB; parsing one of several megabytes would block the process for seconds. */
 const MAX_COMMIT_BYTES = 1_048_576;
 
 /**
@@ -137,7 +137,7 @@ interface ParsedCommit {
   readonly message: string;
 }
 
-/** Undefined when it names no tree. Anything may stand in the other lines. */
+/** Undefined when it names no tree. The other lines may contain anything. */
 function parseCommit(bytes: Uint8Array): ParsedCommit | undefined {
   const text = new TextDecoder().decode(bytes);
   const end = text.indexOf('\n\n');
@@ -158,7 +158,7 @@ function parseCommit(bytes: Uint8Array): ParsedCommit | undefined {
   };
 }
 
-/** `Name <address> seconds zone`, as far as it is that: a line may be a megabyte of brackets. */
+/** Parses `Name <address> seconds zone` without a regular expression: a line may be a megabyte of brackets. */
 function personOf(line = ''): { name: string; address: string; time: number } {
   const open = line.indexOf('<');
   const close = line.indexOf('>', open);
@@ -167,7 +167,7 @@ function personOf(line = ''): { name: string; address: string; time: number } {
   return { name: line.slice(0, open).trimEnd(), address: line.slice(open + 1, close), time };
 }
 
-/** Other work gets its turn after this time. */
+/** A long loop yields to other work after this time. */
 const LONGEST_TURN_MS = 10;
 
 /**

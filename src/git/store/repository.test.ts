@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 afterEach(() => fixture.close());
 
-test('a damaged store is fetched anew', async () => {
+test('a damaged store is fetched again', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': noise(3, 20_000) });
   const source = fixture.source();
   await source.poll(signal);
@@ -25,7 +25,7 @@ test('a damaged store is fetched anew', async () => {
   expect((await fixture.source().poll(signal)).kind).toBe('moved');
 });
 
-test('a force-push is seen although the store was damaged meanwhile', async () => {
+test('a force-push is detected although the store was damaged in between', async () => {
   const { repository } = fixture;
   repository.commit({ 'a.yaml': noise(1, 20_000) });
   const source = fixture.source();
@@ -79,7 +79,7 @@ test('a data directory that cannot be used is Storage, for the operator', async 
   });
 });
 
-test('readers that wait for one another see what is fetched between them, and a store that was built anew', async () => {
+test('readers that wait for each other see what is fetched between them, and a rebuilt store', async () => {
   const commits = [fixture.repository.commit({ 'a.yaml': noise(1, 20_000) })];
   const source = fixture.source();
   await source.poll(signal);
@@ -101,7 +101,7 @@ test('readers that wait for one another see what is fetched between them, and a 
   ]);
 });
 
-test('a store whose directory was removed is fetched anew', async () => {
+test('a store whose directory was removed is fetched again', async () => {
   const commit = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();
   await source.poll(signal);
@@ -110,7 +110,7 @@ test('a store whose directory was removed is fetched anew', async () => {
   expect((await source.readFiles(commit, '')).files).toHaveLength(1);
 });
 
-test('a store with too many packs is made anew and keeps the commits that must survive', async () => {
+test('a store with too many packs is rebuilt with the commits that must survive', async () => {
   const kept = fixture.repository.commit({ 'a.yaml': 'a: first' });
   const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 3 } }) });
   await source.poll(signal);
@@ -125,7 +125,7 @@ test('a store with too many packs is made anew and keeps the commits that must s
   expect((await source.poll(signal)).kind).toBe('unchanged');
 });
 
-test('a kept commit survives although the server has it no more', async () => {
+test('a commit in use survives although the server no longer has it', async () => {
   const { repository } = fixture;
   const lost = repository.commit({ 'a.yaml': 'a: lost' });
   const source = fixture.source({ stores: fixture.stores({ limits: { maxPacks: 1 } }) });
@@ -153,7 +153,7 @@ function packFiles(ending: string): string[] {
   });
 }
 
-test('a ref of its own that a killed process left empty is written anew, and stops nothing', async () => {
+test('a private ref that a killed process left empty is written again, and causes no error', async () => {
   const first = fixture.repository.commit({ 'a.yaml': 'a: 1' });
   const source = fixture.source();
   await source.poll(signal);
@@ -172,7 +172,7 @@ test('a ref of its own that a killed process left empty is written anew, and sto
   expect(records().filter(({ bytes }) => bytes === 0)).toEqual([]);
 });
 
-/** The refs that the store keeps for itself. */
+/** The private refs of the store. */
 function records(): Array<{ name: string; file: string; bytes: number }> {
   const stores = join(fixture.dataDir, 'git');
   return readdirSync(stores).flatMap((store) =>

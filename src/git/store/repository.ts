@@ -14,7 +14,7 @@ import {
   swapStore,
 } from './store-directory.ts';
 
-/** When a store is built anew. */
+/** When a store is compacted. */
 export interface GrowthLimits {
   /** Default 50. */
   readonly maxPacks: number;
@@ -30,7 +30,7 @@ interface RepositoryOptions {
   readonly directory: string;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
-  /** Throws GitError where a store of this size must not take so many bytes more. */
+  /** Throws GitError when a store of this size must not grow by this many bytes. */
   readonly admit: (size: StoreSize, bytes: number) => void;
 }
 
@@ -38,7 +38,7 @@ interface RepositoryOptions {
 export interface BareRepository {
   /**
    * Runs `work` alone on this repository. When the store turns out to be damaged, `work` runs once more on a fresh
-   * store, which replaces the damaged one only if that succeeds. What is wrong in a fresh store too is not fetched again for an hour.
+   * store, which replaces the damaged one only if that succeeds. If the fresh store is damaged too, it is not fetched again for an hour.
    */
   run<T>(access: Access, work: (session: Session) => Promise<T>): Promise<T>;
   /**
@@ -50,7 +50,7 @@ export interface BareRepository {
     factor: number,
     needs: (session: Session) => Promise<Needs>,
   ): Promise<Compaction>;
-  /** Removes the store from the disk if that is still wanted when everything before it is done. */
+  /** Removes the store from the disk if it is still unused when all earlier work has ended. */
   removeIf(isUnused: () => boolean): Promise<boolean>;
 }
 
@@ -67,7 +67,7 @@ interface Compaction {
   readonly isDone: boolean;
 }
 
-/** What a fresh store did not cure is fetched again after this time. */
+/** Damage that a fresh store did not repair is fetched again after this time. */
 const REFETCH_MS = 60 * 60 * 1000;
 const MAX_LASTING = 100;
 
@@ -83,7 +83,7 @@ export function createRepository(options: RepositoryOptions): BareRepository {
     },
   };
   const mutex = createMutex();
-  /** Left open for whoever waits: of a thousand Sources that read one store, each would open its packs again. */
+  /** Left open for the next caller in the queue: otherwise each of a thousand Sources that read one store would open its packs again. */
   let left: ObjectReader | undefined;
 
   async function closeLeft(): Promise<void> {
@@ -172,16 +172,16 @@ export function createRepository(options: RepositoryOptions): BareRepository {
   };
 }
 
-/** What was wrong in a fresh store, too: the server sends it so, and would send it again at each poll. */
+/** Damage that a fresh store has too: the server sends it, and would send it again at each poll. */
 function createLastingDamage(directory: string) {
   const known = new Map<string, { readonly error: GitError; readonly sinceMs: number }>();
   return {
-    /** Throws what is known about this damage. */
+    /** Throws the known error for this damage. */
     refuse({ message }: GitError): void {
       const found = known.get(message);
       if (found && performance.now() - found.sinceMs < REFETCH_MS) throw found.error;
     },
-    /** Remembers a damage of the fresh store, and gives what people are told of it. */
+    /** Remembers a damage of the fresh store, and returns the error for users. */
     note(damage: GitError): GitError {
       const message = damage.message.replaceAll(freshDirectory(directory), directory);
       const what = message.replace(/ and is fetched again$/, '');

@@ -10,7 +10,7 @@ export interface GitFolders {
   readonly head: string;
 }
 
-/** Steps back at most: what is asked for by number is near. */
+/** Limit of steps back. */
 const mostSteps = 1_000;
 /** A tag of a tag of a tag. */
 const mostTags = 5;

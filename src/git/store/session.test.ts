@@ -71,14 +71,14 @@ function resealed(bytes: Buffer): Buffer {
   return Buffer.concat([body, createHash('sha1').update(body).digest()]);
 }
 
-test('installs an honest pack, and the same pack again changes nothing', async () => {
+test('installs a valid pack, and the same pack again changes nothing', async () => {
   await receive(pack);
   await receive(pack);
   expect(await isThere()).toBe(true);
   expect(readdirSync(join(store, 'objects', 'pack'))).toHaveLength(2);
 });
 
-test('mutated packs whose checksum fits end in a GitError or in other objects, and never harm the store', async () => {
+test('mutated packs with a correct checksum cause a GitError or other objects, and never damage the store', async () => {
   await receive(pack);
   let seed = 7;
   for (let round = 0; round < 200; round += 1) {

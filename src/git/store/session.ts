@@ -11,7 +11,7 @@ import { createPause, createReader, hasWholeCommit, type ObjectReader } from './
 import { indexPack, type PackLimits } from './pack/index-pack.ts';
 import { readShallow, storage, writeShallow } from './store-directory.ts';
 
-/** Who works: what is missing is fetched with the credentials of the Source whose work it is. */
+/** How missing objects are fetched: with the credentials of the Source that needs them. */
 export interface Access {
   readonly openTransport: (signal?: AbortSignal) => Promise<GitTransport>;
   readonly signal?: AbortSignal | undefined;
@@ -43,12 +43,12 @@ interface Wanted {
 
 const RECORDS = 'refs/holdfast';
 
-/** A session that whoever opened it closes. */
+/** A session that its opener closes. */
 export interface OpenSession extends Session {
   close(): Promise<void>;
 }
 
-/** Opens nothing yet; `open` is the reader of a session before it, as it was left. */
+/** Opens nothing yet; `open` is the reader that the previous session left open. */
 export function createSession(
   gitdir: string,
   incoming: Pick<Incoming, 'limits' | 'admit'>,
@@ -80,7 +80,7 @@ export function createSession(
       if (depth === undefined) await fetchUpdate(fetch, want, (await listHaves(reader)).length === 0);
       else await fetch(want, depth);
       if (await hasWholeCommit(reader, commit)) return;
-      // Else each poll would leave another one.
+      // Otherwise each poll would leave another pack.
       await reader.close();
       if (fetched) await removePack(fetched);
       reader = createReader(gitdir);
@@ -97,7 +97,7 @@ export function createSession(
   };
 }
 
-/** Records a commit under a private ref name in any store, in one step: a process that dies meanwhile leaves the one before, or none. */
+/** Records a commit under a private ref name in any store, in one step: a process that dies in between leaves the former commit, or none. */
 export async function writeRecord(gitdir: string, name: string, commit: string): Promise<void> {
   await storage(async () => {
     const file = join(gitdir, RECORDS, name);
@@ -108,7 +108,7 @@ export async function writeRecord(gitdir: string, name: string, commit: string):
   });
 }
 
-/** Undefined also where the file of it is empty or cut off, as an earlier version left it when it was killed. */
+/** Undefined also when its file is empty or truncated, as an earlier version may have left it when it was killed. */
 async function recordedIn(gitdir: string, name: string): Promise<string | undefined> {
   const found = await git.resolveRef({ fs, gitdir, ref: `${RECORDS}/${name}` }).catch(() => undefined);
   return found !== undefined && /^[0-9a-f]{40}$/.test(found) ? found : undefined;
@@ -144,7 +144,7 @@ const MAX_HAVES = 64;
 async function listHaves(reader: ObjectReader): Promise<string[]> {
   const records = await recordsIn(reader.gitdir);
   const haves = new Set<string>();
-  // Followed heads (`poll/`) come before commits fetched by id (`kept/`): they spare the most.
+  // Followed heads (`poll/`) come before commits fetched by id (`kept/`): they save the most.
   for (const name of [...records.keys()].sort().reverse().slice(0, MAX_HAVES)) {
     const oid = records.get(name) ?? '';
     if (await hasWholeCommit(reader, oid)) haves.add(oid);
@@ -164,8 +164,8 @@ interface Incoming {
 }
 
 /**
- * Fetches one pack into the store: streamed to a file aside, checked, indexed, then moved in. Whatever fails on
- * the way leaves the store as it was. Gives the file of the pack; undefined where it brought nothing.
+ * Fetches one pack into the store: streamed to a temporary file, checked, indexed, then moved in. A failure
+ * leaves the store unchanged. Returns the file of the pack; undefined when it has no new objects.
  */
 export async function receivePack(
   incoming: Incoming,
@@ -203,11 +203,11 @@ async function download(incoming: Incoming, request: FetchRequest, file: string)
 
 const LARGE_PACK_BYTES = 1_048_576;
 
-/** Packs of all repositories are indexed one after the other, since each may take the memory that the limits allow; large ones by themselves, since they take long. */
+/** Packs of all repositories are indexed one after the other, since each may use the memory that the limits allow; large ones in a queue of their own, since they take long. */
 const indexing = { small: createMutex(), large: createMutex() };
 
 /**
- * Checks a pack and writes its index beside it. Gives its checksum; undefined for one without objects. Bases are looked for in the pack
+ * Checks a pack and writes its index next to it. Returns its checksum; undefined for one without objects. Bases are looked for in the pack
  * alone, since no thin pack is asked for, and packs are read one by one.
  */
 async function writeIndex({ limits, pause }: Incoming, file: string): Promise<string | undefined> {

@@ -20,7 +20,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-/** Marks a store to tell it from another. */
+/** Marks a store, to distinguish it from another. */
 async function marked(directory: string, mark: string): Promise<void> {
   await emptyStore(directory);
   writeFileSync(join(directory, 'mark'), mark);

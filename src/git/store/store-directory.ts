@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import * as git from 'isomorphic-git';
 import { GitError } from '../errors.ts';
 
-/** The directory beside the store in which a replacement is built. */
+/** The directory next to the store in which a replacement is built. */
 export function freshDirectory(directory: string): string {
   return `${directory}.new`;
 }

@@ -83,7 +83,7 @@ test('namespaces below their share fetch although a third one has filled the dis
   expect(await fill('large')).toBe(large);
 });
 
-test('each Source is told what news mean for the commit that it has', async () => {
+test('each Source gets the result of a poll for its own previous commit', async () => {
   const { repository } = fixture;
   const first = repository.commit({ 'a.yaml': 'a: 1' });
   const stores = fixture.stores();

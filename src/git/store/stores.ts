@@ -17,7 +17,7 @@ import {
 } from './repository.ts';
 import { type StoreSize, storage } from './store-directory.ts';
 
-/** What a store is shared by: nobody who has another of these reads what it holds. */
+/** Sources with the same key share a store; a Source with another key never reads it. */
 interface StoreKey {
   /** As `checkGitUrl` gives it. */
   readonly url: string;
@@ -27,7 +27,7 @@ interface StoreKey {
   readonly credentials: string;
 }
 
-/** One repository as it is kept here, for all Sources that share it. */
+/** One repository, for all Sources that share it. */
 export interface Store {
   readonly namespace: string;
   readonly repository: BareRepository;
@@ -36,7 +36,7 @@ export interface Store {
   readonly address: Address;
   /** What the Sources that share it need. */
   readonly uses: Map<string, StoreUse>;
-  /** What the latest answers of the server mean, by the records of their references: for those who came from each commit. */
+  /** Results of the latest answers of the server, by the records of their references and by the previous commit. */
   readonly seen: Map<string, SharedAnswer>;
   /** How large it was when it was fetched into last, and when it was made smaller; undefined before that. */
   size: StoreSize | undefined;
@@ -84,7 +84,7 @@ export interface Stores {
   forget(holder: string): void;
   /** How much of the disk the stores that are held take, as far as they were read since the start. */
   usage(): StoreUsage;
-  /** Removes what nobody holds from the disk, also what an earlier run left. Throws GitError Storage. */
+  /** Removes unused stores from the disk, including those of an earlier run. Throws GitError Storage. */
   sweep(): Promise<void>;
 }
 
@@ -164,7 +164,7 @@ export function createStores(options: StoresOptions): Stores {
       for (const [name, store] of [...stores])
         if (await store.repository.removeIf(() => store.uses.size === 0)) stores.delete(name);
       const names = await storage(() => readdir(folder).catch(() => []));
-      // One that is being opened meanwhile is in the table before its directory is made.
+      // A store that is opened in between is in the table before its directory exists.
       for (const name of names) {
         const [, store] = storePattern.exec(name) ?? [];
         if (store !== undefined && !stores.has(store))

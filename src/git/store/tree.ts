@@ -61,7 +61,7 @@ const MAX_NAME_BYTES = 255;
 
 /**
  * Whether a name could lead out of its folder or into `.git` on some file system. Nothing is ever checked out, but
- * such a name has no honest use.
+ * such a name has no legitimate use.
  */
 export function isUnsafeName(name: string): boolean {
   // First: the patterns below are slow on long names.

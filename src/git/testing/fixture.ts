@@ -16,9 +16,9 @@ export interface GitFixture {
   readonly url: string;
   readonly dataDir: string;
   readonly client: HttpClient;
-  /** A source on the repository, branch main unless told; the same data directory unless told. */
+  /** A source on the repository; by default branch main and the same data directory. */
   source(options?: Partial<GitSourceOptions>): MeasuredGitSource;
-  /** The stores of the data directory, as a process that starts anew has them. */
+  /** The stores of the data directory, as a restarted process has them. */
   stores(options?: Partial<StoresOptions>): Stores;
   close(): Promise<void>;
 }

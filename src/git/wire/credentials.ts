@@ -24,7 +24,7 @@ export interface GitCredentials {
   readonly proxy?: string;
   /** For an SSH address. */
   readonly ssh?: SshCredentials;
-  /** Told when the server refused `auth`, so that one which was kept is not used again. */
+  /** Called when the server refused `auth`, so that a cached token is not used again. */
   refused?(): void;
 }
 
@@ -126,7 +126,7 @@ function chooseAuth(where: string, { token, username, password }: Given): HttpAu
   return { kind: 'basic', username: plain(where, 'username', username || 'git'), password };
 }
 
-/** Of a Secret that was looked at already; the environment may hold anything. */
+/** Refuses control characters: the values of Secrets were checked, those of the environment were not. */
 function plain(where: string, key: string, value: string): string {
   if (!/\p{Cc}/u.test(value)) return value;
   throw new GitError('Unauthorized', `${where}: the Git ${key} contains a control character; set it again`);

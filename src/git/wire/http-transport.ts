@@ -11,7 +11,7 @@ const MAX_REDIRECTS = 3;
 const MAX_REQUEST_BYTES = 1_048_576;
 
 /**
- * A transport for one operation. Credentials are sent at once, and only to the URL's own origin: a redirect of the
+ * A transport for one operation. Credentials are sent without a challenge, and only to the URL's own origin: a redirect of the
  * discovery request inside the origin moves the base URL, any other redirect is an error.
  */
 export function createHttpTransport(options: TransportOptions): GitTransport {
@@ -27,7 +27,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
         return answer;
       }
       answer.cancel();
-      // A POST is never sent on by a redirect; asking for the refs tells where the repository lives now.
+      // A POST never follows a redirect; the discovery request finds the new address of the repository.
       if (request.method === 'POST' && address.movedTo === undefined) await discover();
       else address.movedTo = rebased(base, suffix, request.method, answer);
     }
@@ -37,7 +37,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
   async function discover(): Promise<void> {
     const answer = await ask(DISCOVERY, { method: 'GET', headers: {} });
     answer.cancel();
-    // Only refs moved nowhere: then the POST's redirect has no good reason, and is told as it is.
+    // The discovery request was not redirected: then the redirect of the POST is reported as it is.
     address.movedTo ??= configured;
   }
 
@@ -47,7 +47,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
         ? { method, headers, body: await collect(body, MAX_REQUEST_BYTES) }
         : { method, headers };
       const answer = await ask(url.slice(configured.length), sent);
-      // Read here to the end: the library takes a body that fails for one that ends.
+      // Read to the end here: the library treats a failed body as the end of it.
       const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
       // A page instead of Git is the library's to recognise.
       if (answer.headers['content-type']?.startsWith('application/x-git-'))
@@ -103,7 +103,7 @@ function exchange(options: TransportOptions, url: string, request: Sent): Promis
   });
 }
 
-/** Many servers that demand a certificate say nothing to who has none: the connection ends. */
+/** Many servers that demand a client certificate close the connection without a message when there is none. */
 function wantsCertificate(error: unknown, url: string, { tls }: GitCredentials): GitError | undefined {
   if (!(error instanceof HttpError) || error.code !== 'Closed') return undefined;
   if (!url.startsWith('https:') || tls?.cert) return undefined;

@@ -29,7 +29,7 @@ function aRepository() {
   return { now, listings, resolve };
 }
 
-test('a thousand who ask at once are answered by one look, and later ones by the same while it is young', async () => {
+test('a thousand concurrent callers share one request, and later ones use its answer while it is recent', async () => {
   const { now, resolve } = aRepository();
   await Promise.all(Array.from({ length: 1_000 }, () => resolve()));
   now.ms += 24_000;
@@ -40,7 +40,7 @@ test('a thousand who ask at once are answered by one look, and later ones by the
   expect(now.looks).toBe(2);
 });
 
-test('news that one of them finds wakes all who follow the reference', async () => {
+test('a change that one of them finds wakes all that follow the reference', async () => {
   const { now, listings, resolve } = aRepository();
   let woken = 0;
   const end = listings.onNews('main', () => {
@@ -59,7 +59,7 @@ test('news that one of them finds wakes all who follow the reference', async () 
   expect(woken).toBe(1);
 });
 
-test('news told while a look is under way make another one', async () => {
+test('a change that is announced during a request causes another one', async () => {
   const { now, listings, resolve } = aRepository();
   const early = resolve();
   now.head = second;
@@ -67,7 +67,7 @@ test('news told while a look is under way make another one', async () => {
   expect([await early, await resolve()]).toEqual([first, second]);
 });
 
-test('a failure is told to everybody, tried again by one of them in time, and its end wakes the others', async () => {
+test('all callers share a failure, one of them retries it, and its end wakes the others', async () => {
   const { now, listings, resolve } = aRepository();
   let woken = 0;
   listings.onNews('main', () => {
@@ -89,7 +89,7 @@ test('a failure is told to everybody, tried again by one of them in time, and it
   expect(woken).toBe(1);
 });
 
-test('who has just begun wants a look that began since', async () => {
+test('a new caller needs a request that began after it', async () => {
   const { now, resolve } = aRepository();
   const early = resolve();
   now.ms += 1;
@@ -102,7 +102,7 @@ test('who has just begun wants a look that began since', async () => {
   expect(now.looks).toBe(3);
 });
 
-test('one that gives up does not end the look of the others', async () => {
+test('a caller that aborts does not end the request of the others', async () => {
   const { resolve } = aRepository();
   const abort = new AbortController();
   const given = resolve(abort.signal);

@@ -2,32 +2,32 @@ import type { Clock } from '../../api/clock.ts';
 import { GitError } from '../errors.ts';
 import type { Resolved } from './references.ts';
 
-/** How old an answer may be, and who looks where there is none. */
+/** How old an answer may be, and how to ask for a new one. */
 interface ListingQuery {
   /** Which reference, as `referenceKey` names it. */
   readonly key: string;
-  /** Milliseconds since the look began. */
+  /** Milliseconds since the request began. */
   readonly maxAgeMs: number;
-  /** A look that began before this moment says nothing to who asks. */
+  /** An answer to a request that began before this moment is not used. */
   readonly notBeforeMs: number;
-  /** Milliseconds after a first failure until somebody looks again; doubles with each, up to `maxRetryMs`. */
+  /** Milliseconds from a first failure to the next request; doubles with each failure, up to `maxRetryMs`. */
   readonly retryMs: number;
   readonly maxRetryMs: number;
   readonly look: (signal: AbortSignal) => Promise<Resolved>;
 }
 
 /**
- * Where the references of one repository point, asked of its server once for all who follow it. A failure is everybody's too, and is not
- * tried again before its time.
+ * Where the references of one repository point. The server is asked once for all Sources that follow a reference; they share failures as
+ * well, which are not retried early.
  */
 export interface Listings {
-  /** Throws the GitError of the look, or of one that failed a moment ago. */
+  /** Throws the GitError of the request, or of a recent one that failed. */
   resolve(ask: ListingQuery, signal: AbortSignal | undefined): Promise<Resolved>;
-  /** Somebody said that there is news: the next answer to anybody is a new one. */
+  /** Invalidates all answers, for instance after a push webhook. */
   expire(): void;
   /**
-   * Calls `listener` soon when a look found another commit than the look before, or an end of failures: one after the other, so that a thousand
-   * who follow do not hold up the one that the news are for. Returns how to end that.
+   * Calls `listener` soon after an answer with another commit than before, or after the end of failures. Listeners are called one after the
+   * other, so that a thousand Sources do not delay each other. Returns how to unsubscribe.
    */
   onNews(key: string, listener: () => void): () => void;
 }
@@ -35,7 +35,7 @@ export interface Listings {
 interface Listing {
   shared: SharedWork<Resolved>;
   readonly listeners: Set<() => void>;
-  /** When the latest look began. */
+  /** When the latest request began. */
   startedMs: number;
   lookedMs: number;
   answer: { readonly target: Resolved } | { readonly error: unknown } | undefined;
@@ -53,7 +53,7 @@ export function createListings(clock: Clock): Listings {
     return listing;
   }
 
-  /** Undefined: somebody has to look. Wall clocks jump, so that an age below zero counts for nothing. */
+  /** The answer, if it is recent enough. Wall clocks jump, so a negative age does not count. */
   function known({ answer, lookedMs, failures }: Listing, ask: ListingQuery): Listing['answer'] {
     if (lookedMs < ask.notBeforeMs) return undefined;
     const ageMs = clock.nowMs() - lookedMs;
@@ -78,7 +78,7 @@ export function createListings(clock: Clock): Listings {
       });
     },
     expire() {
-      // A look that is under way began too early to have seen it.
+      // A request under way began before the change.
       for (const listing of listings.values())
         Object.assign(listing, { answer: undefined, shared: createSharedWork<Resolved>() });
     },
@@ -94,7 +94,7 @@ interface Lookup {
   readonly ask: ListingQuery;
   readonly clock: Clock;
   readonly nowMs: number;
-  /** False once somebody said that there is news since it began. */
+  /** False after `expire` was called since it began. */
   readonly isLatest: () => boolean;
 }
 
@@ -117,7 +117,7 @@ async function askServer(
   }
 }
 
-/** Fifty in a second. One that ends meanwhile is not told. */
+/** Fifty in a second. A listener that unsubscribes in between is not called. */
 const betweenMs = 20;
 
 function notifyListeners({ listeners }: Listing, clock: Clock): void {
@@ -139,7 +139,7 @@ function empty(): Listing {
   };
 }
 
-/** One piece of work that several callers wait for at once. */
+/** One piece of work that several callers wait for. */
 interface SharedWork<T> {
   /** Joins the work under way, or starts it. Rejects with GitError Aborted for a caller whose signal aborts. */
   join(signal: AbortSignal | undefined, start: (signal: AbortSignal) => Promise<T>): Promise<T>;
@@ -151,7 +151,7 @@ interface UnderWay<T> {
   waiting: number;
 }
 
-/** Nothing is under way. The work is given up when nobody waits for it any more. */
+/** Starts without work. The work is aborted when no caller waits for it any more. */
 function createSharedWork<T>(): SharedWork<T> {
   let current: UnderWay<T> | undefined;
 

@@ -42,7 +42,7 @@ function packetLength(bytes: Buffer): number | undefined {
 
 /**
  * Refuses an answer of the listing (capabilities or refs) that only looks like one. The library takes an error
- * packet, a cut answer and the refusal of an SHA-256 repository all for "no refs", and a Source must not be told that its
+ * packet, a cut answer and the refusal of an SHA-256 repository all for "no refs", and a Source must not report that its
  * branch is gone when the server merely failed. Throws GitError Unreachable or Refused.
  */
 export async function checkListing(url: string, listing: Uint8Array): Promise<void> {

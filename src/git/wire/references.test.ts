@@ -120,7 +120,7 @@ test('a fixed commit is fetched once and then costs no request', async () => {
   expect(source.stats.requests).toBe(1);
 });
 
-test('a repository of SHA-256 objects is told as not supported', async () => {
+test('a repository of SHA-256 objects is reported as not supported', async () => {
   const root = dirname(fixture.dataDir);
   fixture.repository.git('init', '-q', '--object-format=sha256', '-b', 'main', join(root, 'new'));
   fixture.repository.git('-C', join(root, 'new'), 'commit', '-q', '--allow-empty', '-m', 'First');

@@ -52,7 +52,7 @@ function randomish(length: number): Buffer {
   return bytes;
 }
 
-test('sends basic credentials at once with each request', async () => {
+test('sends basic credentials with each request, without a challenge', async () => {
   await fixture.source({ credentials }).poll(signal);
   expect(fixture.server.requests.map(({ authorization }) => authorization)).toEqual([
     AUTHORIZATION,
@@ -61,7 +61,7 @@ test('sends basic credentials at once with each request', async () => {
   ]);
 });
 
-test('sends a bearer token, and reads credentials anew for each operation', async () => {
+test('sends a bearer token, and reads credentials again for each operation', async () => {
   let token = 'first';
   const source = fixture.source({ credentials: () => ({ auth: { kind: 'bearer', token } }) });
   await source.poll(signal);
@@ -89,7 +89,7 @@ test.each([
   expect(JSON.stringify(error) + String(error)).not.toContain('s3cret');
 });
 
-test('a page instead of Git is told as a wrong URL', async () => {
+test('a web page instead of Git is reported as a wrong URL', async () => {
   fixture.server.fault = (_request, response) => {
     response.writeHead(200, { 'content-type': 'text/html' }).end('<html>Sign in</html>');
     return true;
@@ -198,7 +198,7 @@ test('a pack beyond the byte cap is refused while it streams', async () => {
   await recovers();
 });
 
-test('an error of the server in the pack stream is told with its words', async () => {
+test('an error of the server in the pack stream is reported with its message', async () => {
   fixture.server.transform = (body, request) =>
     isPackRequest(request) ? Buffer.from('001bERR repository is busy\n') : body;
   expect(await failedPoll()).toMatchObject({

@@ -12,7 +12,7 @@ export interface TransportStats {
   receivedBytes: number;
 }
 
-/** Deadlines and caps of what is asked of a Git server. */
+/** Deadlines and size limits of requests to a Git server. */
 export interface TransportLimits {
   /** Default 15 s of silence. */
   readonly idleTimeoutMs: number;
@@ -40,7 +40,7 @@ export interface Address {
   movedTo: string | undefined;
 }
 
-/** What one operation needs to speak to the server. */
+/** What one operation needs for requests to the server. */
 export interface TransportOptions {
   readonly client: HttpClient;
   readonly url: string;
@@ -51,7 +51,7 @@ export interface TransportOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** One request for a pack, in the versions of the protocol; which of them is asked depends on what the server speaks. */
+/** One request for a pack, in the versions of the protocol; the server decides which of them is sent. */
 export interface PackRequest {
   readonly v0: Uint8Array;
   readonly v2: Uint8Array;
@@ -66,9 +66,9 @@ export interface ReceivePack {
   close(): void;
 }
 
-/** Speaks to one repository, by smart HTTP or SSH. Every failure is a GitError. */
+/** Requests to one repository, by smart HTTP or SSH. Every failure is a GitError. */
 export interface GitTransport {
-  /** isomorphic-git's plug-in, for listing refs alone: the library has neither deadlines, caps nor abort of its own. */
+  /** isomorphic-git's plug-in, for listing refs alone: the library itself has no deadlines, limits or abort. */
   request(request: GitHttpRequest): Promise<GitHttpResponse>;
   /** Asks git-upload-pack for a pack and returns the answer's bytes. */
   uploadPack(request: PackRequest): Promise<AsyncIterableIterator<Uint8Array>>;
@@ -87,7 +87,7 @@ const CODES: Partial<Record<HttpError['code'], GitErrorCode>> = {
   Aborted: 'Aborted',
 };
 
-/** An HttpError in Git's words; other errors are kept. */
+/** An HttpError as GitError; other errors are returned unchanged. */
 export function toGitError(error: unknown): unknown {
   if (!(error instanceof HttpError)) return error;
   return new GitError(CODES[error.code] ?? 'Unreachable', error.message, error);

@@ -72,7 +72,7 @@ function readLine(
   checkShallow(change[word].length);
 }
 
-/** Throws GitError TooLarge: a server may name commits without end, which are kept and sent back with each fetch. */
+/** Throws GitError TooLarge: a server may name any number of commits, which are stored and sent with each fetch. */
 export function checkShallow(commits: number): void {
   if (commits <= limits.shallowCommits) return;
   const most = limits.shallowCommits.toLocaleString('en-GB');

@@ -198,10 +198,10 @@ function commitIndex(): string {
   return fixture.repository.git('rev-parse', 'HEAD');
 }
 
-describe('a ref that keeps a commit', () => {
+describe('a ref that preserves a commit', () => {
   const ledger = 'refs/holdfast/prod/shop/web/lkg';
 
-  it('is created, moved by compare and swap, and keeps the commit after a force-push and gc', async () => {
+  it('is created, moved by compare and swap, and preserves the commit after a force-push and gc', async () => {
     const good = fixture.repository.commit({ 'a.yaml': 'a: 1\n' });
     const source = fixture.source();
     await source.moveRef({ ref: ledger, before: undefined, after: good });
@@ -260,7 +260,7 @@ describe('what writing reads', () => {
 describe('a commit on a branch is exactly a change', () => {
   const change = { 'web.yaml': 'w: 1\n', 'new.yaml': undefined };
 
-  /** Whether it is, of what somebody pushed on the commit before. */
+  /** The answer of `isExactly` for a pushed commit. */
   async function isExactly(push: () => string): Promise<boolean> {
     const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n', 'own.yaml': 'o' });
     return fixture.source().isExactly(push(), request(parent, change));
@@ -273,7 +273,7 @@ describe('a commit on a branch is exactly a change', () => {
     expect(await isExactly(pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null }))).toBe(true);
   });
 
-  it('where others went on meanwhile with other files', async () => {
+  it('when others pushed other files in between', async () => {
     const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n' });
     const undo = pushed({ 'web.yaml': 'w: 1\n', 'new.yaml': null })();
     fixture.repository.git('reset', '-q', '--hard', parent);

@@ -10,7 +10,7 @@ export interface NewObject {
   readonly bytes: Uint8Array;
 }
 
-/** Who made or recorded a commit. */
+/** The author or committer of a commit. */
 export interface Identity {
   readonly name: string;
   readonly email: string;
@@ -42,7 +42,7 @@ export function newCommit(content: CommitContent, sign?: (bytes: Buffer) => stri
   const body = `\n\n${content.message.trimEnd()}\n`;
   const unsigned = Buffer.from(`${head}${body}`, 'utf8');
   if (!sign) return newObject('commit', unsigned);
-  // A header of several lines goes on with a space at the start of each further one.
+  // Continuation lines of a header begin with a space.
   const armored = sign(unsigned).trimEnd().replaceAll('\n', '\n ');
   return newObject('commit', Buffer.from(`${head}\ngpgsig ${armored}${body}`, 'utf8'));
 }

@@ -20,7 +20,7 @@ interface PushTarget {
 }
 
 /**
- * Moves one ref by git-receive-pack (protocol v0, which every server speaks), with a pack of the new objects only.
+ * Moves one ref by git-receive-pack (protocol v0, which every server supports), with a pack of the new objects only.
  * Redirects are never followed: what is written goes where the fetch found the repository, or nowhere.
  * Throws GitError Conflict when the ref is somewhere else than `before`, Rejected when the server understood and said no
  * (protected branch, hook), Unauthorized when the credentials may not push, and the codes of the transport.
@@ -48,7 +48,7 @@ async function push(target: PushTarget, update: RefUpdate, objects: readonly New
   const body = Buffer.concat([encodePktLine(command), FLUSH, encodePack(objects)]);
   const report = await readReport(await target.receivePack.send(body), sideBand);
   if (report.result.get(update.ref) === 'ok') return;
-  // Somebody may have been faster between the look and the write; then the refusal says nothing about our rights.
+  // If another writer moved the ref between the two requests, the refusal says nothing about our rights.
   const now = await readAdvertisement(target);
   refuseMoved(target, update, now.refs);
   const message = readable([report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '));

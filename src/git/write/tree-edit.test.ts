@@ -43,7 +43,7 @@ function aStore() {
 
 const noPause = async () => undefined;
 
-test('files that differ are told with their paths, in folders that came and went too', async () => {
+test('reports the paths of changed files, also in added and removed folders', async () => {
   const { reader, file, folder } = aStore();
   const left = folder({
     a: ['100644', file('a')],
@@ -59,7 +59,7 @@ test('files that differ are told with their paths, in folders that came and went
   expect(await changedPaths({ reader, pause: noPause }, left, right)).toEqual(['a', 'came/d', 'gone/b']);
 });
 
-test('a commit whose folders hold one another ten times, and no file, is refused instead of walked', async () => {
+test('a commit with nested folders and no file is refused instead of walked', async () => {
   const { reader, folder } = aStore();
   let bomb = folder({});
   for (let depth = 0; depth < 12; depth += 1)

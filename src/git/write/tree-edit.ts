@@ -13,7 +13,7 @@ interface EditedTree {
   readonly objects: readonly NewObject[];
 }
 
-/** An entry as it is stored: mode and name are kept byte for byte, so that an edit changes nothing else. */
+/** An entry as it is stored: mode and name are preserved byte for byte, so that an edit changes nothing else. */
 interface RawEntry {
   readonly mode: string;
   readonly name: Buffer;
@@ -72,11 +72,11 @@ async function editEntry(
   const { own, changes } = below;
   const left = changes.size > 0 ? await edit(reader, folder?.oid, changes, objects) : folder?.oid;
   if (own?.bytes !== undefined) {
-    // Something else came into the folder that was this file.
+    // The new file would replace a folder that is not empty.
     if (left !== undefined) throw notAFile(name);
     return fileEntry(name, own.bytes, file, objects);
   }
-  // A file that stays where a folder is wanted, or a folder where a file is to go.
+  // The path needs a folder where a file stays, or a file is removed where there is a folder.
   if (own ? folder && changes.size === 0 : file) throw notAFile(name);
   return left !== undefined ? { mode: FOLDER_MODE, name, oid: left } : undefined;
 }
@@ -157,9 +157,9 @@ function notAFile(name: Buffer): GitError {
   return new GitError('Refused', `${shown} is not a regular file or folder in Git and is not written`);
 }
 
-/** More changed paths than this are no release of one workload but a move of the whole repository. */
+/** More changed paths than this are a move of the whole repository, not a release of one workload. */
 const MAX_PATHS = 5_000;
-/** Folders that hold one another many times are few bytes, and without a file in them no path is ever found. */
+/** A few bytes of nested folders can expand to many, and without a file in them the limit of paths has no effect. */
 const MAX_FOLDERS = 50_000;
 
 /** Paths of files whose content, kind or mode differs between two root trees. Throws GitError TooLarge above 5,000, or 50,000 folders, and Corrupt. */

@@ -14,7 +14,7 @@ import { createPackIndex, packEntries } from './pack-index.ts';
 
 /** The checksum at the end of a pack. */
 const TRAILER_BYTES = 20;
-/** Objects that are copied in the order of their places cost one read for so many bytes. */
+/** Bytes of one read ahead: objects are copied in the order of the pack. */
 const WINDOW_BYTES = 1_048_576;
 
 /** A pack that is read from front to back. */

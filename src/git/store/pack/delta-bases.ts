@@ -12,7 +12,7 @@ const OID_BYTES = 20;
 /** Positions are below this number, so that one number holds an offset and a position and sorts by both. */
 const WIDTH = 2 ** 21;
 
-/** For a pack of so many entries. */
+/** For a pack with this number of entries. */
 export function createDeltaBases(count: number): DeltaBases {
   const byOffset = new Float64Array(count);
   let offsets = 0;

@@ -45,7 +45,7 @@ async function check(bytes: Buffer, limits: Partial<PackLimits> = {}): Promise<n
 
 const small = { type: BLOB, size: 5, content: Buffer.from('hello') };
 
-test('counts the objects of an honest pack', async () => {
+test('counts the objects of a valid pack', async () => {
   const other = { type: BLOB, size: 5, content: Buffer.from('world') };
   expect(await check(pack([small, { type: BLOB, size: 0, content: Buffer.alloc(0) }, other]))).toBe(3);
 });
@@ -90,7 +90,7 @@ test('no mutated pack gets through with another content or breaks the check', as
     const mutated = Buffer.from(honest);
     mutated.writeUInt8(mutated.readUInt8(index) ^ 0x41, index);
     await expect(check(mutated)).rejects.toMatchObject({ name: 'GitError' });
-    // With a checksum that fits the mutation, the check may pass or refuse, but must end in a known way.
+    // With a correct checksum of the mutated pack the check may pass or fail, but only with a known error.
     await check(sealed(mutated.subarray(0, -20))).catch((error: unknown) =>
       expect(error).toMatchObject({ name: 'GitError' }),
     );
@@ -142,7 +142,7 @@ function smallDeltaPack(deltas: readonly Buffer[]): Buffer {
   head.writeUInt32BE(deltas.length + 1, 8);
   const base = createHash('sha1').update('blob 5\0hello').digest();
   const stored = (content: Buffer) => {
-    // A stored block: making so many compressed ones would take most of the time.
+    // A stored block: to compress that many would take most of the time.
     const block = Buffer.from([0x78, 0x01, 1, content.length, 0, 255 - content.length, 255]);
     const sum = Buffer.alloc(4);
     sum.writeUInt32BE(adler(content));

@@ -12,11 +12,11 @@ export interface PackLimits {
   readonly maxObjects: number;
   /** Bytes of one object after inflation, and of what a delta says it makes. */
   readonly maxObjectBytes: number;
-  /** Deltas that start from one another. */
+  /** The longest chain of deltas. */
   readonly maxChainDeltas: number;
   /** Bytes of all objects and deltas together, and of what the deltas make. */
   readonly maxMadeBytes: number;
-  /** Bytes of the objects that are held at once because other deltas start from them, too. */
+  /** Limit of the bytes of objects that are held because other deltas are based on them. */
   readonly maxHeldBytes: number;
 }
 
@@ -35,7 +35,7 @@ const TRAILER_BYTES = 20;
 const SMALLEST_ENTRY_BYTES = 9;
 
 /**
- * Makes the index of a pack. Every size is checked before anything is inflated or applied, and an object is let go as soon as no delta starts
+ * Makes the index of a pack. Every size is checked before anything is inflated or applied, and an object is released as soon as no delta starts
  * from it any more, so that a small pack that makes large objects costs neither memory nor much time.
  * Throws GitError Unreachable for a cut or damaged pack, also one whose deltas start outside it, and TooLarge for one beyond the limits.
  * `pause` is awaited now and then: it lets other work run, and may throw to stop.
@@ -87,7 +87,7 @@ interface Work {
   readonly pause: () => Promise<void>;
   readonly entries: PackEntries;
   readonly bases: DeltaBases;
-  /** 1 for each delta that is applied: an object that stands twice makes its deltas once. */
+  /** 1 for each delta that is applied: the deltas of a duplicate object are applied once. */
   readonly applied: Uint8Array;
   /** Objects whose id is known. */
   resolved: number;

@@ -57,7 +57,7 @@ test('does not find what the pack does not hold', async () => {
     expect(await file.read(oid)).toBeUndefined();
 });
 
-test('a byte that fell over is told, not given out', async () => {
+test('a corrupted byte is reported, and the object is not returned', async () => {
   const bytes = readFileSync(`${pack}.pack`);
   const index = readFileSync(`${pack}.idx`);
   const copy = join(root, 'damaged');
@@ -76,7 +76,7 @@ test('a byte that fell over is told, not given out', async () => {
   }
 });
 
-test('a cut pack or index is told', async () => {
+test('a truncated pack or index is reported', async () => {
   const copy = join(root, 'cut');
   writeFileSync(`${copy}.pack`, readFileSync(`${pack}.pack`));
   writeFileSync(`${copy}.idx`, readFileSync(`${pack}.idx`));

@@ -16,7 +16,7 @@ export interface StoredObject {
   readonly bytes: Buffer;
 }
 
-/** One pack on disk, of which only what is asked for is read. */
+/** One pack on disk; only the requested parts are read. */
 export interface PackFile {
   readonly index: PackIndex;
   /** Undefined when it is not in this pack. Throws RangeError for a damaged pack, and the system's errors. */
@@ -28,7 +28,7 @@ export interface PackFile {
   close(): Promise<void>;
 }
 
-/** Objects that deltas start from again and again; bounded, since trees and large files come by it. */
+/** A cache of objects that many deltas are based on; bounded, since large files pass through it. */
 interface BaseCache {
   get(key: string): StoredObject | undefined;
   set(key: string, object: StoredObject): void;
@@ -51,10 +51,10 @@ interface Chain {
 const CACHED_BYTES = 16 * 1_048_576;
 /** Most objects need no second read. */
 const FIRST_READ_BYTES = 4_096;
-/** Git makes chains of 50; so many are still read. */
+/** Git makes chains of 50; longer ones than this are refused. */
 const MAX_CHAIN = 4_096;
 
-/** Keeps the newest 16 MiB. */
+/** Holds the newest 16 MiB. */
 export function createBaseCache(): BaseCache {
   const objects = new Map<string, StoredObject>();
   let bytes = 0;

@@ -1,13 +1,13 @@
 import { inflateSync } from 'node:zlib';
 
-/** The number that stands for each type of object in a pack; further numbers stand for deltas. */
+/** The number of each type of object in a pack; other numbers are deltas. */
 export const PACK_NUMBERS = { commit: 1, tree: 2, blob: 3, tag: 4 } as const;
 
 const packTypes = new Map<number, string>(
   Object.entries(PACK_NUMBERS).map(([type, number]) => [number, type]),
 );
 
-/** The type of object that a number in a pack stands for; undefined for a delta and for what stands for nothing. */
+/** The type of object of a number in a pack; undefined for deltas and unknown numbers. */
 export function packTypeOf(number: number): string | undefined {
   return packTypes.get(number);
 }
@@ -17,7 +17,7 @@ const OFS_DELTA = 6;
 /** A delta whose base is named by its id. */
 export const REF_DELTA = 7;
 
-/** What stands before an object's compressed bytes. */
+/** The header before an object's compressed bytes. */
 export interface EntryHeader {
   readonly type: number;
   /** Bytes after inflation. */
@@ -31,7 +31,7 @@ export interface EntryHeader {
 /** The longest that a header can be. */
 export const MAX_HEADER_BYTES = 32;
 
-/** Reads the header of the entry at `offset` of the pack. Throws RangeError for one that makes no sense. */
+/** Reads the header of the entry at `offset` of the pack. Throws RangeError for an invalid one. */
 export function readEntryHeader(bytes: Buffer, offset: number): EntryHeader {
   let at = 0;
   const next = (): number => {
@@ -123,7 +123,7 @@ export function deltaSizes(delta: Uint8Array): DeltaSizes {
   return { base: next(), result: next(), start: offset };
 }
 
-/** What a delta makes of its base. Throws RangeError for one that does not fit the base or itself. */
+/** Applies a delta to its base. Throws RangeError for an inconsistent one, or one of another base. */
 export function applyDelta(base: Uint8Array, delta: Uint8Array): Buffer {
   const sizes = deltaSizes(delta);
   if (sizes.base !== base.length) throw new RangeError('a delta is for another base');

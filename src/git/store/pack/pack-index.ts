@@ -15,7 +15,7 @@ const OID_BYTES = 20;
 const TRAILER_BYTES = 40;
 const LARGE_OFFSET = 0x80000000;
 
-/** Looks into the bytes of an index file. Throws RangeError for one that is cut or of another version. */
+/** Reads the bytes of an index file. Throws RangeError for one that is truncated or of another version. */
 export function parsePackIndex(bytes: Buffer): PackIndex {
   if (bytes.length < HEADER_BYTES + FANOUT_BYTES + TRAILER_BYTES)
     throw new RangeError('the index is truncated');
@@ -66,11 +66,11 @@ export interface PackEntries {
   /** Ids, one after the other. */
   readonly oids: Buffer;
   readonly offsets: Uint32Array;
-  /** CRC-32 of the entries as they stand in the pack. */
+  /** CRC-32 of the entries, in the order of the pack. */
   readonly checksums: Uint32Array;
 }
 
-/** Room for so many entries. */
+/** Allocates room for `count` entries. */
 export function packEntries(count: number): PackEntries {
   return {
     count,
@@ -80,7 +80,7 @@ export function packEntries(count: number): PackEntries {
   };
 }
 
-/** The index (version 2) of a pack below 2 GiB with this checksum; undefined when an id stands twice. */
+/** The index (version 2) of a pack below 2 GiB with this checksum; undefined when an id occurs twice. */
 export function createPackIndex(
   { count, oids, offsets, checksums }: PackEntries,
   packSum: Buffer,
@@ -108,7 +108,7 @@ export function createPackIndex(
   return Buffer.concat([content, createHash('sha1').update(content).digest()]);
 }
 
-/** Positions in the order of ids that stand one after the other. Numbers of the first four bytes and the position sort ten times as fast as ids do; equal ones are rare. */
+/** Positions, sorted by the ids, which are stored one after the other. Numbers of the first four bytes and the position sort ten times as fast as ids do; equal ones are rare. */
 export function sortedById(oids: Buffer, count: number): Uint32Array {
   const width = 2 ** 21;
   const keys = new Float64Array(count);

@@ -1,4 +1,4 @@
-/** Compacts a store and is killed, as by the machine, before the given change of the disk. Run as a process of its own. */
+/** Compacts a store and is killed before the given change of the disk. Runs as a separate process. */
 import fs from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import { DEFAULT_PACK_LIMITS } from '../pack/index-pack.ts';

@@ -21,7 +21,7 @@ interface Line {
 }
 
 /**
- * Reads the file. Throws Error with the line that cannot be read: one that is left out in silence may be a revocation. Text after the
+ * Reads the file. Throws Error with the line that cannot be read: a line that is skipped silently may be a revocation. Text after the
  * key is a comment.
  */
 export function parseKnownHosts(text: string): KnownHosts {
@@ -42,7 +42,7 @@ export function parseKnownHosts(text: string): KnownHosts {
       ...new Set(known.filter(({ isFor }) => isFor(hostName(host, port))).map(({ type }) => type)),
     ],
     judge(host, port, key) {
-      // Whatever host it was revoked for: a key that leaked is good for none.
+      // Revoked for any host: a key that leaked is valid for none.
       if (revoked.some((line) => line.key.equals(key))) return 'revoked';
       const ofHost = known.filter(({ isFor }) => isFor(hostName(host, port)));
       if (ofHost.some((line) => line.key.equals(key))) return 'known';
@@ -57,7 +57,7 @@ export function fingerprintOf(key: Buffer): string {
   return `SHA256:${createHash('sha256').update(key).digest('base64').replace(/=+$/, '')}`;
 }
 
-/** A host as the file names it. */
+/** A host in the notation of the file. */
 function hostName(host: string, port: number): string {
   const name = host.toLowerCase();
   return port === 22 ? name : `[${name}]:${port}`;

@@ -109,7 +109,7 @@ describe('a key that cannot be used', () => {
   });
 });
 
-test('other work goes on while a passphrase is tried, and the same key is not opened twice', async () => {
+test('other work continues while a passphrase is tried, and the same key is not opened twice', async () => {
   const { text } = keygen('-t', 'ed25519', '-N', 'open', '-a', '24');
   const open = createKeyRing();
   let turns = 0;

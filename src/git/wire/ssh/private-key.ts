@@ -91,7 +91,7 @@ async function openOpenssh(bytes: Buffer, passphrase: string | undefined): Promi
   const [algorithm, keyBytes] = CIPHERS[cipher] ?? [];
   if (!algorithm || !keyBytes || derivation !== 'bcrypt') {
     const name = cipher.replace(/[^\w@.-]/g, '?').slice(0, 40);
-    throw new Error(`is encrypted with ${name}; encrypt it anew: ssh-keygen -p -Z aes256-ctr -f FILE`);
+    throw new Error(`is encrypted with ${name}; encrypt it again: ssh-keygen -p -Z aes256-ctr -f FILE`);
   }
   const derivationReader = createFieldReader(options, 0, unreadable);
   const [salt, rounds] = [derivationReader.field(), derivationReader.number()];
@@ -169,8 +169,8 @@ export type OpenKey = (text: string, passphrase: string | undefined) => Promise<
 const MAX_KEYS = 256;
 
 /**
- * Keys that were opened, by a digest of key and passphrase: a passphrase costs some tenths of a second, and each poll needs the key. One that
- * cannot be opened is kept as well, for the same reason.
+ * Opened keys, by a digest of key and passphrase: a passphrase costs some tenths of a second, and each poll needs the key. Failures
+ * are cached as well, for the same reason.
  */
 export function createKeyRing(): OpenKey {
   const keys = new Map<string, Promise<ParsedKey>>();

@@ -123,7 +123,7 @@ async function signIn(connection: Connection, request: SignIn): Promise<RunningS
   return running(channel, { connection, failed, client }, request);
 }
 
-/** Of RSA keys only signatures with SHA-2 are made; the library would fall back to SHA-1 for a server that does not say what it takes. */
+/** RSA keys sign with SHA-2 only; the library would fall back to SHA-1 for a server that does not list its algorithms. */
 function withoutSha1(key: ParsedKey): ParsedKey {
   const strict: ParsedKey = Object.create(key);
   strict.sign = (data, algorithm) =>
@@ -133,7 +133,7 @@ function withoutSha1(key: ParsedKey): ParsedKey {
   return strict;
 }
 
-/** Compares the host's key with the known ones; what is wrong is kept for the message. */
+/** Compares the host's key with the known ones; stores the problem for the message. */
 function hostKeyCheck({ address: { host, port }, ssh }: SignIn, stage: { now: string }) {
   let problem: GitError | undefined;
   return {
@@ -232,7 +232,7 @@ function running(channel: ClientChannel, open: Open, request: SignIn): RunningSe
   let exit: number | undefined;
   let [isLost, isWhole] = [false, false];
   channel.once('end', () => {
-    // Not every server tells the exit status.
+    // Not every server sends the exit status.
     isWhole = !isLost;
   });
   open.client.once('close', () => {
@@ -242,7 +242,7 @@ function running(channel: ClientChannel, open: Open, request: SignIn): RunningSe
     complaint = (complaint + chunk.toString('utf8')).slice(0, MAX_STDERR_CHARACTERS);
   });
   channel.on('error', () => undefined);
-  // A service that ends at once may have told its exit status before anybody listened; it is repeated with `close`.
+  // A service that ends immediately may send its exit status before the listener exists; `close` repeats it.
   const closed = new Promise<void>((resolve) => {
     channel.once('close', (code: number | null | undefined) => {
       if (code !== undefined) exit = code ?? -1;

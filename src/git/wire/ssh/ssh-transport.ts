@@ -20,7 +20,7 @@ interface Greeted {
 }
 
 /**
- * Git over SSH, for one operation. Each question is a connection of its own: a poll asks one, a new commit two. Protocol v2 is asked for; a
+ * Git over SSH, for one operation. Each request uses a new connection: one for a poll, two for a new commit. Protocol v2 is requested; a
  * server that does not take the variable GIT_PROTOCOL answers in v0, which lists all refs and gives out only commits at their tips.
  */
 export function createSshTransport(options: TransportOptions, address: SshAddress): GitTransport {
@@ -38,7 +38,7 @@ export function createSshTransport(options: TransportOptions, address: SshAddres
   };
 
   return {
-    /** The library speaks HTTP: what it GETs is the greeting, and what it POSTs goes to the same program. */
+    /** The library expects HTTP: its GET reads the greeting, and its POST is sent to the same program. */
     async request({ url: asked, method = 'GET', body }) {
       if (method === 'GET') {
         listing = await greet('git-upload-pack', limits.maxListingBytes);
