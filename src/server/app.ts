@@ -35,22 +35,22 @@ export interface App {
   readonly dashboardUrl: string | undefined;
   /** Resolves when it acts: it holds the Lease and follows Git. */
   readonly leading: Promise<void>;
-  /** Resolves when it may not act any more although nobody asked it to stop; the process should end then. */
+  /** Resolves when it lost the Lease without `drain`; the process should end then. */
   readonly lost: Promise<void>;
-  /** Finishes the actions under way, hands the Lease back and closes everything. */
+  /** Finishes the actions under way, releases the Lease and closes everything. */
   drain(): Promise<void>;
 }
 
-/** Flags and problems that several parts look at. */
+/** State that several parts read. */
 interface State {
   engine: Engine | undefined;
-  /** Canaries of ours, also in a copy that waits for the Lease; undefined until their kind is served. */
+  /** All watched Canaries, also in a copy that waits for the Lease; undefined until their kind is served. */
   canaries: WatchedSet | undefined;
   problem: string | undefined;
 }
 
 /**
- * Starts Holdfast. Health endpoints run at once; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
+ * Starts Holdfast. Health endpoints run immediately; everything else waits for our kinds and for the Lease, so that a second copy does nothing.
  * `clock` is the time of polls and rollouts, and `network` that of watches, requests and the Lease, for tests. Throws InputError for bad files, `configuration` errors for a bad kubeconfig, and the system's error when the port is taken.
  */
 export async function startApp(
@@ -60,7 +60,7 @@ export async function startApp(
   network?: Clock,
 ): Promise<App> {
   const sources = await readSourceFiles(options.sourceFiles);
-  // Sockets and the process's memory live in real time, whatever time the rollouts live in.
+  // Sockets and the memory of the process need real time, even when rollouts use a virtual clock.
   const realTime = createSteadyClock();
   const connection = await connect(options, network ?? realTime, log);
   const namespace = options.namespace ?? process.env.POD_NAMESPACE ?? connection.access.namespace;
@@ -79,7 +79,7 @@ export async function startApp(
         former,
         pod: options.pod,
         annotations: { [versionAnnotation]: options.version },
-        // Without these the election uses a clock that goes on while the machine sleeps.
+        // Without these the election uses a clock that includes the time in which the machine was suspended.
         ...(network && { clock: network, monotonicMs: network.nowMs }),
         times: options.leaseTimes,
         logger: log,

@@ -26,12 +26,12 @@ const secret: KubernetesObject = {
   data: { key: theirs.toString('base64') },
 };
 
-test('of two copies that start at once the second one takes the key of the first', async () => {
+test('of two copies that start together the second one uses the key of the first', async () => {
   const cluster = clusterWith(localError('alreadyExists', 'it is there'), secret);
   expect(Buffer.from(await loadClusterKey(cluster, 'holdfast-system'))).toEqual(theirs);
 });
 
-test('a Secret that may not be written is told, and no other key is made up', async () => {
+test('a Secret that may not be written is reported, and no other key is used', async () => {
   const cluster = clusterWith(localError('forbidden', 'no right to create secrets'), secret);
   await expect(loadClusterKey(cluster, 'holdfast-system')).rejects.toThrow('no right to create secrets');
 });

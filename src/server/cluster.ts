@@ -129,7 +129,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
       refresh: (withinMs) => handle.refresh(withinMs),
       onChange(listener) {
         listeners.add(listener);
-        // What is there already is reported by the one call after the first list.
+        // Present objects are reported by the one call after the first list.
         let replaying = true;
         endings.push(
           handle.store.subscribe((_type, object) => {
@@ -149,7 +149,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
   };
 }
 
-/** Watches a kind of ours in these namespaces; none: in all. */
+/** Watches one of our kinds in these namespaces; none: in all. */
 export function openKind(openWatch: OpenWatch, kind: KindName, namespaces: readonly string[]): WatchedSet {
   const apiVersion = apiVersionOf(kind);
   if (namespaces.length === 0) return openWatch({ apiVersion, kind });
@@ -223,7 +223,7 @@ export function createShadowPort(cluster: Cluster, log: Log): Cluster {
 const neededKinds: readonly KindName[] = ['Source', 'Canary', 'MetricTemplate', 'AlertProvider'];
 const retryMs = 5_000;
 
-/** Waits until the cluster serves our kinds, saying what to do meanwhile. Ends early when the signal aborts. */
+/** Waits until the cluster serves our kinds, and reports what to do. Ends early when the signal aborts. */
 export async function waitForKinds(
   cluster: Pick<Cluster, 'kindOf'>,
   { clock, log, onProblem }: { clock: Clock; log: Log; onProblem: (problem: string | undefined) => void },

@@ -9,30 +9,30 @@ import type { Verb } from '../cluster/transport/request.ts';
 import { createTransport, type RateBounds, type Transport } from '../cluster/transport/transport.ts';
 import type { Log } from '../contracts/cluster.ts';
 
-/** Everything that speaks to the API server. */
+/** All clients of the API server. */
 export interface Connection {
   readonly access: ClusterAccess;
   readonly transport: Transport;
   readonly client: ClusterClient;
-  /** For what Sources apply, over connections and a request budget of its own: a rollout must not wait for a thousand applications. */
+  /** For what Sources apply, with separate connections and a separate request budget: a rollout must not wait for a thousand applications. */
   readonly sourceClient: ClusterClient;
   readonly caches: Caches;
-  /** For leader election alone, over connections and a request budget of its own: renewals must not queue behind a burst of applies. */
+  /** For leader election alone, with separate connections and a separate request budget: renewals must not queue behind a burst of applies. */
   readonly leaseClient: ClusterClient;
   /** The watches of leader election, over the same. */
   readonly leaseCaches: Caches;
   /**
-   * For what others cause over HTTP, each over connections and a bounded request budget of its own: they must hold up neither a rollout nor one
-   * another.
+   * For requests that HTTP clients cause, each with separate connections and a limited request budget: they must delay neither a rollout nor
+   * each other.
    */
   readonly publicClients: {
     /** Secrets of push webhooks. */
     readonly webhooks: ClusterClient;
-    /** Gates that are asked for. */
+    /** Reads of open gates. */
     readonly gates: ClusterClient;
-    /** Who switches a gate, and switching it. */
+    /** Reviews of users who switch a gate, and the switching. */
     readonly gateSwitches: ClusterClient;
-    /** Who looks at the dashboard, what that one may, and what is asked for there. */
+    /** Reviews of users of the dashboard, and their requests. */
     readonly dashboard: ClusterClient;
   };
   /** Requests sent so far by verb, those of the election included. */
@@ -41,7 +41,7 @@ export interface Connection {
 }
 
 const publicRate = { perSecond: 10, burst: 20, waiting: 50 };
-/** A person who may read some namespaces of a thousand is asked about for each of them. */
+/** The rights of a user who may read only some of a thousand namespaces are reviewed for each of them. */
 const dashboardRate = { perSecond: 50, burst: 200, waiting: 1_000 };
 const sourceRate = { perSecond: 200, burst: 400 };
 
@@ -51,9 +51,9 @@ interface ConnectionOptions {
   /** A context of the kubeconfig; default its current one. */
   readonly context?: string | undefined;
   readonly version: string;
-  /** Default 100 requests a second, 250 at once. */
+  /** Default 100 requests a second with bursts of 250. */
   readonly apiRate?: RateBounds;
-  /** Of what Sources apply; default 200 requests a second, 400 at once. */
+  /** Of what Sources apply; default 200 requests a second with bursts of 400. */
   readonly sourceRate?: RateBounds | undefined;
 }
 

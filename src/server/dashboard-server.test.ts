@@ -21,7 +21,7 @@ const contact = (nowMs: number, ...watches: readonly Health[]) =>
     nowMs,
   );
 
-test('of several watches of Canaries the one that was silent for longest says how old a page is', () => {
+test('of several watches of Canaries the one with the longest silence determines the age of a page', () => {
   const current = { lastContactMs: 99_000 };
   expect(contact(100_000, current, current)).toEqual({ isCurrent: true, lastMs: 99_000 });
   expect(contact(100_000, current, { healthy: false, lastContactMs: 40_000 })).toEqual({
@@ -31,7 +31,7 @@ test('of several watches of Canaries the one that was silent for longest says ho
   expect(contact(100_000, current, { failures: 1, lastContactMs: 90_000 })?.isCurrent).toBe(false);
 });
 
-test('a watch that begins anew at once, and watches of other kinds, make no page old', () => {
+test('a watch that is reopened immediately, and watches of other kinds, do not age a page', () => {
   expect(contact(100_000, { failures: 1, lastContactMs: 96_000 })?.isCurrent).toBe(true);
   const other = { kind: 'Deployment', healthy: false, lastContactMs: 0 };
   expect(contact(100_000, other, { lastContactMs: 99_000 })).toEqual({ isCurrent: true, lastMs: 99_000 });

@@ -13,7 +13,7 @@ interface ServedDashboard extends HttpServer {
   readonly follow: () => void;
 }
 
-/** Apart from the other endpoints, so that neither takes the connections of the other. Every copy serves it. */
+/** Listens on a separate port, so that the dashboard and the other endpoints do not share a limit of connections. Every copy serves it. */
 export async function serveDashboard(
   wiring: WebWiring,
   settings: DashboardSettings,
@@ -41,7 +41,7 @@ export async function serveDashboard(
     documentation: options.runbookUrl,
   });
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the dashboard failed');
-  // Behind a proxy everybody has the same address.
+  // Behind a proxy all connections have the same address.
   const server = await startHttpServer(listen, dashboard.routes, onError, { total: 512, perAddress: 512 });
   return {
     url: server.url,
@@ -62,7 +62,7 @@ async function loginProxy(file: string): Promise<LoginProxy> {
 
 const quietContactMs = 5_000;
 
-/** Of the watch of Canaries that was silent for longest; undefined: there is none. */
+/** The last contact of the watch of Canaries with the longest silence; undefined: there is no watch. */
 export function contactOf(
   { caches }: Pick<WebWiring['connection'], 'caches'>,
   nowMs: number,
@@ -71,7 +71,7 @@ export function contactOf(
   if (watches.length === 0) return undefined;
   return {
     isCurrent: watches.every(
-      // A watch that ends early and begins anew at once is nothing to worry about.
+      // A watch that ends early and is reopened immediately counts as current.
       ({ healthy, failures, lastContactMs }) =>
         healthy && (failures === 0 || nowMs - lastContactMs < quietContactMs),
     ),

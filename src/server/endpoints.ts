@@ -101,7 +101,7 @@ function isOwnWatch(selection: { apiVersion: string; kind: string; labelSelector
 
 /**
  * A copy that waits for the Lease is ready: it can take over. Only watches of our own kinds count: another one that the API server refuses
- * must not take the gates from everybody else.
+ * must not make gates unavailable.
  */
 function problemsOf({ connection, election, state }: WebWiring): string[] {
   if (state.problem !== undefined) return [state.problem];

@@ -9,7 +9,7 @@ import { createReferences, type EngineSets, type EngineWiring } from './engine-w
 import { DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
 import { createAlertsPort, createMetricsPort } from './providers.ts';
 
-/** What Canaries are rolled out with, beside what they share with Sources. */
+/** What rollouts use, besides what they share with Sources. */
 export function canaryParts(wiring: EngineWiring, sets: EngineSets) {
   const { options, cluster, dryRun, clock, openWatch, secretKey, http, cloudIdentity, leadingSinceMs } =
     wiring;

@@ -21,14 +21,14 @@ import type { FileSources } from './source-files.ts';
 /** What the engine is wired from. */
 export interface EngineWiring {
   readonly options: AppOptions;
-  /** The Sources of our own command line; without any, those of the cluster are followed. */
+  /** The Sources of `--source` files; without any, those of the cluster are followed. */
   readonly fileSources: FileSources;
   readonly clock: Clock;
   /** When this process began to lead, on that clock. */
   readonly leadingSinceMs: number;
   readonly log: Log;
   readonly cluster: Cluster;
-  /** The same, over a request budget of its own. */
+  /** The same, with a separate request budget. */
   readonly sourceCluster: Cluster;
   readonly dryRun: DryRun;
   readonly openWatch: OpenWatch;
@@ -43,7 +43,7 @@ export interface EngineWiring {
   readonly sink: MetricsSink;
 }
 
-/** The objects of ours that the engine watches. */
+/** Watches of our own kinds. */
 export function openSets({ openWatch, options }: EngineWiring) {
   const namespaces = namespacesOf(options);
   return {

@@ -21,7 +21,7 @@ export interface Engine {
   /** What the Git stores take of the disk. */
   gitStores(): ReturnType<Repositories['usage']>;
   start(): void;
-  /** Ends what is under way: first no more news from Git, then no more passes. */
+  /** Stops and waits: first the Sources, then the Canaries. */
   stop(): Promise<void>;
 }
 

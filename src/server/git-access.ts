@@ -29,29 +29,29 @@ interface GitAccessSettings {
   readonly client: ForgeSettings['http'];
   readonly clock: ForgeSettings['clock'];
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** The Sources of our own command line. */
+  /** The Sources of `--source` files. */
   readonly fileSources: FileSources;
 }
 
 /** The Secrets that say how a Source's Git server is reached. */
 type AccessSecrets = Pick<SourceSecrets, 'credentials' | 'proxy'>;
 
-/** What the Secrets of a Source mean for Git and for its forge. One per process: the tokens of GitHub Apps and opened keys are kept in it. */
+/** Reads the Secrets of a Source for Git and for its forge. One per process, since it caches the tokens of GitHub Apps and opened keys. */
 export interface GitAccess {
-  /** Reads the Secrets anew. Throws GitError, which names Secret and key and no value, and what reading a Secret throws. */
+  /** Reads the Secrets again. Throws GitError, which names Secret and key and no value, and what reading a Secret throws. */
   credentials(source: Source, secrets: AccessSecrets): Promise<GitCredentials>;
   /**
-   * Where they come from, by name. Whoever may make a Source in a namespace may use the Secrets there, so that two Sources of one namespace
+   * The names of the Secrets with the credentials. A user who may create a Source in a namespace may use the Secrets there, so that two Sources of one namespace
    * with the same answer have the same rights, also after a Secret was rotated. Another name is another right, whatever is in it.
    */
   credentialsFrom(source: Source): string;
-  /** The forge of the repository; undefined when its host is none we know. Throws ForgeError or GitError. */
+  /** The forge of the repository; undefined when its host is unknown. Throws ForgeError or GitError. */
   openForge(source: Source, secrets: AccessSecrets): Promise<ForgeClient | undefined>;
 }
 
 /**
- * Credentials of the environment go only to the repositories that our own command line names: whoever may write a Source in the cluster
- * must not be able to send them elsewhere.
+ * Credentials of the environment are sent only to the repositories of `--source` files: a user who may write a Source in the cluster must
+ * not be able to send them elsewhere.
  */
 export function createGitAccess({ client: http, clock, env, fileSources }: GitAccessSettings): GitAccess {
   const tokens = createGithubAppTokens();

@@ -73,7 +73,7 @@ test('gives them to no Source of the cluster, whatever its labels say', async ()
   expect(await authorizationsOf([], aSource())).toEqual(new Set([undefined]));
 });
 
-test('gives them to no other repository when somebody changed the address of our Source in the cluster', async () => {
+test('gives them to no other repository after the address of the Source was changed in the cluster', async () => {
   const ours = aSource({ url: 'https://git.example.com/shop.git' });
 
   expect(await authorizationsOf([ours], aSource())).toEqual(new Set([undefined]));
@@ -133,7 +133,7 @@ function accessAt(clock: { nowMs(): number } = systemClock): GitAccess {
   return createGitAccess({ client, clock, env: {}, fileSources: rememberFileSources([]) });
 }
 
-/** Polls with these Secrets, in a store of its own. */
+/** Polls with these Secrets, in a separate store. */
 async function pollWith(
   server: GitServer,
   given: { readonly credentials?: Values; readonly proxy?: Values },
@@ -192,7 +192,7 @@ describe('a GitHub App', () => {
     asked = [];
     nowMs = Date.parse('2026-11-01T10:00:00Z');
     plain.requests.length = 0;
-    // Git lets in whoever has the newest token.
+    // Git accepts the newest token only.
     plain.fault = (request, response) => {
       const password = `x-access-token:ghs_${asked.length}`;
       if (request.headers.authorization === `Basic ${Buffer.from(password).toString('base64')}`) return false;
@@ -215,7 +215,7 @@ describe('a GitHub App', () => {
 
   const enterprise = () => ({ ...app, githubAppBaseURL: `${github.url}/api/v3/` });
 
-  test('reads Git with a token of its installation, which is kept until shortly before its end', async () => {
+  test('reads Git with a token of its installation, which is cached until shortly before its expiry', async () => {
     const access = accessAt(clock);
 
     expect(await pollWith(plain, { credentials: enterprise() }, access)).toBe(head);
@@ -238,7 +238,7 @@ describe('a GitHub App', () => {
     ]);
   });
 
-  test('asks for another token when the server refuses the one that was kept', async () => {
+  test('requests another token when the server refuses the cached one', async () => {
     const access = accessAt(clock);
     await pollWith(plain, { credentials: enterprise() }, access);
     const letIn = plain.fault;
@@ -272,7 +272,7 @@ describe('a GitHub App', () => {
       'githubAppPrivateKey is not an RSA private key',
     ],
     ['half an App', { githubAppID: '' }, 'a GitHub App needs githubAppID'],
-    ['an address that is none', { githubAppBaseURL: 'ftp://x' }, 'githubAppBaseURL must be the URL'],
+    ['an invalid address', { githubAppBaseURL: 'ftp://x' }, 'githubAppBaseURL must be the URL'],
     [
       'a key of somebody else',
       { githubAppPrivateKey: other.export({ type: 'pkcs1', format: 'pem' }).toString() },
@@ -304,7 +304,7 @@ describe('a client certificate', () => {
   test('is hinted at when the Secret has none, and the connection of another Source is not used', async () => {
     await pollWith(mutual, { credentials: own });
     const polled = pollWith(mutual, { credentials: { 'ca.crt': testCertificate } });
-    // How the connection ends is the server's choice: with an alert, or without a word.
+    // The server chooses how the connection ends: with an alert, or without.
     await expect(polled).rejects.toThrow(/client certificate/);
   });
 });
@@ -340,14 +340,14 @@ describe('a proxy', () => {
     expect(await pollWith(mutual, { credentials, proxy: settings() })).toBe(head);
   });
 
-  test('is the way to the forge, too', async () => {
+  test('is used for the forge, too', async () => {
     const source: Source = {
       apiVersion: 'holdfast.dev/v1alpha1',
       kind: 'Source',
       metadata: { name: 'shop', namespace: 'delivery' },
       spec: { url: `${secure.url}/acme/shop.git`, ref: { branch: 'main' } },
     };
-    // One of its own: connections through the other one are still open.
+    // A separate proxy: connections through the other one are still open.
     const other = await startTestProxy();
     const proxySettings = secretOf({ address: `http://${other.address}` });
     const secrets = { credentials: secretOf(trusted), proxy: proxySettings };
@@ -356,7 +356,7 @@ describe('a proxy', () => {
     await other.close();
   });
 
-  test('that refuses its credentials is told from the Git server', async () => {
+  test('that refuses its credentials is distinguished from the Git server', async () => {
     const wrong = { credentials: trusted, proxy: settings({ password: 'hunter2' }) };
     for (const server of [secure, plain]) {
       const polled = pollWith(server, wrong);
@@ -373,7 +373,7 @@ describe('a proxy', () => {
       { address: 'socks5://u:hunter2@proxy:1080' },
       'address is a socks5: proxy; only HTTP and HTTPS',
     ],
-    ['an address that is none', { address: 'proxy hunter2' }, 'address must be http(s)://host:port'],
+    ['an invalid address', { address: 'proxy hunter2' }, 'address must be http(s)://host:port'],
     ['a password alone', { username: '' }, 'holds a password without a username'],
   ])('with %s names Secret and key, not the value', async (_, change, message) => {
     const polled = pollWith(plain, { proxy: settings(change) });
@@ -390,7 +390,7 @@ describe('a proxy', () => {
     expect(proxy.asked).toEqual([]);
   });
 
-  test("of the environment is not asked: a Source's way is in its own objects", async () => {
+  test('of the environment is not used: a Source configures its own proxy', async () => {
     const address = `http://${proxy.address}`;
     for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'https_proxy', 'ALL_PROXY'])
       vi.stubEnv(name, address);

@@ -31,14 +31,14 @@ it('comes after a process of this host that is gone', async () => {
   expect(identity).not.toBe('me_1');
 });
 
-it('comes after it when the number belongs to another process by now, as after a restart of a container', async () => {
+it('is its successor when the number now belongs to another process, as after a restart of a container', async () => {
   const folder = await folderOf({ identity: 'me_1', hostname: hostname(), pid: process.pid, started: '1' });
   const { identity, former } = await holderIdentity(folder);
   expect(former).toEqual(['me_1']);
   expect(identity).not.toBe('me_1');
 });
 
-it('comes after nobody while the process that wrote it lives', async () => {
+it('is no successor while the process that wrote it lives', async () => {
   const folder = await folderOf();
   const first = await holderIdentity(folder);
   const second = await holderIdentity(folder);
@@ -46,7 +46,7 @@ it('comes after nobody while the process that wrote it lives', async () => {
   expect(second.former).toEqual([]);
 });
 
-it('comes after nobody on another host, and when the file is damaged', async () => {
+it('is no successor on another host, and when the file is damaged', async () => {
   const elsewhere = await folderOf({
     identity: 'me_1',
     hostname: 'another',

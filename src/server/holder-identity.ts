@@ -3,7 +3,7 @@ import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import path from 'node:path';
 
-/** Who this process is in an election, and who it certainly comes after. */
+/** The identity of this process in an election, and of its certainly ended predecessors. */
 interface HolderIdentity {
   /** New for each process: `<host name>_<uuid>`. */
   readonly identity: string;
@@ -11,10 +11,10 @@ interface HolderIdentity {
   readonly former: readonly string[];
 }
 
-/** Who ran from this data directory last: enough to tell that it is gone. */
+/** The process that last ran from this data directory, with what shows whether it is gone. */
 interface Holder {
   identity: string;
-  /** Before that one. It may have ended before it got the Lease of another. */
+  /** Identities of earlier processes: the last one may have ended before it took over their Lease. */
   former: string[];
   hostname: string;
   pid: number;
@@ -26,9 +26,9 @@ const FILE = 'holder.json';
 const maximumFormer = 8;
 
 /**
- * The name under which this process runs for leader. A process that was killed leaves its Lease behind, and everybody waits until that is
- * over; but when the same host starts again from the same data directory, and the process that wrote it is certainly gone, its Lease can be
- * taken over at once (ADR 10). Each process has a name of its own, so that what is known of one is never held against the next (ADR 33).
+ * The identity of this process in leader election. A process that was killed leaves its Lease behind, and candidates wait until it
+ * expires; but when the same host starts again from the same data directory, and the process that wrote it is certainly gone, its Lease can be
+ * taken over without waiting (ADR 10). Each process has a new identity, so that it is never mistaken for an earlier one (ADR 33).
  */
 export async function holderIdentity(dataDirectory: string): Promise<HolderIdentity> {
   const file = path.join(dataDirectory, FILE);
@@ -61,7 +61,7 @@ async function readHolder(file: string): Promise<Holder | undefined> {
   }
 }
 
-/** Certainly gone: no such process, or the number now belongs to one that started at another time. In doubt it lives. */
+/** True when there is no such process, or its number now belongs to one that started at another time; false in doubt. */
 async function isGone(holder: Holder): Promise<boolean> {
   if (holder.pid !== process.pid && !exists(holder.pid)) return true;
   const started = await startOf(holder.pid);

@@ -5,15 +5,15 @@ import type { ProgramPaths } from '../render/build/programs.ts';
 import type { ListenAddress } from './http/http-server.ts';
 import type { DefaultReceiver } from './providers.ts';
 
-/** A cluster that nobody named. */
+/** The name of a cluster without a configured one. */
 export const DEFAULT_CLUSTER_NAME = 'default';
 
 /** The dashboard, where there is one. */
 export interface DashboardSettings {
   readonly listen: ListenAddress;
-  /** File with the secret of a login proxy, which says in headers who somebody is; undefined: tokens alone count. */
+  /** File with the secret of a login proxy, which names the user in headers; undefined: only tokens are accepted. */
   readonly proxySecretFile?: string | undefined;
-  /** One person on this machine may do everything with this key, and nobody else anything. For `holdfast demo`. */
+  /** The only credential of the dashboard, with all rights. For `holdfast demo`. */
   readonly key?: string | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface AppOptions {
   /** Files with Sources; empty: the Sources of the cluster are followed. */
   readonly sourceFiles: readonly string[];
   readonly kubeconfig: string | undefined;
-  /** Watch only this namespace, and keep the Lease and the key in it. */
+  /** Watch only this namespace, and store the Lease and the key in it. */
   readonly namespace: string | undefined;
   /** Watch only these namespaces; empty: all. */
   readonly watchNamespaces: readonly string[];
@@ -51,17 +51,17 @@ export interface AppOptions {
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: readonly string[];
   readonly includeLabelPrefixes: readonly string[];
-  /** What holds for the routes of all Canaries. */
+  /** Settings for the routes of all Canaries. */
   readonly routes?: RouteSettings;
   /** Cron expression (UTC) by which every last-known-good is drilled; undefined: only on request. */
   readonly drillSchedule?: string | undefined;
   /** Root of the pages that alerts link runbooks to, with a slash at the end; without it the path alone is shown. */
   readonly runbookUrl?: string | undefined;
-  /** Requests to the API server; default 100 a second, 250 at once, as Flagger's. */
+  /** Requests to the API server; default 100 a second with bursts of 250, as Flagger's. */
   readonly apiRate?: RateBounds;
-  /** The same for what Sources apply; default 200 a second, 400 at once. */
+  /** The same for what Sources apply; default 200 a second with bursts of 400. */
   readonly sourceRate?: RateBounds;
-  /** Canaries that are handled side by side; default 8. */
+  /** Canaries that are reconciled concurrently; default 8. */
   readonly concurrency?: number;
   /** Canaries and Sources may not refer to objects of other namespaces (Flagger's --no-cross-namespace-refs); default true. */
   readonly forbidsOtherNamespaces?: boolean;
@@ -77,7 +77,7 @@ export interface AppOptions {
   readonly trustedSourceNamespaces?: readonly string[];
   /** Where kustomize and helm are, as far as it was said; otherwise they are looked for on PATH. */
   readonly programs?: ProgramPaths;
-  /** The pod that Holdfast runs in, as the downward API says: others take the Lease over at once when it is gone. */
+  /** The pod that Holdfast runs in, from the downward API: when it is gone, others take over the Lease without waiting. */
   readonly pod?: { readonly name: string; readonly uid: string } | undefined;
   /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
   readonly leaseTimes?: LeaseTimes | undefined;

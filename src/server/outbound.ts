@@ -65,7 +65,7 @@ interface ApiServerOptions {
   readonly openWatch: OpenWatch;
   /** As configured. */
   readonly server: string;
-  /** Those that Holdfast may read; none: all. */
+  /** The namespaces that Holdfast may read; none: all. */
   readonly namespaces: readonly string[];
   readonly clock: Clock;
   /** Name resolution; default the system's. */
@@ -80,7 +80,7 @@ interface ApiServerAddresses {
 }
 
 const lookAgainMs = 5 * 60_000;
-/** So long a start waits for the watches: a cluster that forbids them must not keep Holdfast from its work. */
+/** How long a start waits for the watches: a cluster that forbids them must not prevent it. */
 const patienceMs = 10_000;
 
 /** Follows the Service `kubernetes`, its endpoints and what the name of the server resolves to. */

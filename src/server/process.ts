@@ -30,7 +30,7 @@ export async function createLog(level: string, stream: NodeJS.WriteStream = proc
   return pino(options, pretty({ ...format, destination: stream, sync: true }));
 }
 
-/** Type, message, kind and the first cause's message; a stack only for what nobody foresaw. */
+/** Type, message, kind and the first cause's message; a stack only for unexpected errors. */
 export function loggedError(error: unknown): LoggedError {
   if (!(error instanceof Error)) return { type: typeof error, message: String(error) };
   const kind = (error as { kind?: unknown; code?: unknown; reason?: unknown }).kind;
@@ -45,20 +45,20 @@ export function loggedError(error: unknown): LoggedError {
   };
 }
 
-/** So long nothing may have happened before memory is given back. */
+/** Memory is returned to the system after this long without work. */
 const quietMs = 5_000;
 
-/** So much may the heap grow between two collections, in percent. Left alone, V8 lets a small one become four times as large. */
+/** How much the heap may grow between two collections, in percent. By default V8 lets a small heap become four times as large. */
 const growthPercent = 30;
 
-/** Keeps the heap of this process close to what is in use. For a program of its own, not for one that shares its process with tests. */
+/** Limits the heap of this process to about what is in use. Not for a process that also runs tests. */
 export function keepHeapSmall(): void {
   setFlagsFromString(`--heap-growing-percent=${growthPercent}`);
 }
 
 /**
- * Gives memory back to the machine when a busy time is over. Left alone, V8 keeps what a start or a large sync needed for hours, since an
- * idle program gives it no reason to collect. `busy` is called at each piece of work.
+ * Returns memory to the system after a busy time. By default V8 holds what a start or a large sync needed for hours, since an idle
+ * program gives it no reason to collect. `busy` is called for each piece of work.
  */
 export function createMemoryTrimmer(clock: Clock): { busy(): void; stop(): void } {
   setFlagsFromString('--expose-gc');
@@ -75,7 +75,7 @@ export function createMemoryTrimmer(clock: Clock): { busy(): void; stop(): void 
   };
 }
 
-/** The machine's clock as it was at the start, and from then on a clock that nobody sets: a jump moves no deadline (S30). */
+/** The system time at the start plus a monotonic clock: setting the system time moves no deadline (S30). */
 export function createSteadyClock(): Clock {
   const startMs = Date.now() - performance.now();
   return { nowMs: () => Math.round(startMs + performance.now()), after: systemClock.after };

@@ -81,7 +81,7 @@ test('an AlertProvider that is not there is named, and may come', async () => {
   });
 });
 
-test('without an alert it goes to the receiver of the flags, which may be gone by now', async () => {
+test('without an alert it goes to the receiver of the flags, which may no longer exist', async () => {
   const spec = { type: 'slack' as const, address: `${server.url}/by-flags`, channel: 'c', username: 'u' };
   expect(await send(undefined, { spec, token: undefined })).toEqual({ kind: 'sent' });
   expect(seen).toEqual([{ path: '/by-flags', author: 'podinfo.default' }]);

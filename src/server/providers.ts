@@ -30,17 +30,17 @@ interface MetricsPortOptions {
   readonly cluster: Pick<Cluster, 'get'>;
   /** Of the controller: what queries of external metrics and Keptn ask. */
   readonly metricCluster?: MetricCluster | undefined;
-  /** Of the controller: as whom Jobs are created, found and deleted. */
+  /** Of the controller: the client of an account, to create, find and delete Jobs. */
   readonly jobCluster?: ((account: string | undefined) => JobAccess['cluster']) | undefined;
   /** Whether these may name other namespaces than the template's. */
   readonly crossesNamespaces?: boolean;
 }
 
-/** The engine's view of metric providers. Secrets of templates are read when they are needed and kept nowhere. */
+/** The engine's view of metric providers. Secrets of templates are read when they are needed and never cached. */
 export function createMetricsPort(options: MetricsPortOptions): Metrics {
   const { clock, http, metricsServer } = options;
   const pauses = new Map<string, Pauses>();
-  /** Those of a namespace: its Canaries share its quotas, and nobody else's. */
+  /** The pauses of one namespace: only its Canaries share its quotas. */
   const pausesOf = (tenant: string): Pauses => {
     const known = pauses.get(tenant) ?? createPauses(clock);
     pauses.set(tenant, known);
@@ -136,7 +136,7 @@ interface AlertsPortOptions {
   readonly documentation: string | undefined;
 }
 
-/** The engine's view of alert receivers. Secrets are read when they are needed and kept nowhere. */
+/** The engine's view of alert receivers. Secrets are read when they are needed and never cached. */
 export function createAlertsPort(options: AlertsPortOptions): Alerts {
   const { providers, cluster, byDefault, clusterName, documentation } = options;
   return {
@@ -184,7 +184,7 @@ function failed(detail: string): AlertAnswer {
   return { kind: 'failed', detail, final: false };
 }
 
-/** Decoded values of a Secret, read now and kept nowhere; undefined when none is named or it does not exist. */
+/** Decoded values of a Secret, never cached; undefined when none is named or it does not exist. */
 async function secretValues(
   cluster: Pick<Cluster, 'get'>,
   namespace: string | undefined,

@@ -19,7 +19,7 @@ export function agesOf(source: Source): PollAges {
   return { ...retriesOf(source), maxAgeMs: 0.85 * intervalMs };
 }
 
-/** A schedule says when to look; only those who look at the same time share the answer. */
+/** With a cron schedule only Sources that poll at the same time share an answer. */
 const scheduledAgeMs = 1_000;
 
 /** Makes pollers on the clock. */
@@ -53,7 +53,7 @@ function retriesOf(source: Source): { retryMs: number; maxRetryMs: number } {
   return { retryMs: Math.min(5_000, intervalMs), maxRetryMs: Math.max(60_000, intervalMs) };
 }
 
-/** Drills by a cron expression (5 or 6 fields, UTC); without one there are none. Throws InputError for one that cannot be read. */
+/** Drills by a cron expression (5 or 6 fields, UTC); undefined without one. Throws InputError for one that cannot be read. */
 export function openDrillSchedule(
   expression: string | undefined,
   parts: Omit<DrillScheduleParts, 'nextDelayMs'>,

@@ -33,7 +33,7 @@ export async function readSourceFiles(paths: readonly string[]): Promise<Source[
   return sources;
 }
 
-/** The Sources of our own command line, as they were read at the start. What the cluster says later changes nothing here. */
+/** The Sources of `--source` files, as they were read at the start. Later changes in the cluster have no effect here. */
 export interface FileSources {
   /** True for a Source of that name. */
   has(source: KubernetesObject): boolean;
@@ -43,7 +43,7 @@ export interface FileSources {
   isUnchanged(source: Source): boolean;
 }
 
-/** Remembers the Sources of files; each has a namespace by now. */
+/** Remembers the Sources of files; each must have a namespace. */
 export function rememberFileSources(sources: readonly Source[]): FileSources {
   const specs = new Map(sources.map((source) => [namespacedName(source), source.spec]));
   return {

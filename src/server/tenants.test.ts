@@ -21,7 +21,7 @@ import { rememberFileSources } from './source-files.ts';
 let server: TestServer;
 let http: HttpClient;
 let folder: string;
-/** Requests that came, and that nobody answers. */
+/** Requests that arrived, and are never answered. */
 let hanging: number;
 beforeEach(async () => {
   hanging = 0;

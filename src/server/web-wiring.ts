@@ -8,7 +8,7 @@ import type { StoreSizes } from './http/prometheus.ts';
 import type { AppOptions } from './options.ts';
 import { createSteadyClock } from './process.ts';
 
-/** What the web endpoints look at. */
+/** What the web endpoints use. */
 export interface WebWiring {
   readonly options: AppOptions;
   readonly connection: Connection;
@@ -33,7 +33,7 @@ interface RunningEngine {
   gitStores(): StoreSizes | undefined;
 }
 
-/** Events of what is asked for over HTTP, written by `client` under this field manager. */
+/** Writes Events about HTTP requests with `client`, under this field manager. */
 export function webEvents(
   { log, instance }: WebWiring,
   client: Connection['client'],

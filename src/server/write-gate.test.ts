@@ -14,7 +14,7 @@ function held<T>() {
 }
 
 describe('writes of the copy that leads', () => {
-  it('are settled when the last one that was sent has its answer, also a refusal', async () => {
+  it('are settled when the last write has its answer, including a refusal', async () => {
     let leads = true;
     const gate = createWriteGate(() => leads);
     const first = held<string>();

@@ -2,20 +2,20 @@ import { localError } from '../cluster/errors.ts';
 import { HttpError } from '../http/errors.ts';
 import type { HttpClient, HttpRequest } from '../http/types.ts';
 
-/** What this process sends that changes something, as long as it may; and until when some of it is under way. */
+/** Lets writes of this process through while it may write, and tracks those under way. */
 export interface WriteGate {
   /** Sends. Throws an `aborted` ApiError when this process may not write any more. */
   send<T>(write: () => Promise<T>): Promise<T>;
-  /** Counts what may be sent. */
+  /** Tracks work that was allowed. */
   track<T>(work: Promise<T>): Promise<T>;
   mayWrite(): boolean;
-  /** Resolves when nothing is under way: at once, or when the last answer came. */
+  /** Resolves when no write is under way. */
   settled(): Promise<void>;
 }
 
 /**
- * `mayWrite` is asked before every write, and by the transport again before its first byte: a process that lost the Lease must not act any
- * more, whatever it had decided before, and may wake from a pause anywhere on the way (S20).
+ * `mayWrite` is called before every write, and by the transport again before the first byte: a process that lost the Lease must not write any
+ * more, and it may have been suspended at any point before (S20).
  */
 export function createWriteGate(mayWrite: () => boolean): WriteGate {
   const underWay = new Set<Promise<void>>();
@@ -44,8 +44,8 @@ export function createWriteGate(mayWrite: () => boolean): WriteGate {
 }
 
 /**
- * The client of webhooks, alerts, metrics and Git, which a process that lost the Lease has no use for: it sends nothing any more. Asked when a
- * request is made, and again before its first byte.
+ * The client of webhooks, alerts, metrics and Git. A process that lost the Lease sends nothing any more; this is checked when a request is
+ * made, and again before its first byte.
  */
 export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
   async function pass<Request extends HttpRequest, Answer>(

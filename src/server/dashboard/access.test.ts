@@ -56,7 +56,7 @@ test.each(['', 'Basic b2Y=', 'Bearer of alice', `Bearer of-${'a'.repeat(9_000)}`
   },
 );
 
-test('made-up tokens do not push out what is known of others', async () => {
+test('invalid tokens do not evict cached answers for others', async () => {
   const { access, asked, state } = world();
   await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read');
   for (let made = 0; made < 1_100; made += 1)
@@ -83,7 +83,7 @@ test('while the API server is down, an old answer counts for reads for ten minut
   );
 });
 
-test('a right that was taken away ends within half a minute', async () => {
+test('a revoked right ends within half a minute', async () => {
   const { access, state } = world();
   expect(await access.may(alice, wish, 'read')).toBe('yes');
   state.allowed = false;
@@ -93,7 +93,7 @@ test('a right that was taken away ends within half a minute', async () => {
   expect(await access.may({ user: 'bob', groups: [] }, wish, 'read')).toBe('no');
 });
 
-test('a login proxy says who somebody is if it knows the secret, but names nobody of Kubernetes itself', async () => {
+test('a login proxy names the user if it knows the secret, but no user of Kubernetes itself', async () => {
   const { access, asked } = world();
   const say = (headers: Record<string, string>) => access.identify(headers, 'read');
   const secret = { 'x-holdfast-proxy-secret': proxy.secret };
@@ -109,7 +109,7 @@ test('a login proxy says who somebody is if it knows the secret, but names nobod
   expect(asked).toEqual([]);
 });
 
-test('the key of a demo is the only one that opens it', async () => {
+test('only the key of a demo gives access to it', async () => {
   const access = createKeyAccess('0123abcd', 'you');
   expect(await access.identify({ 'x-holdfast-token': '0123abcd' }, 'write')).toMatchObject({ user: 'you' });
   expect(await access.identify({ 'x-holdfast-token': '0123abce' }, 'write')).toBeUndefined();

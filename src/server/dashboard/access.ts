@@ -8,9 +8,9 @@ import { type Person, reviewAccess, reviewToken, type Wish } from '../http/revie
 /** The answer to a question about rights. */
 export type Verdict = 'yes' | 'no' | 'unknown';
 
-/** Who somebody is, and what that one may. */
+/** Authenticates users, and authorizes them. */
 export interface DashboardAccess {
-  /** By the headers of a request. Undefined: nobody that is known. Throws AccessUnknown. */
+  /** The user of a request, by its headers; undefined: unknown. Throws AccessUnknown. */
   identify(headers: IncomingHttpHeaders, purpose: Purpose): Promise<Person | undefined>;
   may(person: Person, wish: Wish, purpose: Purpose): Promise<Verdict>;
 }
@@ -25,7 +25,7 @@ export class AccessUnknown extends Error {
 
 /** A login proxy in front of the dashboard. */
 export interface LoginProxy {
-  /** What the proxy sends in `x-holdfast-proxy-secret`, so that nobody else can say who they are. */
+  /** What the proxy sends in `x-holdfast-proxy-secret`, so that only the proxy can name users. */
   readonly secret: string;
   /** Names of its headers, in lower case. */
   readonly userHeader: string;
@@ -34,19 +34,19 @@ export interface LoginProxy {
 
 /** What access is decided by. */
 interface AccessOptions {
-  /** With a request budget of its own: anybody who reaches the dashboard can cause reviews. */
+  /** With a separate request budget: everyone who reaches the dashboard can cause reviews. */
   readonly client: Pick<ClusterClient, 'create'>;
-  /** A clock that nobody sets. */
+  /** A monotonic clock. */
   readonly nowMs: () => number;
   readonly proxy?: LoginProxy | undefined;
 }
 
-/** A right that was taken away counts for this long at most. */
+/** A revoked right is valid for this long at most. */
 const freshMs = 30_000;
-/** What the API server said counts for this long while it cannot be asked. */
+/** Answers are used for this long while the API server cannot be reached. */
 const oldestMs: Readonly<Record<Purpose, number>> = { read: 10 * 60_000, write: freshMs };
 
-/** Asks the API server who sent a token and what that one may, and remembers the answers for a short time. */
+/** Reviews tokens and rights at the API server, and caches the answers for a short time. */
 export function createAccess({ client, nowMs, proxy }: AccessOptions): DashboardAccess {
   const reviewer = { client, manager: 'holdfast-dashboard' };
   const people = createMemory<Person | undefined>(nowMs, limits.dashboardSessions);
@@ -56,7 +56,7 @@ export function createAccess({ client, nowMs, proxy }: AccessOptions): Dashboard
     async identify(headers, purpose) {
       const token = tokenIn(headers);
       if (token === undefined) return proxy && byProxy(headers, proxy);
-      // Tokens are not kept, only what they hash to.
+      // Only hashes of tokens are stored.
       const key = createHash('sha256').update(token).digest('base64');
       const age = { freshMs, oldestMs: oldestMs[purpose] };
       return people.of(key, age, () => reviewToken(reviewer, token)).catch(explain);
@@ -83,7 +83,7 @@ function explain(error: unknown): never {
 /** The longest token that is looked at; API servers make some of 2,000 characters. */
 const tokenCharacters = 8_192;
 
-/** The way through `kubectl proxy` keeps no Authorization header, so that there is one of our own. */
+/** `kubectl proxy` removes the Authorization header, so there is a second one. */
 function tokenIn(headers: IncomingHttpHeaders): string | undefined {
   const own = headers['x-holdfast-token'];
   const text = typeof own === 'string' ? own : /^Bearer +(.+)$/i.exec(headers.authorization ?? '')?.[1];
@@ -123,11 +123,11 @@ export function createKeyAccess(key: string, user: string): DashboardAccess {
   };
 }
 
-/** Answers that are kept for a while. */
+/** A cache of answers. */
 interface Memory<T> {
   /**
-   * The answer, asked anew when it is older than `freshMs`. Where asking fails, one that is at most `oldestMs` old; without one, throws what asking
-   * did. One question for all who ask meanwhile.
+   * The answer, requested again when it is older than `freshMs`. If that fails, an answer that is at most `oldestMs` old; without one, throws
+   * the error. Concurrent callers share one request.
    */
   of(key: string, age: { freshMs: number; oldestMs: number }, ask: () => Promise<T>): Promise<T>;
 }
@@ -137,13 +137,13 @@ interface Entry<T> {
   readonly atMs: number;
 }
 
-/** Keeps at most so many; the one that was asked longest ago goes first. */
+/** Holds at most `maximum` answers; the oldest one is evicted first. */
 function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
   const known = new Map<string, Entry<T>>();
   const underWay = new Map<string, Promise<T>>();
 
   function keep(key: string, answer: T): void {
-    // Made-up tokens must not push out those of people.
+    // Invalid tokens must not evict answers for users.
     if (answer === undefined) return;
     known.delete(key);
     known.set(key, { answer, atMs: nowMs() });
@@ -177,18 +177,18 @@ function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
   };
 }
 
-/** What one person may read. */
+/** What one user may read. */
 export interface Rights {
   /** In one namespace, or of one object. */
   mayRead(wish: Omit<Wish, 'verb'> & { readonly verb?: string }): Promise<Verdict>;
-  /** The namespaces among these in which that one may list a resource. `isUnknown`: some could not be asked about. */
+  /** The namespaces among these in which the user may list a resource. `isUnknown`: some could not be reviewed. */
   readable(
     resource: Pick<Wish, 'group' | 'resource'>,
     namespaces: ReadonlySet<string>,
   ): Promise<{ readonly namespaces: ReadonlySet<string>; readonly isUnknown: boolean }>;
 }
 
-/** By what the API server says, a few questions at a time. */
+/** The rights of a user, by reviews of the API server. */
 export function rightsOf(access: DashboardAccess, person: Person): Rights {
   const mayRead: Rights['mayRead'] = ({ verb = 'list', ...wish }) =>
     access.may(person, { verb, ...wish }, 'read');

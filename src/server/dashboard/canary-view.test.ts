@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { fieldChanges, podsOf } from './canary-view.ts';
 import { canaryRow, withoutCredentials } from './rows.ts';
 
-test('fields are told apart by the names of their entries, wherever these stand', () => {
+test('fields are identified by the names of their entries, in any order', () => {
   const before = {
     containers: [{ name: 'web', image: 'web:1', env: [{ name: 'A', value: '1' }] }, { name: 'log' }],
   };
@@ -16,7 +16,7 @@ test('fields are told apart by the names of their entries, wherever these stand'
   ]);
 });
 
-test('what is only called otherwise on the other side is no change, and a huge one is cut', () => {
+test('a different name on the other side is no change, and a huge one is cut', () => {
   const ownName = (text: string) => text.replace(/-primary$/, '');
   expect(fieldChanges({ app: 'web-primary' }, { app: 'web' }, ownName)).toEqual([]);
   const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]));

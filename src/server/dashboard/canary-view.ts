@@ -8,7 +8,7 @@ import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../d
 import { isMadeFor } from '../../workload/pods/pods.ts';
 import { canaryRow, stepsOf } from './rows.ts';
 
-/** What is shown of a Canary beside its own object. */
+/** What is shown of a Canary besides its own object. */
 interface CanaryParts {
   readonly sourceOf: (applySet: string) => string | undefined;
   readonly timeline: Timeline;
@@ -69,7 +69,7 @@ export interface Sides {
   readonly primary: KubernetesObject | undefined;
 }
 
-/** What the release under way changes against the one that serves. */
+/** The differences between the running release and the serving one. */
 export function changesOf(
   canary: KubernetesObject,
   { target, primary }: Sides,
@@ -104,7 +104,7 @@ function templateOf(workload: KubernetesObject): unknown {
   };
 }
 
-/** The pods of both sides, those that are not ready first. */
+/** The pods of both sides, unready ones first. */
 export function podsOf(pods: readonly KubernetesObject[], { target, primary }: Sides): PodRow[] {
   const sides = [primary, target].flatMap((workload) => {
     const labels = selectorOf(workload);
@@ -164,8 +164,8 @@ export function releaseName(canary: KubernetesObject, digest: string, commit: st
 }
 
 /**
- * The fields in which two pod templates differ, by path; entries of lists are told apart by their names where they have some. `ownName`: what
- * the left side calls things that the right side calls otherwise without meaning a change. At most `limits.dashboardFieldChanges`.
+ * The fields in which two pod templates differ, by path; entries of lists are identified by their names, if they have any. `ownName` maps
+ * names of the left side to those of the right side where they differ without a change. At most `limits.dashboardFieldChanges`.
  */
 export function fieldChanges(
   before: unknown,

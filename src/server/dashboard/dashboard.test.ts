@@ -52,7 +52,7 @@ test.each(['/api/session', '/api/stream', '/api/requests'])(
   },
 );
 
-test('the page lets nothing run, and asks nobody, but what is its own', async () => {
+test('the page runs only its own scripts, and sends requests only to its own server', async () => {
   const page = await routes()[0]?.handle({} as IncomingMessage, '');
   const policy = String(page?.headers?.['content-security-policy']);
   expect(policy).toContain("default-src 'none'");

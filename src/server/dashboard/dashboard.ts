@@ -21,7 +21,7 @@ import { createStreams, type Feed, StreamEnd, type Streams } from './streams.ts'
 /** What the dashboard is made of. */
 interface DashboardOptions extends Omit<ModelOptions, 'clock'> {
   readonly access: DashboardAccess;
-  /** Writes annotations; with a request budget of its own. Undefined: nothing can be asked for (shadow mode). */
+  /** Writes annotations; with a separate request budget. Undefined: requests are refused (shadow mode). */
   readonly writer: Pick<ClusterClient, 'patch'> | undefined;
   readonly kindOf: Viewer['kindOf'];
   readonly events: EventSink;
@@ -49,7 +49,7 @@ interface Parts {
 /** Requests that wait for an answer about rights, which strangers can cause. */
 const maximumUnderWay = 64;
 
-/** The page for everybody, and what it shows for those who may read it. */
+/** The page, which is public, and its data, which needs rights. */
 export function createDashboard(options: DashboardOptions): Dashboard {
   const { clock, log } = options;
   const model = createModel(options);
@@ -60,9 +60,24 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   return {
     routes: [
       { method: 'GET', path: '/', handle: () => page },
-      { method: 'GET', path: '/api/session', slots, handle: (request) => known(session(parts, request)) },
-      { method: 'GET', path: '/api/stream', slots, handle: (request) => known(stream(parts, request)) },
-      { method: 'POST', path: '/api/requests', slots, handle: (request) => known(ask(parts, request)) },
+      {
+        method: 'GET',
+        path: '/api/session',
+        slots,
+        handle: (request) => orUnavailable(session(parts, request)),
+      },
+      {
+        method: 'GET',
+        path: '/api/stream',
+        slots,
+        handle: (request) => orUnavailable(stream(parts, request)),
+      },
+      {
+        method: 'POST',
+        path: '/api/requests',
+        slots,
+        handle: (request) => orUnavailable(ask(parts, request)),
+      },
     ],
     follow: model.follow,
     close() {
@@ -82,8 +97,8 @@ function refuse(status: number, message: string): Answer {
   return json(status, { message }, status === 503 ? { retryAfterSeconds: 5 } : {});
 }
 
-/** The answer, or that it cannot be known who asks. */
-async function known(answer: Promise<Answer>): Promise<Answer> {
+/** The answer, or 503 when the user cannot be authenticated now. */
+async function orUnavailable(answer: Promise<Answer>): Promise<Answer> {
   try {
     return await answer;
   } catch (error) {
@@ -101,7 +116,7 @@ async function who(
   request: IncomingMessage,
   purpose: Purpose,
 ): Promise<{ person: Person } | { answer: Answer }> {
-  // Other sites may send requests from somebody's browser, but cannot read this header's name into them without being let.
+  // Against CSRF: other sites can send requests from a user's browser, but not with this header.
   if (request.headers['x-holdfast-page'] !== '1')
     return { answer: refuse(403, 'requests need the header x-holdfast-page: 1') };
   const person = await options.access.identify(request.headers, purpose);
@@ -129,7 +144,7 @@ async function stream(parts: Parts, request: IncomingMessage): Promise<Answer> {
     status: 200,
     body: '',
     contentType: 'text/event-stream',
-    // Proxies must pass every event on at once.
+    // Proxies must not buffer events.
     headers: { 'x-accel-buffering': 'no' },
     stream: (response) => streams.open(user, feed, response),
   };
@@ -169,7 +184,7 @@ interface Asked {
   readonly revision: string;
 }
 
-/** Sets the annotation of a verb for somebody who may set it. */
+/** Sets the annotation of a verb for a user with the right. */
 async function ask(parts: Parts, request: IncomingMessage): Promise<Answer> {
   const { options, model } = parts;
   const found = await who(parts, request, 'write');
@@ -216,7 +231,7 @@ async function write(
   } catch (error) {
     options.log.warn({ err: error, ...fields }, 'what was asked for on the dashboard could not be written');
     if (isApiError(error, 'notFound', 'conflict'))
-      return refuse(409, `${kind} ${namespace}/${name} was deleted or made anew; nothing was written`);
+      return refuse(409, `${kind} ${namespace}/${name} was deleted or recreated; nothing was written`);
     if (isApiError(error, 'forbidden'))
       return refuse(403, 'Holdfast may not write this annotation: install it with the option --dashboard');
     return refuse(503, 'the API server did not take it; look at the object before asking again');

@@ -16,12 +16,12 @@ import { offers } from './requests.ts';
 import { withoutCredentials } from './rows.ts';
 import { type Feed, StreamEnd } from './streams.ts';
 
-/** Who looks, and what decides about it. */
+/** The user of a page, and what decides what it shows. */
 export interface Viewer {
   readonly model: Model;
   readonly access: DashboardAccess;
   readonly person: Person;
-  /** Throws StreamEnd when the one who looks is not known any more. */
+  /** Throws StreamEnd when the user is no longer authenticated. */
   readonly confirm: () => Promise<void>;
   readonly nowMs: () => number;
   /** The kind as the server names it; undefined where it has no such kind. */
@@ -69,7 +69,7 @@ function feedOf(
   };
 }
 
-/** All Canaries and Sources that somebody may read. */
+/** All Canaries and Sources that the user may read. */
 export function fleetFeed(viewer: Viewer): Feed {
   const { model, access, person } = viewer;
   const rights = rightsOf(access, person);
@@ -127,7 +127,7 @@ export function canaryFeed(viewer: Viewer, namespace: string, name: string): Fee
       changes,
       documentation,
     });
-    // The last moment of the timeline is now: that alone is no news.
+    // The last moment of the timeline is now, which alone is no change.
     const { timesSeconds, ...rest } = timeline;
     return {
       event: 'canary',
@@ -187,7 +187,7 @@ function objectFeed(
 ): Feed {
   const rights = rightsOf(viewer.access, viewer.person);
   return feedOf(viewer, async () => {
-    // The same answer for what is not there and what may not be read, so that nobody can ask what exists.
+    // The same answer for missing and forbidden objects, so that it does not reveal what exists.
     const verdict = await rights.mayRead({ verb: 'get', ...ourResources[kind], namespace, name });
     if (verdict === 'unknown')
       throw new StreamEnd('the API server cannot be asked what you may read at the moment');
@@ -220,7 +220,7 @@ async function requestsFor({ access, person }: Viewer, object: KubernetesObject)
 }
 
 /**
- * What somebody lacks to set the annotation of a verb, as the admission policy of `holdfast install` asks for it; undefined: nothing. Throws
+ * The right that a user lacks to set the annotation of a verb, as the admission policy of `holdfast install` requires it; undefined: none. Throws
  * AccessUnknown.
  */
 export async function missingRight(

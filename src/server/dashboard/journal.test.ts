@@ -12,7 +12,7 @@ function check(value: number | undefined, time: string): CheckResult {
   return { name: 'success-rate', verdict: 'pass', min: 99, time, ...(value === undefined ? {} : { value }) };
 }
 
-test('weights, failed checks and new values of checks become a timeline that goes on until now', () => {
+test('weights, failed checks and new values of checks become a timeline that extends to now', () => {
   let nowMs = 1_000;
   const journal = createJournal(() => nowMs);
   const see = (status: CanaryStatus) => {
@@ -21,7 +21,7 @@ test('weights, failed checks and new values of checks become a timeline that goe
   };
   see({ canaryWeight: 0, failedChecks: 0 });
   see({ canaryWeight: 20, failedChecks: 0, checks: [check(99.5, 'a')] });
-  // The same answer as before is no new value, and a status without news no moment.
+  // A repeated answer adds no value, and an unchanged status no moment.
   see({ canaryWeight: 40, failedChecks: 0, checks: [check(99.5, 'a')] });
   see({ canaryWeight: 40, failedChecks: 0, checks: [check(99.5, 'a')], message: 'another' });
   const last = { canaryWeight: 40, failedChecks: 1, checks: [check(42, 'b')] };
@@ -37,7 +37,7 @@ test('weights, failed checks and new values of checks become a timeline that goe
   });
 });
 
-test('the oldest moments of a Canary, and the Canaries that were quiet for longest, give way', () => {
+test('the oldest moments of a Canary, and the Canaries without changes for longest, are dropped', () => {
   const journal = createJournal(() => 0);
   const lengthOf = (uid: string) => journal.timelineOf(canary({}, uid)).timesSeconds.length;
   for (let weight = 0; weight < 400; weight += 1)

@@ -6,7 +6,7 @@ import type { Timeline } from '../../dashboard/views.ts';
 
 /** What the statuses of Canaries said over time, as far as this process saw it: the status itself knows only now. */
 export interface Journal {
-  /** Looks at a Canary whose object changed. */
+  /** Records a Canary whose object changed. */
   note(canary: KubernetesObject): void;
   forget(canary: KubernetesObject): void;
   timelineOf(canary: KubernetesObject): Timeline;
@@ -16,7 +16,7 @@ interface Point {
   readonly timeMs: number;
   readonly weightPercent: number | null;
   readonly failedChecks: number | null;
-  /** Values by the checks' names, where they were asked anew. */
+  /** Values by the checks' names, of checks with a new answer. */
   readonly values: ReadonlyMap<string, number>;
 }
 
@@ -26,10 +26,10 @@ interface Track {
   readonly points: Point[];
 }
 
-/** Costs one comparison for each change of a Canary; the oldest points give way beyond `limits.journalPoints` and `limits.journalPointsPerCanary`. */
+/** Costs one comparison for each change of a Canary; the oldest points are dropped beyond `limits.journalPoints` and `limits.journalPointsPerCanary`. */
 export function createJournal(nowMs: () => number): Journal {
   const sinceMs = nowMs();
-  /** By uid; the one that was written last is at the end. */
+  /** By uid; the most recently changed one is last. */
   const tracks = new Map<string, Track>();
   let points = 0;
 
@@ -54,7 +54,7 @@ export function createJournal(nowMs: () => number): Journal {
       const text = JSON.stringify([canaryWeight, failedChecks, checks.map(({ name, time }) => [name, time])]);
       const track = tracks.get(uid) ?? { last: '', points: [] };
       if (track.last === text) return;
-      // An answer that stands in the status from before is no new value.
+      // An answer that the status had before is no new value.
       const before = track.last === '' ? [] : (JSON.parse(track.last)[2] as Array<[string, string]>);
       const known = new Set(before.map((one) => one.join(' ')));
       const asked = checks.filter(({ name, time }) => !known.has(`${name} ${time}`));

@@ -13,7 +13,7 @@ function sourceNaming(groupKinds: readonly string[]) {
   };
 }
 
-test('a kind that a Source names 20,000 times is looked at once', () => {
+test('a kind that a Source names 20,000 times is read once', () => {
   const source = sourceNaming(Array.from({ length: 20_000 }, () => 'ConfigMap'));
 
   expect(groupKindsOf(source)).toEqual([{ kind: 'ConfigMap', group: '' }]);

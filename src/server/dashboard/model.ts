@@ -25,7 +25,7 @@ export interface Model {
   isReady(): boolean;
   freshness(): Freshness;
   object(kind: 'Canary' | 'Source', namespace: string, name: string): KubernetesObject | undefined;
-  /** Everything, by kind; the same object as before is one that has not changed. */
+  /** All objects of a kind; unchanged ones are the same object as before. */
   objects(kind: 'Canary' | 'Source'): readonly KubernetesObject[];
   canaryRow(canary: KubernetesObject): CanaryRow;
   sourceRow(source: KubernetesObject): SourceRow;
@@ -41,7 +41,7 @@ export interface Model {
   ): readonly KubernetesObject[] | undefined;
   /** The Canaries are watched from now on. */
   follow(): void;
-  /** Somebody began to look; the answer ends that. */
+  /** A page was opened; returns how to close it. */
   enter(): () => void;
   close(): void;
 }
@@ -51,16 +51,16 @@ export interface ModelOptions {
   /** All Canaries, as watched in every copy; undefined before they are. */
   readonly canaries: () => WatchedSet | undefined;
   readonly openWatch: OpenWatch;
-  /** The only ones that are looked at; empty: all. */
+  /** The watched namespaces; empty: all. */
   readonly namespaces: readonly string[];
   readonly clock: { nowMs(): number; after(delayMs: number, act: () => void): () => void };
   readonly isLeader: () => boolean;
   readonly problem: () => string | undefined;
-  /** Of the watch of Canaries: whether it is current, and when the API server was last heard of. */
+  /** Of the watch of Canaries: whether it is current, and when the API server last sent something. */
   readonly contact: () => { readonly isCurrent: boolean; readonly lastMs: number } | undefined;
 }
 
-/** Creates the model; but for the journal it does nothing until somebody looks. */
+/** Creates the model; except for the journal it does nothing until a page is open. */
 export function createModel(options: ModelOptions): Model {
   const { openWatch, namespaces, clock } = options;
   const journal = createJournal(clock.nowMs);
@@ -164,7 +164,7 @@ export function createModel(options: ModelOptions): Model {
   };
 }
 
-/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Who may edit the Source writes it, and each is a watch. */
+/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Users who may edit the Source can change it, and each kind needs a watch. */
 export function groupKindsOf({
   metadata,
 }: KubernetesObject): Array<{ readonly group: string; readonly kind: string }> {
@@ -180,7 +180,7 @@ export function groupKindsOf({
 
 const tones = { healthy: 'good', progressing: 'busy', failed: 'bad' } as const;
 
-/** The objects of a Source, those that are not healthy first. */
+/** The objects of a Source, unhealthy ones first. */
 export function objectRows(objects: readonly KubernetesObject[]): ObjectRow[] {
   return objects
     .map((object): ObjectRow => {

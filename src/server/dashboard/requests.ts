@@ -8,7 +8,7 @@ import { releaseName } from './canary-view.ts';
 interface Command {
   readonly name: string;
   readonly kind: 'Canary' | 'Source';
-  /** The right on the object that it needs beside `patch`, and the annotation's key after `holdfast.dev/`. */
+  /** The right on the object that it needs besides `patch`, and the annotation's key after `holdfast.dev/`. */
   readonly verb: CanaryVerb | 'pause' | 'sync';
   /** Takes the annotation away. */
   readonly isRemoval?: boolean;
@@ -147,7 +147,7 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
   return { revision: to.digest, effect };
 }
 
-/** What could be asked for now, whoever asks; with the right that it needs. */
+/** The commands that are possible now, for any user, with the right that each needs. */
 export function offers(object: KubernetesObject): Array<Request & { readonly verb: string }> {
   const suspended = isSuspended(object);
   return commands

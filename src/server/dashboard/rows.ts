@@ -63,7 +63,7 @@ export function sourceRow(object: KubernetesObject): SourceRow {
   };
 }
 
-/** How the analysis goes on, in a few words. */
+/** The steps of the analysis, in a few words. */
 export function stepsOf({ spec }: Canary): string {
   const { stepWeights, stepWeight, maxWeight, iterations, match, interval } = spec.analysis ?? {};
   const every = interval ? `, every ${interval}` : '';

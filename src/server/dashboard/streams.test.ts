@@ -24,7 +24,7 @@ async function pass(clock: ReturnType<typeof createVirtualClock>, ms: number): P
   }
 }
 
-test('events are sent as they come, a heartbeat in between, and an end is told', async () => {
+test('events are sent as they come, with heartbeats in between, and an end is reported', async () => {
   const clock = createVirtualClock();
   const streams = createStreams(clock, () => undefined);
   const news: Array<{ event: string; data: unknown }> = [{ event: 'fleet', data: 1 }];
@@ -51,7 +51,7 @@ test('events are sent as they come, a heartbeat in between, and an end is told',
   expect(isClosed).toBe(true);
 });
 
-test('a slow reader gets the newest state once it has read, and one that is stuck is left', async () => {
+test('a slow reader gets the newest state after it has read, and one that is stuck is disconnected', async () => {
   const clock = createVirtualClock();
   const streams = createStreams(clock, () => undefined);
   let looks = 0;

@@ -3,12 +3,12 @@ import { limits } from '../../api/limits.ts';
 
 /** What one page shows: events since the last look, none when nothing changed. */
 export interface Feed {
-  /** Called at most once every `tickMs`, only while the reader keeps up. Throws StreamEnd where there is nothing to be shown any more. */
+  /** Called at most once every `tickMs`, only while the reader keeps up. Throws StreamEnd when the stream must end. */
   next(): Promise<ReadonlyArray<{ readonly event: string; readonly data: unknown }>>;
   close(): void;
 }
 
-/** The page is told, and the stream ends. */
+/** Ends the stream; the page shows the message. */
 export class StreamEnd extends Error {
   override readonly name = 'StreamEnd';
 }
@@ -22,9 +22,9 @@ export interface Streams {
 }
 
 const tickMs = 500;
-/** A comment so often keeps proxies from ending the stream, and finds readers that are gone. */
+/** How often a comment is sent, so that proxies do not end the stream and closed readers are noticed. */
 const heartbeatMs = 15_000;
-/** A reader that took nothing for so long is left. */
+/** A reader that takes nothing for this long is disconnected. */
 const stuckMs = 60_000;
 
 interface Stream {
@@ -36,7 +36,7 @@ interface Stream {
   isBusy: boolean;
 }
 
-/** Nothing runs while nobody reads. */
+/** Nothing runs without readers. */
 export function createStreams(
   clock: { nowMs(): number; after(delayMs: number, act: () => void): () => void },
   onError: (error: unknown) => void,

@@ -1,18 +1,18 @@
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../../contracts/cluster.ts';
 
-/** Watches that are open while somebody looks. In the copy that leads most of them run anyway, and are shared. */
+/** Watches that are open while a page is open. In the leader most of them run anyway, and are shared. */
 interface ViewWatches {
   /** Sources in the namespaces that are watched. */
   sources(): readonly WatchedSet[];
   /** What is watched of one kind; opened with the first question. */
   set(query: WatchQuery): WatchedSet;
-  /** Somebody began to look; the answer ends that. */
+  /** A page was opened; returns how to close it. */
   enter(): () => void;
   close(): void;
 }
 
-/** So long watches stay open after the last one who looked, and those that nobody asked for. */
+/** How long watches stay open after the last page was closed, and unused ones. */
 const keepMs = 60_000;
 
 /** `onChange` is called for every change of what is watched. `after`: as of a Clock. */

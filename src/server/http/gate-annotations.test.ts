@@ -15,8 +15,8 @@ function canary(gate?: string): KubernetesObject {
   };
 }
 
-/** A keeper over what the watch shows, what the API server has, and what it says in reviews. */
-function keeper(
+/** A store over the state of the watch, the objects of the API server, and its answers to reviews. */
+function store(
   world: {
     seen?: KubernetesObject;
     isSynced?: boolean;
@@ -62,41 +62,41 @@ const user = { username: 'system:serviceaccount:ops:bot', groups: ['system:authe
 test.each([undefined, 'closed', 'Open', 'true'])(
   'a gate that the watch shows closed (%s) costs no request',
   async (value) => {
-    const { gates, reads } = keeper({ seen: canary(value), stored: canary('open') });
+    const { gates, reads } = store({ seen: canary(value), stored: canary('open') });
     expect(await gates.isOpen(shop, 'gate')).toBe(false);
     expect(reads()).toBe(0);
   },
 );
 
 test('a gate that the watch still shows open is not, when the API server says closed', async () => {
-  const { gates } = keeper({ seen: canary('open'), stored: canary('closed') });
+  const { gates } = store({ seen: canary('open'), stored: canary('closed') });
   expect(await gates.isOpen(shop, 'gate')).toBe(false);
 });
 
 test('asking for the gate of a Canary that is not there costs no request: it is closed', async () => {
-  const { gates, reads, asked } = keeper({ stored: canary('open') });
+  const { gates, reads, asked } = store({ stored: canary('open') });
   expect(await gates.isOpen(shop, 'gate')).toBe(false);
   expect([reads(), asked]).toEqual([0, []]);
 });
 
-test('only those who may switch a gate learn that its Canary is not there', async () => {
+test('only users who may switch a gate learn that its Canary does not exist', async () => {
   const token = { authenticated: true, audiences: ['holdfast.dev'], user };
-  const nobody = keeper({ token: { authenticated: false, audiences: ['holdfast.dev'], user } });
+  const nobody = store({ token: { authenticated: false, audiences: ['holdfast.dev'], user } });
   expect(await nobody.gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
-  expect(await keeper({ token }).gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'forbidden' });
-  const admin = keeper({ token, allowed: true });
+  expect(await store({ token }).gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'forbidden' });
+  const admin = store({ token, allowed: true });
   expect(await admin.gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'allowed' });
   expect(await admin.gates.set(shop, 'gate', { open: true, user: 'alice' })).toBe(false);
 });
 
-test('while the Canaries are not known, nobody says whether a gate is open', async () => {
-  const { gates, reads } = keeper({ isSynced: false, stored: canary('open') });
+test('while the Canaries are not synced, the state of a gate is unknown', async () => {
+  const { gates, reads } = store({ isSynced: false, stored: canary('open') });
   await expect(gates.isOpen(shop, 'gate')).rejects.toThrow('not known yet');
   expect(reads()).toBe(0);
 });
 
-test('an open gate is read once for all who ask before the read begins, and again for who asks later', async () => {
-  const { gates, reads } = keeper({ seen: canary('open'), stored: canary('open') });
+test('an open gate is read once for all requests before the read begins, and again for later ones', async () => {
+  const { gates, reads } = store({ seen: canary('open'), stored: canary('open') });
   const first = Array.from({ length: 50 }, () => gates.isOpen(shop, 'gate'));
   expect(new Set(await Promise.all(first))).toEqual(new Set([true]));
   expect(reads()).toBe(1);
@@ -104,9 +104,9 @@ test('an open gate is read once for all who ask before the read begins, and agai
   expect(reads()).toBe(2);
 });
 
-test('who may is known by the name the API server gives, for exactly this gate of this Canary', async () => {
+test('a user is authorized under the name from the API server, for exactly this gate of this Canary', async () => {
   const token = { authenticated: true, audiences: ['holdfast.dev'], user };
-  const { gates, asked } = keeper({ seen: canary(), token, allowed: true });
+  const { gates, asked } = store({ seen: canary(), token, allowed: true });
   expect(await gates.permission('t', shop, 'rollback-gate')).toEqual({
     kind: 'allowed',
     user: user.username,
@@ -138,21 +138,21 @@ test.each([
   ['a user without a name', { authenticated: true, audiences: ['holdfast.dev'], user: {} }],
   ['no answer', undefined],
 ])('%s is nobody, and no rights are asked for', async (_what, token) => {
-  const { gates, asked } = keeper({ seen: canary(), ...(token ? { token } : {}), allowed: true });
+  const { gates, asked } = store({ seen: canary(), ...(token ? { token } : {}), allowed: true });
   expect(await gates.permission('t', shop, 'gate')).toEqual({ kind: 'unknown' });
   expect(asked).toHaveLength(1);
 });
 
-test('who is known and may not is named', async () => {
+test('a known user without the right is named', async () => {
   const token = { authenticated: true, audiences: ['holdfast.dev'], user };
-  expect(await keeper({ seen: canary(), token }).gates.permission('t', shop, 'gate')).toEqual({
+  expect(await store({ seen: canary(), token }).gates.permission('t', shop, 'gate')).toEqual({
     kind: 'forbidden',
     user: user.username,
   });
 });
 
-test('without the right to review, the answer names the other way', async () => {
-  const { gates } = keeper({ seen: canary(), refusal: localError('forbidden', 'no') });
+test('without the right to review, the answer names the command line', async () => {
+  const { gates } = store({ seen: canary(), refusal: localError('forbidden', 'no') });
   expect(await gates.permission('t', shop, 'gate')).toMatchObject({
     kind: 'unavailable',
     why: expect.stringContaining('holdfast gate'),

@@ -7,12 +7,12 @@ import { isApiError, localError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
 import { reviewAccess, reviewToken } from './reviews.ts';
 
-/** What keeping gates needs. */
+/** What gates use. */
 interface GateAnnotationsOptions {
-  /** Reads open gates. It and `client` have request budgets of their own: anybody in the cluster can cause these requests. */
+  /** Reads open gates. It and `client` have separate request budgets: everything in the cluster can cause these requests. */
   readonly reader: Pick<ClusterClient, 'get'>;
   readonly client: Pick<ClusterClient, 'create' | 'patch'>;
-  /** All Canaries of ours, as watched; undefined before they are. */
+  /** All watched Canaries; undefined before they are watched. */
   readonly canaries: () => Pick<WatchedSet, 'get' | 'synced'> | undefined;
   readonly events: EventSink;
   readonly log: Pick<Logger, 'info' | 'warn'>;
@@ -21,12 +21,12 @@ interface GateAnnotationsOptions {
 /** Field manager of gates that are switched over HTTP. */
 const manager = 'holdfast-gate';
 
-/** Gates as annotations of Canaries; who may switch one is for the API server's token and access reviews to say. */
+/** Gates as annotations of Canaries; token and access reviews of the API server decide who may switch one. */
 export function createGateAnnotations(options: GateAnnotationsOptions): GateStore {
   const { reader, client, canaries, events, log } = options;
   const read = shareReads((canary: NamespacedName) => reader.get(referenceOf(canary)));
 
-  /** Undefined: there is none of that name. Throws while nobody knows. */
+  /** Undefined: there is none of that name. Throws while the Canaries are not synced. */
   function seen({ namespace, name }: NamespacedName): KubernetesObject | undefined {
     const watched = canaries();
     if (!watched?.synced()) throw localError('transient', 'the Canaries are not known yet');
@@ -35,7 +35,7 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
 
   return {
     async isOpen(canary, gate) {
-      // What keeps a release back costs nothing; what lets it go on is read back.
+      // A closed gate is taken from the watch; an open one, which lets a release continue, is read again.
       const watched = seen(canary);
       if (!watched || !isGateOpen(watched, gate)) return false;
       const object = await read(canary);
@@ -43,7 +43,7 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
     },
     async permission(token, canary, gate) {
       try {
-        // Whether there is one is for those to know who may switch its gate.
+        // Whether the Canary exists is revealed only to users who may switch its gate.
         return await review(client, token, canary, gate);
       } catch (error) {
         log.warn({ err: error, canary }, 'could not review who wants to switch a gate');
@@ -72,7 +72,7 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
   };
 }
 
-/** At most one read of an object is under way, and one waits; the waiting one starts after everybody asked whom it answers. */
+/** At most one read of an object runs and one waits; the waiting one starts after all requests that it answers. */
 function shareReads<T>(read: (canary: NamespacedName) => Promise<T>): (canary: NamespacedName) => Promise<T> {
   const running = new Map<string, Promise<unknown>>();
   const waiting = new Map<string, Promise<T>>();
@@ -115,10 +115,10 @@ function referenceOf({ namespace, name }: NamespacedName): ObjectReference {
   return { apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name };
 }
 
-/** Who sent a token, and whether that one may switch a gate. */
+/** Who sent a token, and whether this user may switch a gate. */
 export type GatePermission =
   | { readonly kind: 'allowed'; readonly user: string }
-  /** Nobody known, or a token that is not meant for Holdfast. */
+  /** An unknown user, or a token for another audience. */
   | { readonly kind: 'unknown' }
   | { readonly kind: 'forbidden'; readonly user: string }
   /** The API server was not asked, or did not answer. */
@@ -126,7 +126,7 @@ export type GatePermission =
 
 /** The gates in the cluster. */
 export interface GateStore {
-  /** An open gate is read back from the API server first. A Canary that is not there has none. Throws when it cannot be known. */
+  /** An open gate is read back from the API server first. False for a Canary that does not exist. Throws when it is unknown. */
   isOpen(canary: NamespacedName, gate: BuiltInGate): Promise<boolean>;
   /** Asks the API server who sent the token. */
   permission(token: string, canary: NamespacedName, gate: BuiltInGate): Promise<GatePermission>;

@@ -136,7 +136,7 @@ describe('switching', () => {
     expect(gates.changes).toEqual([]);
   });
 
-  test('a Canary that is not there is said to be so, to those who may', async () => {
+  test('a Canary that does not exist is reported to users with the right', async () => {
     expect((await post('/gate/open', { name: 'other', namespace: 'shop' }, 'alice-token')).status).toBe(404);
   });
 

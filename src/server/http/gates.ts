@@ -6,9 +6,9 @@ import { type Answer, type Route, readBody } from './http-server.ts';
 
 /**
  * The gate and rollback endpoints of Flagger's load tester (flagger-behaviour 5.7). Asking needs no credentials, since webhooks have none, and
- * says nothing but yes or no; switching needs a token of somebody who may (docs/security.md).
+ * says nothing but yes or no; switching needs the token of a user with the right (docs/security.md).
  */
-export function gateRoutes(keeper: GateStore): Route[] {
+export function gateRoutes(store: GateStore): Route[] {
   const asked: ReadonlyArray<readonly [string, BuiltInGate]> = [
     ['/gate', 'gate'],
     ['/rollback', 'rollback-gate'],
@@ -17,12 +17,12 @@ export function gateRoutes(keeper: GateStore): Route[] {
     ...both('/gate/approve', () => yes),
     ...both('/gate/halt', () => no),
     ...asked.flatMap(([path, gate]) => [
-      ...both(`${path}/check`, (request) => check(keeper, gate, request)),
+      ...both(`${path}/check`, (request) => check(store, gate, request)),
       ...(['open', 'close'] as const).map(
         (verb): Route => ({
           method: 'POST',
           path: `${path}/${verb}`,
-          handle: (request) => change(keeper, gate, verb === 'open', request),
+          handle: (request) => change(store, gate, verb === 'open', request),
         }),
       ),
     ]),
@@ -37,7 +37,7 @@ const notKnown: Answer = {
   retryAfterSeconds: 1,
 };
 
-/** Webhooks post; people and probes get. */
+/** Webhooks use POST, people and probes GET. */
 function both(path: string, handle: Route['handle']): Route[] {
   return [
     { method: 'GET', path, handle },
@@ -45,18 +45,18 @@ function both(path: string, handle: Route['handle']): Route[] {
   ];
 }
 
-async function check(keeper: GateStore, gate: BuiltInGate, request: IncomingMessage): Promise<Answer> {
+async function check(store: GateStore, gate: BuiltInGate, request: IncomingMessage): Promise<Answer> {
   const canary = await canaryIn(request);
   if (typeof canary === 'string') return wrong(canary);
   try {
-    return (await keeper.isOpen(canary, gate)) ? yes : no;
+    return (await store.isOpen(canary, gate)) ? yes : no;
   } catch {
     return notKnown;
   }
 }
 
 async function change(
-  keeper: GateStore,
+  store: GateStore,
   gate: BuiltInGate,
   open: boolean,
   request: IncomingMessage,
@@ -65,15 +65,15 @@ async function change(
   if (typeof canary === 'string') return wrong(canary);
   const { authorization = '' } = request.headers;
   const token = /^Bearer +(?<token>[\w.~+/-]+=*)$/i.exec(authorization)?.groups?.token;
-  const permission = token ? await keeper.permission(token, canary, gate) : { kind: 'unknown' as const };
-  if (permission.kind === 'unknown') return unknown(canary, gate, open);
+  const permission = token ? await store.permission(token, canary, gate) : { kind: 'unknown' as const };
+  if (permission.kind === 'unknown') return tokenNeeded(canary, gate, open);
   const name = `${canary.namespace}/${canary.name}`;
   if (permission.kind === 'forbidden')
     return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${name}\n` };
   if (permission.kind === 'unavailable')
     return { status: 503, body: `${permission.why}\n`, retryAfterSeconds: 1 };
   try {
-    const isThere = await keeper.set(canary, gate, { open, user: permission.user });
+    const isThere = await store.set(canary, gate, { open, user: permission.user });
     if (!isThere) return { status: 404, body: `there is no Canary ${name}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
@@ -86,15 +86,15 @@ function wrong(why: string): Answer {
   return { status: 400, body: `${why}\n` };
 }
 
-/** What to do instead, for those whose scripts come from Flagger. */
-function unknown({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
+/** Without a valid token: what to do instead, for scripts that were written for Flagger. */
+function tokenNeeded({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
   const option = gate === 'gate' ? '' : ' --rollback';
   const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
   const body = `needs a Canary ${namespace}/${name} and "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
   return { status: 401, body };
 }
 
-/** Payloads of webhooks carry the user's metadata; more than this is none. */
+/** Limit of a webhook's payload, which contains the user's metadata. */
 const maximumBytes = 65_536;
 const namePattern = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 

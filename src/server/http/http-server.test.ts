@@ -77,7 +77,7 @@ test('a connection whose request is being answered is not closed for another', a
   await eventually(() => busy.text.includes('late'), 'the answer came');
 });
 
-test('who does not read an answer does not keep it', async () => {
+test('a client that does not read its answer is disconnected', async () => {
   const body = Buffer.alloc(16 * 1_048_576);
   let isClosed = false;
   const large: Route = {
@@ -105,7 +105,7 @@ test('headers must come within seconds', async () => {
   await eventually(() => silent.isClosed && slow.isClosed, 'both were closed');
 });
 
-test('what comes beyond the slots of a route is refused before its body is read, and told when to come again', async () => {
+test('a request beyond the slots of a route is refused before its body is read, with Retry-After', async () => {
   const bodies: number[] = [];
   const slots = { maximum: 2, taken: 0 };
   const route: Route = {

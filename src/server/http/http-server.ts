@@ -51,7 +51,7 @@ export interface ListenAddress {
 const serverOptions = {
   requestTimeout: 10_000,
   headersTimeout: 5_000,
-  // Node looks at both only this often; its default is 30 s.
+  // Node checks both timeouts only this often; its default is 30 s.
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 10_000,
   maxHeaderSize: 16_384,
@@ -61,7 +61,7 @@ const requestsPerConnection = 1_000;
 const pipelinedRequests = 4;
 const ordinaryBounds: ConnectionBounds = { total: 512, perAddress: 64, stuckMs: 60_000 };
 
-/** How many connections may be open, and for how long one on which no byte moves, neither way. */
+/** How many connections may be open, and how long one without traffic in either direction. */
 interface ConnectionBounds {
   readonly total: number;
   readonly perAddress: number;
@@ -86,7 +86,7 @@ export async function startHttpServer(
     );
   });
   server.maxRequestsPerSocket = requestsPerConnection;
-  // Who does not read an answer does not keep it for ever.
+  // A client that does not read its answer is disconnected.
   server.timeout = bounds.stuckMs;
   boundConnections(server, bounds);
   await listen(server, address);
@@ -103,8 +103,8 @@ export async function startHttpServer(
 }
 
 /**
- * Bounds the connections, in total and of one address. One too many takes the place of the one that has been without a request for longest,
- * so that connections nobody uses keep out neither a probe nor a webhook; while all have a request to be answered, it is refused.
+ * Limits the connections, in total and of one address. A further one replaces the connection that has been idle for longest, so that idle
+ * connections block neither a probe nor a webhook; while all have a request under way, it is refused.
  */
 function boundConnections(server: Server, bounds: ConnectionBounds): void {
   const open = new Set<Socket>();
@@ -181,7 +181,7 @@ function send(request: IncomingMessage, response: ServerResponse, answer: Answer
     'x-content-type-options': 'nosniff',
     'cache-control': 'no-store',
     ...(retryAfterSeconds ? { 'retry-after': String(retryAfterSeconds) } : {}),
-    // Nobody waits for the rest of a body that nobody reads.
+    // Do not wait for the rest of a body that is not read.
     ...(request.complete ? {} : { connection: 'close' }),
     ...answer.headers,
   };

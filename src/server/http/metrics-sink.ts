@@ -5,11 +5,11 @@ import type { WatchedSet } from '../../contracts/cluster.ts';
 
 /** Metrics that are counted as things happen. */
 export interface MetricsSink {
-  /** A look at a Canary (namespace/name) ended. */
+  /** A reconcile of a Canary (namespace/name) ended. */
   pass(canaryKey: string, durationMs: number, succeeded: boolean): void;
   /** A poll of a Source (namespace/name), with all that follows, ended. */
   sync(sourceKey: string, succeeded: boolean): void;
-  /** Objects of a Source (namespace/name) were put back after somebody changed them. */
+  /** Drifted objects of a Source (namespace/name) were corrected. */
   drift(sourceKey: string, objects: number): void;
   /** Files and folders of a Source (namespace/name) were rendered that no cache held. */
   rendered(sourceKey: string, count: number): void;
@@ -28,7 +28,7 @@ export interface WatchedObjects {
 type Find = WatchedObjects['canary'];
 type Labels = Readonly<Record<string, string>>;
 
-/** Counters of what happens. `forgetGone` takes the series of deleted objects away: an alarm on one would stand until a restart. */
+/** Counters of what happens. `forgetGone` removes the series of deleted objects: an alarm on one would fire until a restart. */
 export function createMetricsSink(
   registry: Registry,
   watched: WatchedObjects,
@@ -50,7 +50,7 @@ export function createMetricsSink(
       const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
       const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
       sources.note(key, meters.syncs, counted).inc(counted);
-      // One that fails from the start on, as after a restart while Git is away, has an age, too: the alarm asks for that.
+      // A Source that fails from the start has an age too, for instance after a restart while Git is down: the alarm needs it.
       if (succeeded || !sources.hasNoted(key, meters.lastSync, labels))
         sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
     },

@@ -99,7 +99,7 @@ describe('what alarms are made of', () => {
   });
 });
 
-test('a kind of which one watch is dead is not healthy, and our own are told from those that tenants need', async () => {
+test('a kind with one dead watch is not healthy, and our own kinds are distinguished from those of tenants', async () => {
   watches = () => [
     { kind: 'Canary', isOwn: true, healthy: true },
     { kind: 'Canary', isOwn: true, healthy: false },
@@ -220,7 +220,7 @@ describe('what is counted', () => {
   });
 });
 
-test('who scrapes at once shares one answer, and who scrapes without end leaves most of the time to others', async () => {
+test('concurrent scrapes share one answer, and constant scraping leaves most of the time to other work', async () => {
   let collected = 0;
   depth = () => {
     collected += 1;
@@ -243,7 +243,7 @@ async function linesOf(sizes: StoreSizes | undefined): Promise<string[]> {
   return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
-test('tells what the stores take of the disk', async () => {
+test('reports the disk usage of the stores', async () => {
   expect(await linesOf({ stores: 2, packs: 7, bytes: 4_096, compactedMs: 1_500 })).toEqual([
     'holdfast_git_stores 2',
     'holdfast_git_store_packs 7',

@@ -23,7 +23,7 @@ interface MetricSources extends WatchedObjects {
 
 let processRegistry: Registry | undefined;
 
-/** Memory, processor time and the like. They observe the process for as long as it runs, whoever asks: there is one registry of them. */
+/** Memory, processor time and the like. They observe the process, so there is one registry of them in it. */
 function metricsOfProcess(): Registry {
   if (processRegistry) return processRegistry;
   processRegistry = new Registry();
@@ -61,8 +61,8 @@ export function createPrometheus(sources: MetricSources): {
 const longestRestMs = 5_000;
 
 /**
- * The same work for all who asked before it began, and rest for nine times as long: with a thousand Canaries it keeps everything else waiting for
- * a tenth of a second, and anybody who reaches the port may ask.
+ * Concurrent scrapes share one run, and the next one starts after nine times its duration: with a thousand Canaries a run blocks everything
+ * else for a tenth of a second, and the port needs no credentials.
  */
 function createSparing<T>(work: () => Promise<T>): () => Promise<T> {
   let rested: Promise<unknown> = Promise.resolve();
@@ -106,7 +106,7 @@ function addProgramMetrics(registry: Registry, sources: MetricSources): void {
     '1 where every watch of a kind gets events from the API server',
     (metric) => {
       metric.reset();
-      // One of several that is dead, as that of one namespace, must not be lost among the others.
+      // One unhealthy watch of a kind, for instance of one namespace, must show among healthy ones.
       for (const { kind, isOwn } of sources.watches()) metric.set({ kind, own: `${isOwn}` }, 1);
       for (const { kind, isOwn, healthy } of sources.watches())
         if (!healthy) metric.set({ kind, own: `${isOwn}` }, 0);
@@ -188,7 +188,7 @@ function inUnitOf(check: string, value: number): number {
 /** Conditions that alarms are made of; the others follow from them. */
 const shown: ReadonlySet<string> = new Set(['Ready', 'Stalled', 'Held', 'RollbackReady']);
 
-/** What alarms ask that no metric of Flagger says: conditions with their reason, and alerts that nobody got. */
+/** Metrics for alerting rules that Flagger does not have: conditions with their reason, and alerts that were not sent. */
 function addConditionMetrics(registry: Registry, sources: { canaries(): readonly KubernetesObject[] }): void {
   gauge(
     registry,

@@ -120,7 +120,7 @@ describe('deliveries', () => {
     expect(world.reads).toBe(3);
   });
 
-  test('with a secret that was changed are taken, and with one that was taken away no longer after a minute', async () => {
+  test('with a changed secret are accepted, and with a removed one not after a minute', async () => {
     const { world, post } = await serve();
     expect((await post('shop/web')).status).toBe(202);
     world.secret = Buffer.from('newer');
@@ -145,7 +145,7 @@ describe('deliveries', () => {
     ]);
   });
 
-  test('that cannot be judged now are told to come again', async () => {
+  test('that cannot be verified now are answered with Retry-After', async () => {
     const { post } = await serve({ readSecret: () => Promise.reject(new Error('too many requests')) });
     const answer = await post('shop/web');
     expect([answer.status, answer.headers.get('retry-after')]).toEqual([503, '1']);

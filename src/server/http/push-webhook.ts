@@ -8,21 +8,21 @@ import { type Answer, busy, type Route, readBody } from './http-server.ts';
 export interface PushTarget {
   /** False in a copy that does not lead: it would poll nothing. */
   isFollowing(): boolean;
-  /** As watched: anybody may ask, and that must cost no request. */
+  /** From the watch: requests need no credentials, so they must cost no request to the API server. */
   sourceOf(namespace: string, source: string): KubernetesObject | undefined;
   /** The `webhookSecret` in a Secret; undefined: it has none. Throws when it cannot be read now, or too many wait to be read. */
   readSecret(namespace: string, name: string): Promise<Uint8Array | undefined>;
   /** Polls the Source soon; false when it is not followed here. */
   wake(namespace: string, source: string): boolean;
   log(fields: Record<string, unknown>, message: string): void;
-  /** A clock that nobody sets. */
+  /** A monotonic clock. */
   nowMs(): number;
 }
 
 /** More than one address may have connections, so that nobody can take all the slots from one place. */
 const maximumUnderWay = 96;
 
-/** `/hooks/<namespace>/<source>`. An unknown Source and a wrong signature get the same answer, so that nobody can ask what exists. */
+/** `/hooks/<namespace>/<source>`. An unknown Source and a wrong signature get the same answer, so that the answer does not reveal what exists. */
 export function pushRoute(target: PushTarget): Route {
   const secrets = rememberSecrets(target);
   return {
@@ -62,14 +62,14 @@ async function receive(
   return target.wake(namespace, source) ? { status: 202, body: 'polling\n' } : notFollowed;
 }
 
-/** The secrets of webhooks, each kept for a while, so that deliveries cost few requests. */
+/** The secrets of webhooks, cached, so that deliveries cost few requests. */
 interface WebhookSecrets {
   verify(namespace: string, name: string, delivery: WebhookDelivery): Promise<WebhookVerdict>;
 }
 
-/** A secret that was taken away counts for this long at most. */
+/** A removed secret is valid for this long at most. */
 const freshMs = 60_000;
-/** A delivery that does not fit may be signed with a newer secret, which is looked for no more often than this. */
+/** A delivery with a wrong signature may be signed with a newer secret, which is read at most this often. */
 const changedMs = 5_000;
 
 function rememberSecrets({ readSecret, nowMs }: Pick<PushTarget, 'readSecret' | 'nowMs'>): WebhookSecrets {
@@ -78,7 +78,7 @@ function rememberSecrets({ readSecret, nowMs }: Pick<PushTarget, 'readSecret' | 
     { readonly readAtMs: number; readonly value: Promise<Uint8Array | undefined> }
   >();
 
-  /** One read for all who ask meanwhile. */
+  /** One read for all concurrent deliveries. */
   function secretOf(namespace: string, name: string, maximumAgeMs: number): Promise<Uint8Array | undefined> {
     const key = `${namespace}/${name}`;
     const found = known.get(key);
@@ -132,7 +132,7 @@ const SCHEMES: readonly Scheme[] = [
   {
     provider: 'gitlab',
     header: 'x-gitlab-token',
-    // GitLab sends the secret itself. Hashing first makes both sides equally long, so length tells nothing.
+    // GitLab sends the secret itself. Both sides are hashed, so that the comparison does not reveal the length.
     isValid(given, _body, secret) {
       const digest = (value: string | Uint8Array) => createHash('sha256').update(value).digest();
       return timingSafeEqual(digest(given), digest(secret));
@@ -146,7 +146,7 @@ const SCHEMES: readonly Scheme[] = [
 ];
 
 /**
- * Checks who sent a push webhook. A valid one is only a hint to poll now: nothing of its body is believed, so a
+ * Verifies the sender of a push webhook. A valid one is only a hint to poll now: its body is not used, so a
  * replay costs one poll. An empty secret accepts nothing.
  */
 export function verifyPushWebhook(delivery: WebhookDelivery, secret: Uint8Array): WebhookVerdict {
@@ -169,7 +169,7 @@ function schemeOf(headers: WebhookDelivery['headers']): Scheme | undefined {
   return SCHEMES.find(({ header }) => headers[header] !== undefined);
 }
 
-/** GitHub's and Bitbucket's header names are widely copied; their event headers tell them apart from others. */
+/** GitHub's and Bitbucket's header names are widely copied; their event headers distinguish them from others. */
 function providerOf({ provider }: Scheme, headers: WebhookDelivery['headers']): WebhookProvider {
   if (provider === 'github' && headers['x-github-event'] === undefined) return 'generic';
   if (provider === 'bitbucket' && headers['x-event-key'] === undefined) return 'generic';

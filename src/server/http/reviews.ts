@@ -1,6 +1,6 @@
 import type { ClusterClient } from '../../cluster/client/client.ts';
 
-/** Somebody whose name the API server, or a login proxy, has confirmed. */
+/** A user whose name the API server, or a login proxy, has confirmed. */
 export interface Person {
   readonly user: string;
   readonly groups?: readonly string[] | undefined;
@@ -8,7 +8,7 @@ export interface Person {
   readonly extra?: Readonly<Record<string, readonly string[]>> | undefined;
 }
 
-/** What somebody wants to do, as RBAC says it. */
+/** What a user wants to do, in the terms of RBAC. */
 export interface Wish {
   readonly verb: string;
   readonly group: string;
@@ -20,14 +20,14 @@ export interface Wish {
   readonly name?: string;
 }
 
-/** The part of the client that reviews take, and who asks. */
+/** The client for reviews, and its field manager. */
 interface Reviewer {
   readonly client: Pick<ClusterClient, 'create'>;
   /** Field manager. */
   readonly manager: string;
 }
 
-/** Tokens for the API server itself are refused: nobody should send them to another address. */
+/** Tokens for the API server itself are refused: they must not be sent to another address. */
 const audience = 'holdfast.dev';
 
 interface TokenStatus {
@@ -41,7 +41,7 @@ interface TokenStatus {
   };
 }
 
-/** Who sent a token for the audience holdfast.dev (docs/security.md); undefined: nobody known, or it is for somebody else. Throws ApiError. */
+/** Who sent a token for the audience holdfast.dev (docs/security.md); undefined: an unknown user, or another audience. Throws ApiError. */
 export async function reviewToken(reviewer: Reviewer, token: string): Promise<Person | undefined> {
   const { user, authenticated, audiences } = await ask<TokenStatus>(reviewer, {
     apiVersion: 'authentication.k8s.io/v1',
@@ -54,7 +54,7 @@ export async function reviewToken(reviewer: Reviewer, token: string): Promise<Pe
   return { user: username, groups, uid, extra };
 }
 
-/** Whether that one may. Throws ApiError. */
+/** Whether the user may do this. Throws ApiError. */
 export async function reviewAccess(reviewer: Reviewer, person: Person, wish: Wish): Promise<boolean> {
   const { allowed } = await ask<{ allowed?: boolean }>(reviewer, {
     apiVersion: 'authorization.k8s.io/v1',
