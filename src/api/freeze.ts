@@ -35,8 +35,11 @@ export function readFreeze(object: KubernetesObject): Freeze {
     if (holds !== undefined && holds !== 'starts' && holds !== 'all')
       throw new Error(`holds ${quoted(holds)} is neither all nor starts`);
     return {
-      ...{ fits: parseLabelSelector(selector), untilMs, startsOnly: holds === 'starts' },
-      ...{ windows: windows === undefined ? undefined : readWindows(windows), reason: shown(reason) },
+      fits: parseLabelSelector(selector),
+      untilMs,
+      startsOnly: holds === 'starts',
+      windows: windows === undefined ? undefined : readWindows(windows),
+      reason: shown(reason),
     };
   } catch (error) {
     return brokenFreeze(object, error instanceof Error ? error.message : 'it cannot be read');

@@ -105,7 +105,9 @@ test('where config is not tracked it is applied, and releases neither copy it no
   const build = (files: Files) => {
     const { objects, problems, lineOf } = renderPlain(toFiles(files));
     const selection = selectPlans({
-      ...{ objects, problems, lineOf },
+      objects,
+      problems,
+      lineOf,
       liveCanaries: [],
       previous: new Map(),
       tracksConfig: false,

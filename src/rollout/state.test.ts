@@ -12,13 +12,19 @@ function memory(more: Partial<CommitMemory> & { status?: CanaryStatus }): Commit
 }
 
 const release = (digest: string, commit: string) => ({
-  ...{ digest, commit: info(commit) },
-  ...{ settingsKey: '', replicas: 1, mountsConfig: false },
+  digest,
+  commit: info(commit),
+  settingsKey: '',
+  replicas: 1,
+  mountsConfig: false,
 });
 
 describe('the commit of a digest', () => {
   const record = (digest: string, commit: string) => ({
-    ...{ digest, commit: info(commit), name: commit, promotedTime: time },
+    digest,
+    commit: info(commit),
+    name: commit,
+    promotedTime: time,
   });
   it.each([
     ['the release under way', { status: { run: { digest: a, commit: 'c1' } } }, 'c1'],
@@ -56,7 +62,9 @@ describe('the commit of a digest', () => {
     const run = { digest: a, commit: 'c1', subject: 'in words' };
     expect(commitOfDigest(memory({ status: { run } }), a)).toEqual({
       ...info('c1'),
-      ...{ subject: 'in words', author: '', time: '' },
+      subject: 'in words',
+      author: '',
+      time: '',
     });
   });
 

@@ -204,7 +204,11 @@ function withRejections(context: Context, effects: Effects, tried: string | unde
       !known.some((one) => one.digest === digest) && all.findIndex((one) => one.digest === digest) === index,
   );
   const added = rejects.map(({ digest, commit, reason, cause }) => ({
-    ...{ digest, commit, reason, time: now, pending: true },
+    digest,
+    commit,
+    reason,
+    time: now,
+    pending: true,
     ...(cause === undefined ? {} : { cause }),
   }));
   const rejected = [...known, ...added];

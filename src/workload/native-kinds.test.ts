@@ -38,21 +38,27 @@ interface Seen {
 function look(kind: string, { marks = {}, spec = {}, status, pods, current }: Seen): ViewSource {
   const ownerReferences = [{ apiVersion: 'apps/v1', kind, name: 'web', uid: 'w', controller: true }];
   const revision = (name: string, number: number) => ({
-    ...{ apiVersion: 'apps/v1', kind: 'ControllerRevision', revision: number },
+    apiVersion: 'apps/v1',
+    kind: 'ControllerRevision',
+    revision: number,
     metadata: { name, labels: { 'controller-revision-hash': name }, ownerReferences },
   });
   const template = { spec: { containers: [{ name: 'app', image: 'web' }] } };
   return {
     workload: {
-      ...{ apiVersion: 'apps/v1', kind },
+      apiVersion: 'apps/v1',
+      kind,
       metadata: { name: 'web', uid: 'w', generation: 1, annotations: marks },
       spec: { template, ...spec },
       status: { observedGeneration: 1, ...status },
     } as KubernetesObject,
     pods: pods.map(({ revision: hash, ready = true, node = '' }, index) => ({
-      ...{ apiVersion: 'v1', kind: 'Pod' },
+      apiVersion: 'v1',
+      kind: 'Pod',
       metadata: {
-        ...{ name: `web-${index}`, uid: `u${index}`, ownerReferences },
+        name: `web-${index}`,
+        uid: `u${index}`,
+        ownerReferences,
         labels: { 'controller-revision-hash': hash },
       },
       spec: { nodeName: node, containers: [{ name: 'app', image: 'web' }] },
@@ -167,7 +173,8 @@ describe('a DaemonSet in place', () => {
 
   it('takes the nodes of the values that are named first, then of others, then without the label', () => {
     const node = (name: string, zone?: string) => ({
-      ...{ apiVersion: 'v1', kind: 'Node' },
+      apiVersion: 'v1',
+      kind: 'Node',
       metadata: { name, ...(zone ? { labels: { zone } } : {}) },
     });
     const nodes = [node('n0'), node('n1', 'c'), node('n2', 'b'), node('n3', 'z')];
@@ -186,7 +193,9 @@ describe('a DaemonSet in place', () => {
 
   it('waits where nobody told the revision of the older pods yet', () => {
     const source = look('DaemonSet', {
-      ...{ marks: tried, pods: [], status: { observedGeneration: 0, desiredNumberScheduled: 4 } },
+      marks: tried,
+      pods: [],
+      status: { observedGeneration: 0, desiredNumberScheduled: 4 },
     });
     const { held } = nativeDaemonSet.next({ source, weightPercent: 50, settings: {} });
     expect(held.template).toBe('promoted');

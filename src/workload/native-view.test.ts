@@ -54,7 +54,11 @@ function look({ marks = {}, held, status, ready = 0 }: Seen) {
     status: { conditions: [{ type: 'Ready', status: 'True' }] },
   }));
   const { primary, target, route } = viewNative(nativeDeployment, {
-    ...{ workload, pods, replicaSets: [replicaSet], controllerRevisions: [], service: undefined },
+    workload,
+    pods,
+    replicaSets: [replicaSet],
+    controllerRevisions: [],
+    service: undefined,
   });
   const side = (view: typeof primary) =>
     [view.digest, view.desiredReplicas, view.replicas, view.readyReplicas, view.availableReplicas] as const;
@@ -72,25 +76,37 @@ describe('viewNative', () => {
   it('shows a workload without a release as a primary with everything and a canary at rest', () => {
     const status = { replicas: 5, updatedReplicas: 5, readyReplicas: 5, availableReplicas: 5 };
     expect(look({ status, ready: 5 })).toEqual({
-      ...{ primary: ['new', 5, 5, 5, 5], target: ['new', 0, 0, 0, 0], weight: 0, accepted: true },
+      primary: ['new', 5, 5, 5, 5],
+      target: ['new', 0, 0, 0, 0],
+      weight: 0,
+      accepted: true,
     });
   });
 
   it('shows a template without a pod as a canary at rest beside the old release', () => {
     const status = { replicas: 5, readyReplicas: 5, availableReplicas: 5 };
     expect(look({ marks: tried(0), held: ['1%', '0%'], status })).toEqual({
-      ...{ primary: ['old', 5, 5, 5, 5], target: ['new', 0, 0, 0, 0], weight: 0, accepted: true },
+      primary: ['old', 5, 5, 5, 5],
+      target: ['new', 0, 0, 0, 0],
+      weight: 0,
+      accepted: true,
     });
   });
 
   it('has reached a step with its pods ready and as many old ones gone, and not before', () => {
     const growing = { replicas: 6, updatedReplicas: 1, readyReplicas: 6, availableReplicas: 5 };
     expect(look({ marks: tried(20), held: ['20%', '0%'], status: growing, ready: 1 })).toEqual({
-      ...{ primary: ['old', 5, 5, 5, 5], target: ['new', 1, 1, 1, 1], weight: 20, accepted: false },
+      primary: ['old', 5, 5, 5, 5],
+      target: ['new', 1, 1, 1, 1],
+      weight: 20,
+      accepted: false,
     });
     const reached = { replicas: 5, updatedReplicas: 1, readyReplicas: 5, availableReplicas: 4 };
     expect(look({ marks: tried(20), held: ['0%', '20%'], status: reached, ready: 1 })).toEqual({
-      ...{ primary: ['old', 4, 4, 4, 4], target: ['new', 1, 1, 1, 1], weight: 20, accepted: true },
+      primary: ['old', 4, 4, 4, 4],
+      target: ['new', 1, 1, 1, 1],
+      weight: 20,
+      accepted: true,
     });
   });
 

@@ -19,7 +19,9 @@ const settings: WorkloadSettings = {
 function release(image: string, configKey?: string, spec: object = {}): Release {
   const template = { metadata: { labels: { app: 'web' } }, spec: { containers: [{ name: 'app', image }] } };
   const target = {
-    ...{ apiVersion: 'apps/v1', kind: 'Deployment', metadata: { name: 'web', namespace: 'shop' } },
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
     spec: { selector: { matchLabels: { app: 'web' } }, template, ...spec },
   };
   return { digest: image, target, configs: [], commit: { commit: 'c' }, configKey } as unknown as Release;

@@ -14,11 +14,22 @@ function incident(outcome: 'Started' | 'Held' | 'Reverted', minute: number, more
 }
 
 const run = {
-  ...{ digest: 'v1:1', commit, subject: 'prices', startTime: started, restartKey: '1', checkNumber: 3 },
-  ...{ weight: 20, stepTime: started, progressKey: 'a', standing: { route: { key: '20', since: started } } },
+  digest: 'v1:1',
+  commit,
+  subject: 'prices',
+  startTime: started,
+  restartKey: '1',
+  checkNumber: 3,
+  weight: 20,
+  stepTime: started,
+  progressKey: 'a',
+  standing: { route: { key: '20', since: started } },
 };
 const status: CanaryStatus = {
-  ...{ phase: 'Progressing', observedGeneration: 2, lastAppliedCommit: commit, run },
+  phase: 'Progressing',
+  observedGeneration: 2,
+  lastAppliedCommit: commit,
+  run,
   specInForce: { generation: 2, spec: { targetRef: { kind: 'Deployment', name: 'web' } } },
   incidents: [incident('Reverted', 3), incident('Held', 2), incident('Started', 1)],
 };
@@ -33,8 +44,11 @@ describe('a status', () => {
   test('shows what people need, and one line beside it', () => {
     const { progressKey: __, standing: ___, ...readable } = run;
     expect(JSON.parse(JSON.stringify(packed))).toEqual({
-      ...{ phase: 'Progressing', observedGeneration: 2, lastAppliedCommit: commit },
-      ...{ run: readable, incidents: [incident('Reverted', 3)] },
+      phase: 'Progressing',
+      observedGeneration: 2,
+      lastAppliedCommit: commit,
+      run: readable,
+      incidents: [incident('Reverted', 3)],
       bookkeeping: expect.stringMatching(/^[A-Za-z0-9+/=]+$/),
     });
   });

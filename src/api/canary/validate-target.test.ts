@@ -62,7 +62,9 @@ describe('a Canary with provider native', () => {
 
   it('says which Services it does not make', () => {
     const canary = {
-      ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name: 'web', namespace: 'shop' } },
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: { name: 'web', namespace: 'shop' },
       spec: {
         provider: 'native',
         targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },

@@ -100,7 +100,11 @@ beforeAll(async () => {
     process.kill(process.pid, 'SIGKILL');`;
   const { outputFiles } = await build({
     stdin: { contents, resolveDir: import.meta.dirname },
-    ...{ bundle: true, write: false, platform: 'node', format: 'esm', logLevel: 'silent' },
+    bundle: true,
+    write: false,
+    platform: 'node',
+    format: 'esm',
+    logLevel: 'silent',
   });
   parent = outputFiles[0]?.text ?? '';
 });

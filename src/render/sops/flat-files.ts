@@ -27,7 +27,10 @@ export function dotenvEnvelope(text: string): Envelope | undefined {
     });
   const pgp = [...settings.keys()].some((name) => name.startsWith(`${prefix}pgp__`)) ? [{}] : [];
   return envelopeOf({
-    ...{ age, pgp, mac: value('mac'), lastmodified: value('lastmodified') },
+    age,
+    pgp,
+    mac: value('mac'),
+    lastmodified: value('lastmodified'),
     mac_only_encrypted: value('mac_only_encrypted'),
   });
 }

@@ -106,7 +106,10 @@ interface ServicePart {
 export function generatedService(canary: Canary, part: ServicePart): KubernetesObject {
   const { name, live } = part;
   const ports = part.ports.map(({ name, protocol, port, targetPort, appProtocol }) => ({
-    ...{ name, protocol, port, targetPort },
+    name,
+    protocol,
+    port,
+    targetPort,
     ...(appProtocol ? { appProtocol } : {}),
   }));
   const spec = { ports, selector: { ...part.selector } };
