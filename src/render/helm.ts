@@ -101,7 +101,7 @@ async function objectsIn(output: string, input: HelmInput, chart: string): Promi
       const named = object.metadata.annotations?.['helm.sh/hook'];
       const hooks = named === undefined ? [] : named.split(',').map((hook) => hook.trim());
       if (hooks.length === 0) objects.push({ object, origin: { file, line: 1, document: 0, items: [] } });
-      else if (!hooks.every(isTestHook) && !input.helm.skipHooks) {
+      else if (!hooks.every((hook) => testHook.test(hook)) && !input.helm.skipHooks) {
         const message = `${describe(object)} is a hook (${hooks.join(', ')}), and hooks are not run; disable it in the chart's values, or skip all hooks with spec.helm.skipHooks: true`;
         problems.push({ file, line: 0, message });
       }
@@ -144,10 +144,8 @@ export function templatesIn(output: string): PrintedTemplate[] {
   });
 }
 
-/** Tests are run by `helm test` alone, never by an installation. */
-function isTestHook(hook: string): boolean {
-  return /^test(-success|-failure)?$/.test(hook);
-}
+/** Tests run with `helm test` only, never during an installation. */
+const testHook = /^test(-success|-failure)?$/;
 
 /** Fields in which two objects differ, as paths without values; at most `most`. */
 export function differingFields(left: unknown, right: unknown, most = 5, path = ''): string[] {

@@ -31,7 +31,10 @@ export function packStatus(status: CanaryStatus): CanaryStatus {
   const whole = withShortCommit(status);
   // Who looks for what is in force in place of an invalid spec finds it, and so does the version before.
   const isNewest = specInForce !== undefined && specInForce.generation === observedGeneration;
-  const readable = incidents.filter((incident, index) => index === 0 || isWaiting(incident));
+  // The version before also sends the alerts that are still to be sent, so it must find their reports.
+  const readable = incidents.filter(
+    ({ alerts = [] }, index) => index === 0 || alerts.some(({ state }) => state === 'waiting'),
+  );
   const packed: Bookkeeping = {
     ...(run?.startTime ? { run: { startTime: run.startTime, ...pick(run, (key) => isTimer(key)) } } : {}),
     ...(isNewest ? { specInForce } : {}),
@@ -96,11 +99,6 @@ function joined(stored: Incidents, packed: Incidents = []): Incidents {
   const later = stored.filter(({ key }) => packed.every((one) => one.key !== key));
   const known = packed.map((one) => stored.find(({ key }) => key === one.key) ?? one);
   return [...later, ...known].slice(0, limits.statusIncidents);
-}
-
-/** An alert that still has to be sent is read by the version before, too. */
-function isWaiting({ alerts = [] }: Incidents[number]): boolean {
-  return alerts.some(({ state }) => state === 'waiting');
 }
 
 function isTimer(key: string): boolean {

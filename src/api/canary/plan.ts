@@ -90,17 +90,14 @@ export function planOf(canary: Canary, options: { minIntervalMs: number; default
 }
 
 /** The route with this share on the canary, as the strategy splits traffic. */
-export function trafficAt(plan: Plan, canaryWeight: number, mirrored = false): RouteTarget {
+export function trafficAt({ strategy }: Plan, canaryWeight: number, mirrored = false): RouteTarget {
+  const isMatched = strategy.kind === 'ab' || (strategy.kind === 'canary' && strategy.matched === true);
   return {
     primaryWeight: 100 - canaryWeight,
     canaryWeight,
     mirrored,
-    matched: canaryWeight > 0 && isMatched(plan),
+    matched: canaryWeight > 0 && isMatched,
   };
-}
-
-function isMatched({ strategy }: Plan): boolean {
-  return strategy.kind === 'ab' || (strategy.kind === 'canary' && strategy.matched === true);
 }
 
 /** All traffic to the canary, including what an A/B match would leave with the primary: for hold and clear. */

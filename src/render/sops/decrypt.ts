@@ -56,7 +56,7 @@ export async function decryptionWith(entries: Readonly<Record<string, Uint8Array
   return {
     id,
     open: (file, limits, pause) =>
-      guarded(file, () => openFile(file, { keys, limits, work: openingWork(pause) })),
+      guarded(file, async () => openerOf(file, limits)?.(keys, openingWork(pause))),
   };
 }
 
@@ -82,13 +82,6 @@ export const unopened: Decryption = {
       return { bytes: Buffer.from(isWhole ? '' : withoutEnvelopes(text, limits)), secrets: [] };
     }),
 };
-
-async function openFile(
-  file: SourceBytes,
-  { keys, limits, work }: { keys: AgeKeys; limits: RenderLimits; work: OpeningWork },
-): Promise<OpenedBytes | undefined> {
-  return openerOf(file, limits)?.(keys, work);
-}
 
 function isEncrypted(file: SourceBytes, limits: RenderLimits): boolean {
   return openerOf(file, limits) !== undefined;
@@ -123,16 +116,15 @@ function openerOf({ path, bytes }: SourceBytes, limits: RenderLimits): Opener | 
 function yamlOpener(text: string, limits: RenderLimits, saysSo: boolean): Opener | undefined {
   try {
     const envelope = envelopeIn(text, limits);
-    return envelope && ((keys, work) => openYamlBytes(text, envelope, { keys, work, limits }));
+    if (!envelope) return undefined;
+    return async (keys, work) => {
+      const opened = await openYaml(text, envelope, { keys, work, limits });
+      return { bytes: Buffer.from(opened.text), secrets: opened.secrets };
+    };
   } catch (error) {
     if (!(error instanceof YamlFault) || !saysSo) throw error;
     throw new SopsFault(`is encrypted with SOPS, and cannot be read: ${error.message}`, error.offset);
   }
-}
-
-async function openYamlBytes(...given: Parameters<typeof openYaml>): Promise<OpenedBytes> {
-  const { text, secrets } = await openYaml(...given);
-  return { bytes: Buffer.from(text), secrets };
 }
 
 // What SOPS adds, in a text that may be cut or too large to be read.

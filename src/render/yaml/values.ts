@@ -90,7 +90,7 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
       }
       continue;
     }
-    const name = keyOf(key, walk);
+    const name = mappingKey(key, walk);
     if (written.has(name)) throw new YamlFault('the same key is written twice in one mapping', key.range[0]);
     written.add(name);
     setField(fields, name, nodeValue(value, walk, depth + 1));
@@ -108,7 +108,7 @@ function setField(fields: Record<string, unknown>, name: string, value: unknown)
 }
 
 /** Keys do not count as values: a large CRD would be refused for them. */
-function keyOf(key: ParsedNode, walk: Walk): string {
+function mappingKey(key: ParsedNode, walk: Walk): string {
   const [offset] = key.range;
   if (!isAlias(key)) setAnchor(key, walk);
   const scalar = isAlias(key) ? targetOf(key, walk) : key;

@@ -36,12 +36,12 @@ export function pairingOf(field: string, elements: readonly unknown[]): ListPair
     elements.every((element) => isRecord(element) && element[first] !== undefined),
   );
   if (!fields) return { kind: 'position' };
-  const keys = new Set(elements.map((element) => keyOf(element, fields)));
+  const keys = new Set(elements.map((element) => elementKey(element, fields)));
   return keys.size === elements.length ? { kind: 'key', fields } : { kind: 'position' };
 }
 
 /** An element's key as text; key fields left out count with the API server's default. */
-export function keyOf(element: unknown, fields: readonly string[]): string {
+export function elementKey(element: unknown, fields: readonly string[]): string {
   const record = (element ?? {}) as Record<string, unknown>;
   return JSON.stringify(fields.map((field) => record[field] ?? keyDefaults[field] ?? null));
 }

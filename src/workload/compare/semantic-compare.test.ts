@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { keyOf, pairingOf } from './list-keys.ts';
+import { elementKey, pairingOf } from './list-keys.ts';
 import { covers } from './semantic-compare.ts';
 
 describe('covers', () => {
@@ -122,9 +122,9 @@ function apply(live: unknown, wanted: unknown, field: string): unknown {
 function applyList(live: readonly unknown[], wanted: readonly unknown[], field: string): unknown {
   const pairing = pairingOf(field, wanted);
   if (pairing.kind !== 'key') return wanted;
-  const merged = new Map(live.map((element) => [keyOf(element, pairing.fields), element]));
+  const merged = new Map(live.map((element) => [elementKey(element, pairing.fields), element]));
   for (const element of wanted) {
-    const key = keyOf(element, pairing.fields);
+    const key = elementKey(element, pairing.fields);
     merged.set(key, apply(merged.get(key), element, ''));
   }
   return [...merged.values()];

@@ -3,7 +3,7 @@
  * one quantity and the order of associative lists make no difference.
  */
 import { isRecord } from '../../api/kubernetes.ts';
-import { keyOf, pairingOf } from './list-keys.ts';
+import { elementKey, pairingOf } from './list-keys.ts';
 import { sameQuantity } from './quantity.ts';
 
 /** One field at which a live object differs from what is wanted. */
@@ -109,9 +109,9 @@ function compareLists(
     );
   }
   const { fields } = pairing;
-  const byKey = new Map(live.map((element) => [keyOf(element, fields), element]));
+  const byKey = new Map(live.map((element) => [elementKey(element, fields), element]));
   return every(wanted, found, (element) => {
-    const key = keyOf(element, fields);
+    const key = elementKey(element, fields);
     // As people write it: `app`, `8080/TCP`.
     const step = (JSON.parse(key) as unknown[]).map(String).join('/');
     return compareValues(byKey.get(key), element, inner(step), found);
