@@ -1,6 +1,11 @@
 /** Checks what commands print for programs against the schemas of docs/schemas. */
 import { parseAllDocuments } from 'yaml';
-import { documentSchemaOf, type OutputKind, outputKinds } from '../src/terminal/schemas/output-kinds.ts';
+import * as z from 'zod';
+import { headOf } from '../src/terminal/schemas/output-kinds.ts';
+import { type OutputKind, outputSchemas } from '../src/terminal/schemas/output-schemas.ts';
+
+/** All kinds of output. */
+export const outputKinds = Object.keys(outputSchemas) as OutputKind[];
 
 /** Kubernetes objects keep the apiVersion of their kind, and their schema is that of the CustomResourceDefinition. */
 const isObject = (apiVersion: string) => apiVersion !== '' && !/^holdfast\.dev\/v\d+$/.test(apiVersion);
@@ -11,6 +16,17 @@ const isObject = (apiVersion: string) => apiVersion !== '' && !/^holdfast\.dev\/
  */
 export function outputKindsIn(text: string): string[] {
   return documentsIn(text).flatMap(kindsOf);
+}
+
+/** The schema of a whole document of this kind. */
+export function documentSchemaOf(kind: OutputKind): z.ZodType {
+  const { apiVersion } = headOf(kind);
+  const head = z.object({
+    apiVersion: z.literal(apiVersion).describe('Version of this schema.'),
+    kind: z.literal(kind).describe('Kind of output.'),
+  });
+  const schema = outputSchemas[kind];
+  return schema instanceof z.ZodObject ? z.object({ ...head.shape, ...schema.shape }) : schema.and(head);
 }
 
 function documentsIn(text: string): unknown[] {

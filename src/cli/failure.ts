@@ -4,7 +4,8 @@ import { isApiError } from '../cluster/errors.ts';
 import { EngineError } from '../engine/failure.ts';
 import { GitError } from '../git/errors.ts';
 import type { DataFormat } from '../terminal/output.ts';
-import { formatOutput, formatOutputLine, type OutputBody } from '../terminal/schemas/output-kinds.ts';
+import { formatOutput, formatOutputLine } from '../terminal/schemas/output-kinds.ts';
+import type { OutputBody } from '../terminal/schemas/output-schemas.ts';
 
 /** The exit codes of all commands, with what each means; docs/configuration.md shows this table. */
 export const exitCodes = {

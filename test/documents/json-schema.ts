@@ -1,5 +1,7 @@
 import * as z from 'zod';
-import { documentSchemaOf, type OutputKind, versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import { versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import type { OutputKind } from '../../src/terminal/schemas/output-schemas.ts';
+import { documentSchemaOf } from '../output-documents.ts';
 
 /** The JSON Schema (draft 2020-12) of a kind of output, for docs/schemas. Further fields are allowed, since later versions add some. */
 export function jsonSchemaOf(kind: OutputKind): Record<string, unknown> {

@@ -1,7 +1,8 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it, test } from 'vitest';
-import { outputKinds, versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import { versionOf } from '../../src/terminal/schemas/output-kinds.ts';
+import { outputKinds } from '../output-documents.ts';
 import { jsonSchemaOf } from './json-schema.ts';
 import { allCommands, kindsByCommand } from './output-commands.ts';
 import { breakingChanges } from './schema-changes.ts';
