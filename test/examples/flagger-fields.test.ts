@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { objectSchemaOf, type StructuralSchema } from '../../src/api/kinds/crd.ts';
-import { validate } from '../../src/cli/validate.ts';
+import { validate } from '../../src/review/validate/validate.ts';
 import { flaggerFields, flaggerFieldsFolder } from '../documents/flagger-fields.ts';
 
 const kinds = ['Canary', 'MetricTemplate', 'AlertProvider'] as const;

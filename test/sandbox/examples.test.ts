@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { validate } from '../../src/cli/validate.ts';
+import { validate } from '../../src/review/validate/validate.ts';
 import { outputPattern, stepsOf } from '../examples/readme.ts';
 
 const examples = resolve(import.meta.dirname, '../../examples');
