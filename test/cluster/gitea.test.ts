@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { systemClock } from '../../src/api/clock.ts';
 import type { Source } from '../../src/api/source/source.ts';
-import { checkWriting } from '../../src/cli/check/sources.ts';
+import { checkWriting } from '../../src/cli/check/sources-writing.ts';
 import { credentialsFromSecret } from '../../src/git/wire/credentials.ts';
 import { createGitTransport } from '../../src/git/wire/open-transport.ts';
 import { DEFAULT_TRANSPORT_LIMITS } from '../../src/git/wire/transport.ts';

@@ -8,7 +8,7 @@ import { buildModule } from '../../scripts/programs-build.mjs';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { systemClock } from '../../src/api/clock.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { check } from '../../src/cli/check/check.ts';
+import { check } from '../../src/cli/check/checks.ts';
 import { installObjects, runInstall } from '../../src/cli/install/install.ts';
 import { destinationOf } from '../../src/cli/install/policies.ts';
 import { applyRights, holdfastRights, ownRights } from '../../src/cli/install/rights.ts';

@@ -8,7 +8,7 @@ import { type Sandbox, startSandbox } from '../../sandbox/sandbox.ts';
 import { systemClock } from '../../src/api/clock.ts';
 import { allCrds } from '../../src/api/kinds/crd.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { type CheckOptions, check } from '../../src/cli/check/check.ts';
+import { type CheckOptions, check } from '../../src/cli/check/checks.ts';
 import { status } from '../../src/cli/status/report.ts';
 import { silentLogger } from '../../src/cluster/log.ts';
 import { createHttpClient, type HttpClientOptions } from '../../src/http/client.ts';

@@ -1,13 +1,8 @@
-import type { Canary } from '../../api/canary/canary.ts';
-import { limits } from '../../api/limits.ts';
-import type { Source } from '../../api/source/source.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { createHttpClient } from '../../http/client.ts';
-import type { HttpClient } from '../../http/types.ts';
-import { checkMetrics } from '../../review/plan/metrics.ts';
 import type { Connection } from '../../server/connection.ts';
-import { inNamespace, readSourceFiles, rememberFileSources } from '../../server/source-files.ts';
-import { bad, type CheckLine, type CheckSection, checkReport, guarded } from '../../terminal/check-report.ts';
+import { inNamespace, readSourceFiles } from '../../server/source-files.ts';
+import { checkReport } from '../../terminal/check-report.ts';
 import type { DataFormat } from '../../terminal/output.ts';
 import { screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
@@ -26,17 +21,7 @@ import {
   kubeconfigOption,
   outputOption,
 } from '../flags.ts';
-import { checkCanaries, checkProviders, resourcesUsedBy } from './canaries.ts';
-import {
-  checkConflictingControllers,
-  checkController,
-  checkCrds,
-  checkServer,
-  listObjects,
-} from './cluster.ts';
-import { checkRights } from './rights.ts';
-import { checkSources, readableSources } from './sources.ts';
-import { checkTrust } from './trust.ts';
+import { check } from './checks.ts';
 
 interface CheckFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly source: string[];
@@ -101,110 +86,4 @@ async function flagsFor(connection: Connection, flags: CheckFlags): Promise<Foun
     if (!isApiError(error)) throw error;
     return { flags: defaultControllerFlags(flags), note: '' };
   });
-}
-
-/** What `holdfast check` is asked for. */
-export interface CheckOptions {
-  /** Sources of files; empty: those of the cluster. */
-  readonly sources: readonly Source[];
-  readonly ownNamespace: string;
-  /** Empty: all namespaces. */
-  readonly watchNamespaces: readonly string[];
-  readonly asUser?: string | undefined;
-  readonly defaultProvider: string;
-  readonly metricsServer: string;
-  readonly env: Readonly<Record<string, string | undefined>>;
-}
-
-/** What checking needs. */
-interface CheckParts {
-  readonly connection: Pick<Connection, 'access' | 'client' | 'transport'>;
-  readonly http: HttpClient;
-}
-
-/** Checks everything Holdfast depends on, each thing after those that it needs. Changes nothing. */
-export async function check(parts: CheckParts, options: CheckOptions): Promise<CheckSection[]> {
-  const { access, client, transport } = parts.connection;
-  const { sources: given, watchNamespaces: watched, defaultProvider, metricsServer } = options;
-  const server = await guarded(access.server, async () => [await checkServer(transport, access.server)]);
-  const sections: CheckSection[] = [{ title: 'API server', lines: server }];
-  if (server.some(({ state }) => state === 'failed'))
-    return [...sections, await gitSection(parts, options, given)];
-  sections.push({ title: 'CustomResourceDefinitions', lines: await checkCrds(client) });
-  const controller = await guarded('controller', async () => [
-    await checkController(client, options.ownNamespace, Date.now()),
-  ]);
-  sections.push({ title: 'Controller', lines: controller });
-  const canaries = await listObjects(client, watched, 'Canary');
-  const templates = await listObjects(client, watched, 'MetricTemplate');
-  const found = checkCanaries(canaries.objects, {
-    defaultProvider,
-    intervalFloorMs: limits.minAnalysisIntervalMs,
-  });
-  sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
-  const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
-  const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
-  sections.push({
-    title: 'Canaries',
-    lines: [...canaries.lines, ...found.lines, ...providers, ...conflicting],
-  });
-  const inCluster =
-    given.length > 0 ? { objects: [], lines: [] } : await listObjects(client, watched, 'Source');
-  const readable = readableSources(inCluster.objects);
-  const sources = given.length > 0 ? given : readable.valid;
-  const git = await gitSection(parts, options, sources);
-  sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
-  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources);
-  if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
-  const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
-  const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
-  return [...sections, { title: 'Metrics', lines: metrics }];
-}
-
-/** CRDs and rights that are not as Holdfast needs them, and Sources that were not asked. Throws ApiError when nobody answers. */
-export async function clusterFindings(
-  parts: Pick<CheckParts, 'connection'>,
-  options: RightsQuery,
-): Promise<CheckLine[]> {
-  const { client } = parts.connection;
-  const { defaultProvider, watchNamespaces } = options;
-  const crds = await checkCrds(client);
-  const canaries = await listObjects(client, watchNamespaces, 'Canary');
-  const { valid } = checkCanaries(canaries.objects, {
-    defaultProvider,
-    intervalFloorMs: limits.minAnalysisIntervalMs,
-  });
-  const rights = await rightsLines(parts, options, valid);
-  const sources = await listObjects(client, watchNamespaces, 'Source');
-  const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
-  const findings = lines.filter(({ state }) => state !== 'ok');
-  if (sources.objects.length === 0) return findings;
-  const detail = `${sources.objects.length} in the cluster; the desired state of their targets is in Git, which this command does not read`;
-  const act = 'run holdfast run --shadow to include Git';
-  return [...findings, bad('warning', 'Sources', detail, { actor: 'nobody', act })];
-}
-
-type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
-
-async function rightsLines(
-  { connection }: Pick<CheckParts, 'connection'>,
-  { ownNamespace, watchNamespaces, asUser, defaultProvider }: RightsQuery,
-  canaries: readonly Canary[],
-): Promise<readonly CheckLine[]> {
-  const usedResources = resourcesUsedBy(canaries, defaultProvider);
-  return guarded('Rights', () =>
-    checkRights(connection.transport, { ownNamespace, watchNamespaces, usedResources, asUser }),
-  );
-}
-
-async function gitSection(
-  { connection, http }: CheckParts,
-  { env, sources: given }: CheckOptions,
-  sources: readonly Source[],
-): Promise<CheckSection> {
-  const fileSources = rememberFileSources(given);
-  return {
-    title: 'Git',
-    lines: await checkSources({ client: connection.client, http, fileSources, env }, sources),
-  };
 }

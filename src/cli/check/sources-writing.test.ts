@@ -8,7 +8,7 @@ import { createHttpClient } from '../../http/client.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
 import { createGithubAppTokens } from '../../providers/forges/github-app.ts';
 import { createOpenForge } from '../../providers/forges/open.ts';
-import { checkWriting } from './sources.ts';
+import { checkWriting } from './sources-writing.ts';
 
 const token = 'a-token-that-nobody-sees';
 const http = createHttpClient({ allowLoopback: true });

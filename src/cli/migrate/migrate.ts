@@ -4,7 +4,7 @@ import { readCanaries } from '../../migrate/flagger/read-canaries.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, screenOf } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { clusterFindings } from '../check/check.ts';
+import { clusterFindings } from '../check/checks.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { asUserOption } from '../flags.ts';
 import {

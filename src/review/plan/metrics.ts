@@ -5,13 +5,11 @@ import { type Canary, metricsById } from '../../api/canary/canary.ts';
 import { systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject, recordOf } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
-import type { ClusterClient } from '../../cluster/client/client.ts';
-import type { Metrics, WatchedSet } from '../../contracts/cluster.ts';
+import type { WatchedSet } from '../../contracts/cluster.ts';
 import { judge } from '../../health/check-results.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { templateOf } from '../../providers/metrics/read-metric.ts';
 import { createMetricsPort } from '../../server/providers.ts';
-import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
 import type { Measured } from './report.ts';
 
@@ -86,69 +84,8 @@ function whySecret(
     : undefined;
 }
 
-/** What asking metrics takes. */
-interface MetricChecks {
-  readonly client: Pick<ClusterClient, 'get'>;
-  readonly http: HttpClient;
-  readonly metricsServer: string;
-  readonly defaultProvider: string;
-  /** All MetricTemplates. */
-  readonly templates: readonly KubernetesObject[];
-}
-
-const deadlineMs = 15_000;
-
-/**
- * Asks each metric of each Canary once, of the workload that serves: the primary. No data is a warning, since there may be no traffic now;
- * a server that does not answer, or a template that does not exist, would keep every release from ending well.
- */
-export async function checkMetrics(checks: MetricChecks, canaries: readonly Canary[]): Promise<CheckLine[]> {
-  const metrics = createMetricsPort({
-    ...checks,
-    clock: systemClock,
-    templates: listed(checks.templates),
-    cluster: checks.client,
-  });
-  const lines = canaries.flatMap((canary) => {
-    const { analysis, postPromotion } = canary.spec;
-    // Each id once: before and after promotion the same metric is asked alike.
-    const byId = new Map([...metricsById(analysis.metrics), ...metricsById(postPromotion?.metrics)]);
-    return [...byId].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric }));
-  });
-  return Promise.all(lines);
-}
-
-async function checkOne(
-  metrics: Metrics,
-  { defaultProvider }: MetricChecks,
-  canary: Canary,
-  { id, metric }: { readonly id: string; readonly metric: CanaryMetric },
-): Promise<CheckLine> {
-  const provider = canary.spec.provider ?? defaultProvider;
-  const question = { canary, metric, role: 'primary', provider } as const;
-  const reading = await metrics
-    .read(question, AbortSignal.timeout(deadlineMs))
-    .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-  const subject = `${describe(canary)}, metric ${id}`;
-  switch (reading.kind) {
-    case 'value':
-      return ok(subject, `is ${Number(reading.value.toPrecision(6))} now`);
-    case 'noData':
-      if (reading.isPending) return ok(subject, reading.detail);
-      return bad('warning', subject, `no data now: ${reading.detail}`, {
-        actor: 'author',
-        act: 'send some traffic, or check the query and the labels it selects',
-      });
-    case 'error':
-      return bad('failed', subject, reading.detail, {
-        actor: 'administrator',
-        act: 'check the address (--metrics-server, spec.metricsServer or the MetricTemplate) and that it is reachable from here',
-      });
-  }
-}
-
 /** Objects that were listed once, in the shape of a watched set. */
-function listed(objects: readonly KubernetesObject[]): WatchedSet {
+export function listed(objects: readonly KubernetesObject[]): WatchedSet {
   return {
     synced: () => true,
     problem: () => undefined,

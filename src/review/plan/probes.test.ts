@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import { ApiError } from '../../cluster/errors.ts';
-import { promotedInCluster } from './probes.ts';
+import { promotedInCluster } from './promoted-lookup.ts';
 
 const source: Source = {
   apiVersion: 'holdfast.dev/v1alpha1',

@@ -2,9 +2,8 @@
 import type { Source } from '../../api/source/source.ts';
 import { GitError } from '../../git/errors.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
-import { canaryOfLedger, ledgerPrefix } from '../../writeback/names.ts';
 import type { Promoted } from './canary-plan.ts';
-import type { PromotedState, PromotedStates } from './promoted-state.ts';
+import type { PromotedState } from './promoted-state.ts';
 import { renderSide, type SideParts } from './rendered-source.ts';
 import type { RenderedSource } from './request.ts';
 
@@ -56,34 +55,4 @@ async function atCommit(
     if (error instanceof GitError) return undefined;
     throw error;
   }
-}
-
-/** What the ledger refs in the clone say; undefined: there are none. */
-export async function promotedInLedger(
-  repository: LocalRepository,
-  clusterName: string | undefined,
-): Promise<PromotedStates | undefined> {
-  const refs = await repository.refsBelow('refs/holdfast/');
-  const clusters = new Set([...refs.keys()].flatMap((ref) => ref.split('/')[2] ?? []));
-  const cluster = clusterName ?? (clusters.size === 1 ? [...clusters][0] : undefined);
-  if (cluster === undefined) {
-    if (clusters.size === 0) return undefined;
-    const names = [...clusters].sort().join(', ');
-    return {
-      states: new Map(),
-      notes: [`the ledger has several clusters (${names}): choose one with --cluster-name`],
-    };
-  }
-  const standings = new Map<string, PromotedState>();
-  for (const [ref, commit] of refs) {
-    const key = canaryOfLedger(cluster, ref);
-    if (key === undefined) continue;
-    const subject = await repository.commitAt(commit).then(
-      ({ info }) => info.subject,
-      () => '',
-    );
-    standings.set(key, { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] });
-  }
-  if (standings.size > 0) return { states: standings, notes: [] };
-  return { states: standings, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
 }

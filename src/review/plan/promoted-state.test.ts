@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { canaryText, deploymentText, type PlanBed, planBed, sourceText } from './plan.test-support.ts';
-import { promotedInLedger } from './promoted-releases.ts';
+import { promotedInLedger } from './promoted-lookup.ts';
 import { type PromotedState, promotedStateOf } from './promoted-state.ts';
 import type { CanaryPlanned } from './report.ts';
 
