@@ -1,7 +1,6 @@
 import { homedir } from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError, type Option } from 'commander';
-import { apiVersionOf } from '../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { ApiError, isApiError } from '../cluster/errors.ts';
@@ -31,6 +30,7 @@ import {
   withProgramFlags,
 } from './flags.ts';
 import { nameOf } from './install/program-flags.ts';
+import { readAll } from './objects.ts';
 
 /** Flags of `holdfast run` on which the answer of a command depends that looks at Canaries as the controller does. */
 export interface ControllerFlags extends ReleaseFlags {
@@ -134,8 +134,7 @@ export function sourcesOfCluster(connection: Pick<Connection, 'client'>, namespa
     const { flags } = await controllerFlags(connection, query);
     if (flags.watchNamespaces.length > 0) return undefined;
     try {
-      const all = { metadataOnly: true };
-      return (await connection.client.list(apiVersionOf('Source'), 'Source', all)).items;
+      return await readAll(connection.client, 'Source', { metadataOnly: true });
     } catch (error) {
       if (isApiError(error, 'forbidden')) return undefined;
       throw error;

@@ -30,8 +30,9 @@ import {
   withProgramFlags,
 } from './flags.ts';
 import { withGit } from './git-reading.ts';
+import { readOne } from './objects.ts';
 import { releaseChangeLines } from './release-changes.ts';
-import { forTargets, readOne } from './requests/request.ts';
+import { forTargets } from './requests/request.ts';
 
 interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;

@@ -1,15 +1,5 @@
-import type { Canary } from '../api/canary/canary.ts';
-import { apiVersionOf } from '../api/kinds/kinds.ts';
-import { parseCanary } from '../api/kinds/parse.ts';
-import { namespacedName } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
-import { type DrillParts, type DrillReport, drill } from '../engine/canary/drill/drill.ts';
-import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
-import { createRecords } from '../engine/records/records.ts';
-import { createClusterPort, createDryRun } from '../server/cluster.ts';
-import { readClusterKey } from '../server/cluster-key.ts';
-import { createWriteGate } from '../server/write-gate.ts';
+import type { DrillReport } from '../engine/canary/drill/drill.ts';
 import {
   type CommandResult,
   type DataFormat,
@@ -22,6 +12,7 @@ import {
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
+import { type DrillQuery, drillCanaries } from './drill-canaries.ts';
 import { exitCodes } from './failure.ts';
 import {
   allNamespacesOption,
@@ -34,23 +25,12 @@ import {
   type SubjectFlags,
   selectorOption,
 } from './flags.ts';
-import { nameIn, readOne } from './requests/request.ts';
+import { nameIn } from './requests/request.ts';
 
 /** What `holdfast drill` is asked for. */
-interface DrillOptions {
-  /** Undefined: all Canaries. */
-  readonly name: string | undefined;
-  /** Undefined: all namespaces. */
-  readonly namespace: string | undefined;
-  /** Undefined: with any labels. */
-  readonly labelSelector?: string | undefined;
-  /** Where Holdfast keeps its key. */
-  readonly ownNamespace: string;
-  readonly selectorLabels: readonly string[];
-  readonly includeLabelPrefixes: readonly string[];
+interface DrillOptions extends DrillQuery {
   readonly format: 'text' | DataFormat;
   readonly screen: Screen;
-  readonly nowMs: number;
 }
 
 /**
@@ -58,73 +38,17 @@ interface DrillOptions {
  * from its drill. Throws ApiError and InputError.
  */
 export async function drillAll(client: ClusterClient, options: DrillOptions): Promise<CommandResult> {
-  const { canaries, invalid } = await canariesOf(client, options);
-  const cluster = createClusterPort(
-    client,
-    createWriteGate(() => true),
-  );
-  const { selectorLabels, includeLabelPrefixes, ownNamespace, format, screen } = options;
-  // A drill makes no key: without one there are no records either.
-  const key = await readClusterKey({ get: (reference) => client.get(reference) }, ownNamespace);
-  if (!key)
-    throw new InputError(
-      `Secret ${ownNamespace}/holdfast-key not found; set --holdfast-namespace to the namespace where Holdfast runs`,
-    );
-  const parts: DrillParts = {
-    cluster,
-    dryRun: createDryRun(client),
-    records: createRecords(cluster, key),
-    options: { selectorLabels, includeLabelPrefixes },
-  };
-  const reports: DrillReport[] = [];
-  const notes = invalid.map((problem) => `error: ${problem}\n`);
-  for (const canary of canaries) {
-    const report = await drill(parts, canary);
-    reports.push(report);
-    try {
-      if (!canary.spec.suspend) await writeDrillCondition(cluster, canary, report, options.nowMs);
-    } catch (error) {
-      const message = error instanceof Error ? error.message : String(error);
-      notes.push(`Canary ${namespacedName(canary)}: cannot write the condition: ${message}\n`);
-    }
-  }
+  const { format, screen } = options;
+  const { reports, invalid, unwritten } = await drillCanaries(client, options);
   const lines =
     reports.length === 0 && invalid.length === 0
       ? ['No Canaries found.']
       : reports.flatMap((report) => reportLines(report, screen));
   const stdout =
     format === 'text' ? `${lines.join('\n')}\n` : formatOutput('Drill', { canaries: reports }, format);
+  const stderr = [...invalid.map((problem) => `error: ${problem}\n`), ...unwritten].join('');
   const answer = reports.every(({ passed }) => passed) ? exitCodes.good : exitCodes.bad;
-  return { stdout, stderr: notes.join(''), exitCode: invalid.length > 0 ? exitCodes.noAnswer : answer };
-}
-
-async function canariesOf(
-  client: ClusterClient,
-  { name, namespace, labelSelector }: Pick<DrillOptions, 'name' | 'namespace' | 'labelSelector'>,
-): Promise<{ readonly canaries: readonly Canary[]; readonly invalid: readonly string[] }> {
-  const objects =
-    name === undefined
-      ? (
-          await client.list(apiVersionOf('Canary'), 'Canary', {
-            ...(namespace ? { namespace } : {}),
-            ...(labelSelector ? { labelSelector } : {}),
-          })
-        ).items
-      : [await readOne(client, 'Canary', { namespace: namespace ?? '', name })];
-  const canaries: Canary[] = [];
-  const invalid: string[] = [];
-  for (const object of objects) {
-    const parsed = parseCanary(object);
-    if (parsed.ok) canaries.push(parsed.value);
-    else {
-      const [first] = parsed.problems;
-      invalid.push(
-        `Canary ${namespacedName(object)}: ${first?.path ?? ''}: ${first?.message ?? 'is not valid'}`,
-      );
-    }
-  }
-  if (name !== undefined && invalid[0] !== undefined) throw new InputError(invalid[0]);
-  return { canaries, invalid };
+  return { stdout, stderr, exitCode: invalid.length > 0 ? exitCodes.noAnswer : answer };
 }
 
 function reportLines(

@@ -16,13 +16,8 @@ import {
 } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
-import {
-  forTargets,
-  type ObjectFlags,
-  type RequestClient,
-  readOne,
-  withObjectFlags,
-} from './requests/request.ts';
+import { readOne } from './objects.ts';
+import { forTargets, type ObjectFlags, type RequestClient, withObjectFlags } from './requests/request.ts';
 
 /** One release that Holdfast remembers. */
 export interface PastRelease {

@@ -1,6 +1,5 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
-import { apiVersionOf } from '../api/kinds/kinds.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -9,7 +8,8 @@ import { type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { type ClusterFlags, outputOption } from './flags.ts';
-import { nameIn, type RequestClient, readOne, withPlace } from './requests/request.ts';
+import { readAll, readOne } from './objects.ts';
+import { nameIn, type RequestClient, withPlace } from './requests/request.ts';
 import runbooks from './runbooks.json' with { type: 'json' };
 
 /** The lines of docs/runbooks by reason, so that a runbook can be read wherever the program is. */
@@ -84,13 +84,11 @@ async function sourceOf(
 ): Promise<NamespacedName | undefined> {
   const id = canary.metadata.labels?.[partOfLabel];
   if (id === undefined) return undefined;
-  const { items } = await client
-    .list(apiVersionOf('Source'), 'Source', { metadataOnly: true })
-    .catch((error: unknown) => {
-      if (isApiError(error, 'forbidden', 'unknownKind')) return { items: [] };
-      throw error;
-    });
-  const found = items.find((source) => applySetId(source) === id)?.metadata;
+  const sources = await readAll(client, 'Source', { metadataOnly: true }).catch((error: unknown) => {
+    if (isApiError(error, 'forbidden', 'unknownKind')) return [];
+    throw error;
+  });
+  const found = sources.find((source) => applySetId(source) === id)?.metadata;
   return found && { namespace: found.namespace ?? '', name: found.name };
 }
 

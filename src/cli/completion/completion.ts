@@ -1,13 +1,12 @@
 import { homedir } from 'node:os';
 import { Argument, type Command } from 'commander';
 import { canaryStatus } from '../../api/canary/summary.ts';
-import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { limits } from '../../api/limits.ts';
 import { listContexts } from '../../cluster/access/cluster-access.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
-import { readOne } from '../requests/request.ts';
+import { readAll, readOne } from '../objects.ts';
 import { commitSubject } from '../status/rows.ts';
 import { completionScripts } from './scripts.ts';
 import { type Lookup, type Suggestion, type Suggestions, suggest } from './suggest.ts';
@@ -104,7 +103,7 @@ function clusterLookup(flags: ReadonlyMap<string, string>, version: string): Loo
     objects: (kind) =>
       onCluster(async (connection) => {
         const query = { namespace: namespaceIn(connection), metadataOnly: true };
-        return suggestions((await connection.client.list(apiVersionOf(kind), kind, query)).items);
+        return suggestions(await readAll(connection.client, kind, query));
       }),
     commits: (name) =>
       onCluster(async (connection) => {

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { podsOf } from './canary-objects.ts';
+import { podsOf } from './canary-pods.ts';
 
 const canary: KubernetesObject = {
   apiVersion: 'flagger.app/v1beta1',

@@ -1,5 +1,4 @@
 import { systemClock } from '../../api/clock.ts';
-import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -17,7 +16,8 @@ import {
 import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
-import { tellOfSilence } from '../watch.ts';
+import { readAll } from '../objects.ts';
+import { tellOfSilence } from '../watch-canary.ts';
 import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
 import { noneFound, readSubjects, withSubjects } from './subjects.ts';
 
@@ -86,10 +86,7 @@ export async function scopeOf(
   const objects = await readSubjects(connection, subject, flags, ['Canary', 'Source']);
   const namespace = flags.allNamespaces ? undefined : (flags.namespace ?? connection.access.namespace);
   const hasSources = objects.some(({ kind }) => kind === 'Source');
-  const query = namespace === undefined ? {} : { namespace };
-  const canaries = hasSources
-    ? (await connection.client.list(apiVersionOf('Canary'), 'Canary', query)).items
-    : [];
+  const canaries = hasSources ? await readAll(connection.client, 'Canary', { namespace }) : [];
   return { concern: concernOf(objects, canaries), namespace, isEmpty: objects.length === 0 };
 }
 

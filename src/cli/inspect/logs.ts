@@ -10,7 +10,7 @@ import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
-import { type CanaryPod, podsOf } from './canary-objects.ts';
+import { type CanaryPod, podsOf } from './canary-pods.ts';
 import { type LogBounds, type LogSelection, type LogSource, logSources, readLog } from './pod-logs.ts';
 import { noneFound, readSubjects, withSubjects } from './subjects.ts';
 

@@ -3,7 +3,7 @@ import { limits } from '../../api/limits.ts';
 import { localError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { type ContainerStatus, containerStatuses, isReady, type Pod } from '../../workload/pods/pods.ts';
-import type { CanaryPod } from './canary-objects.ts';
+import type { CanaryPod } from './canary-pods.ts';
 
 /** One run of one container, whose log is read. */
 export interface LogSource {

@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -10,7 +9,8 @@ import {
   type SubjectFlags,
   selectorOption,
 } from '../flags.ts';
-import { readOne, withPlace } from '../requests/request.ts';
+import { readAll, readOne } from '../objects.ts';
+import { withPlace } from '../requests/request.ts';
 
 /** Adds the object, the cluster, and the flags that choose several objects. */
 export function withSubjects(
@@ -39,20 +39,20 @@ export async function readSubjects(
   if (name !== undefined) return [await readOne(client, kind ?? 'Canary', { namespace, name })];
   const wanted = kind ? [kind] : kinds;
   const query = {
-    ...(flags.allNamespaces ? {} : { namespace }),
-    ...(flags.selector === undefined ? {} : { labelSelector: flags.selector }),
+    namespace: flags.allNamespaces ? undefined : namespace,
+    labelSelector: flags.selector,
   };
   const lists = await Promise.all(
     wanted.map((one) =>
-      client.list(apiVersionOf(one), one, query).catch((error: unknown) => {
+      readAll(client, one, query).catch((error: unknown) => {
         // Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same.
         const isOptional = wanted.length > 1 && one === 'Source';
-        if (isOptional && isApiError(error, 'unknownKind', 'forbidden')) return { items: [] };
+        if (isOptional && isApiError(error, 'unknownKind', 'forbidden')) return [];
         throw error;
       }),
     ),
   );
-  return lists.flatMap(({ items }) => items);
+  return lists.flat();
 }
 
 /** What to say where none was found. */

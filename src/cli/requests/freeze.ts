@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { freezeLabel, readFreeze } from '../../api/freeze.ts';
-import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { describe, type KubernetesObject, parseLabelSelector } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
@@ -20,6 +19,7 @@ import {
   selectorOption,
 } from '../flags.ts';
 import { readLeader } from '../leader.ts';
+import { readAll } from '../objects.ts';
 import { manager, type ObjectFlags, withPlace } from './request.ts';
 
 /** The part of the client that freezing takes. */
@@ -200,9 +200,9 @@ async function heldBy(
 ): Promise<{ readonly count: number | undefined; readonly warning: string }> {
   const isForAll = namespace === ownNamespace;
   try {
-    const { items } = await client.list(apiVersionOf('Canary'), 'Canary', {
-      ...(isForAll ? {} : { namespace }),
-      ...(selector === undefined ? {} : { labelSelector: selector }),
+    const items = await readAll(client, 'Canary', {
+      namespace: isForAll ? undefined : namespace,
+      labelSelector: selector,
       metadataOnly: true,
     });
     const where = isForAll ? '' : ` of namespace ${namespace}`;

@@ -5,14 +5,8 @@ import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import {
-  annotate,
-  forTargets,
-  type ObjectFlags,
-  type RequestClient,
-  readOne,
-  withObjectFlags,
-} from './request.ts';
+import { readOne } from '../objects.ts';
+import { annotate, forTargets, type ObjectFlags, type RequestClient, withObjectFlags } from './request.ts';
 
 const actions = ['open', 'close', 'status'] as const;
 type Action = (typeof actions)[number];

@@ -4,13 +4,13 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { parseObjectArgument } from '../flags.ts';
+import { readOne } from '../objects.ts';
 import {
   annotate,
   forTargets,
   manager,
   type ObjectFlags,
   type RequestClient,
-  readOne,
   withObjectFlags,
 } from './request.ts';
 

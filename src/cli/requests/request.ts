@@ -3,7 +3,6 @@ import { parse } from 'yaml';
 import { annotationPrefix } from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
-import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import {
   describe,
   type KubernetesObject,
@@ -27,6 +26,7 @@ import {
   refuseNameBeside,
   selectorOption,
 } from '../flags.ts';
+import { readAll } from '../objects.ts';
 
 /** The part of the client that requests take. */
 export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
@@ -34,18 +34,6 @@ export type RequestClient = Pick<ClusterClient, 'get' | 'list' | 'patch'>;
 /** Field manager of what people write through the command line. */
 export const manager = 'holdfast-cli';
 const lookEveryMs = 500;
-
-/** The object a command is about. Throws InputError when it does not exist. */
-export async function readOne(
-  client: Pick<RequestClient, 'get'>,
-  kind: KindName,
-  { namespace, name }: { namespace: string; name: string },
-): Promise<KubernetesObject> {
-  const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
-  const object = await client.get(reference);
-  if (object) return object;
-  throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
-}
 
 /** Sets one annotation of ours, or takes it away with null, and touches nothing else. */
 export async function annotate(
@@ -149,8 +137,8 @@ export async function forTargets(
     if (subject === undefined) throw new InputError(`name a ${kind}, or choose by labels with -l`);
     return ended(await work({ namespace, name: nameIn(subject, kind) }));
   }
-  const { items } = await client.list(apiVersionOf(kind), kind, {
-    ...(flags.allNamespaces ? {} : { namespace }),
+  const items = await readAll(client, kind, {
+    namespace: flags.allNamespaces ? undefined : namespace,
     labelSelector: flags.selector,
     metadataOnly: true,
   });

@@ -6,6 +6,7 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
+import { readOne } from '../objects.ts';
 import { commitLine } from '../status/rows.ts';
 import {
   annotate,
@@ -13,7 +14,6 @@ import {
   forTargets,
   pollUntil,
   type RequestClient,
-  readOne,
   refused,
   tokenFor,
   type WaitFlags,

@@ -7,6 +7,7 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
+import { readOne } from '../objects.ts';
 import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } from './effect.ts';
 import {
   annotate,
@@ -18,7 +19,6 @@ import {
   outcomeOf,
   pollUntil,
   type RequestClient,
-  readOne,
   refused,
   tokenFor,
   type WaitFlags,

@@ -5,6 +5,7 @@ import { describe, type KubernetesObject, namespacedName } from '../../api/kuber
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
+import { readOne } from '../objects.ts';
 import { canaryRow } from '../status/rows.ts';
 import {
   forTargets,
@@ -12,7 +13,6 @@ import {
   outcomeOf,
   pollUntil,
   type RequestClient,
-  readOne,
   type WaitFlags,
   withObjectFlags,
   withTimeout,

@@ -1,12 +1,11 @@
 import { canaryStatus } from '../../api/canary/summary.ts';
-import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { type CommandResult, type DataFormat, formatData, type Screen } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import type { ObjectArgument } from '../flags.ts';
+import { readAll, readOne } from '../objects.ts';
 import { canaryDetail, sourceDetail } from './detail.ts';
 import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './rows.ts';
 
@@ -33,10 +32,7 @@ export async function status(reader: StatusReader, options: StatusOptions): Prom
 async function one(reader: StatusReader, options: StatusOptions, name: string): Promise<CommandResult> {
   const kind = options.kind ?? 'Canary';
   const namespace = options.namespace ?? 'default';
-  const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
-  const object = await reader.get(reference);
-  if (!object)
-    throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
+  const object = await readOne(reader, kind, { namespace, name });
   const { format, screen, nowMs } = options;
   if (format === 'json' || format === 'yaml') return printed(formatData(clean(object), format));
   if (kind === 'Source') return printed(textOf(sourceDetail(object, screen, nowMs)));
@@ -45,8 +41,8 @@ async function one(reader: StatusReader, options: StatusOptions, name: string): 
 }
 
 async function all(reader: StatusReader, options: StatusOptions): Promise<CommandResult> {
-  const { kind, namespace, format, screen, nowMs } = options;
-  const canaries = kind === 'Source' ? [] : await list(reader, 'Canary', options);
+  const { kind, namespace, labelSelector, format, screen, nowMs } = options;
+  const canaries = kind === 'Source' ? [] : await readAll(reader, 'Canary', { namespace, labelSelector });
   const { sources, note } = kind === 'Canary' ? { sources: [], note: '' } : await sourcesOf(reader, options);
   if (format === 'json' || format === 'yaml') {
     const items = [...canaries, ...sources].map(clean);
@@ -80,8 +76,9 @@ async function sourcesOf(
   reader: StatusReader,
   options: StatusOptions,
 ): Promise<{ readonly sources: readonly KubernetesObject[]; readonly note: string }> {
+  const { namespace, labelSelector } = options;
   try {
-    return { sources: await list(reader, 'Source', options), note: '' };
+    return { sources: await readAll(reader, 'Source', { namespace, labelSelector }), note: '' };
   } catch (error) {
     if (options.kind !== undefined || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
     return {
@@ -89,18 +86,6 @@ async function sourcesOf(
       note: error.kind === 'forbidden' ? `note: no Sources are shown: ${error.message}\n` : '',
     };
   }
-}
-
-async function list(
-  reader: StatusReader,
-  kind: KindName,
-  { namespace, labelSelector }: Pick<StatusOptions, 'namespace' | 'labelSelector'>,
-): Promise<KubernetesObject[]> {
-  const { items } = await reader.list(apiVersionOf(kind), kind, {
-    ...(namespace === undefined ? {} : { namespace }),
-    ...(labelSelector === undefined ? {} : { labelSelector }),
-  });
-  return [...items];
 }
 
 /** Without the bookkeeping of field managers; the whole status of a Canary, not as it is stored. */

@@ -1,6 +1,6 @@
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, present } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { CacheHandle } from '../../cluster/caches/caches.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -8,6 +8,7 @@ import type { Connection } from '../../server/connection.ts';
 import { paint, printable } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
+import { readAll } from '../objects.ts';
 import { clean, type StatusOptions, type StatusReader, status } from './report.ts';
 import { canaryRow, sourceRow } from './rows.ts';
 
@@ -43,9 +44,7 @@ export async function watchStatus(
       connection.caches.ensure({
         apiVersion: apiVersionOf(kind),
         kind,
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        ...(name === undefined ? {} : { name }),
+        ...present({ namespace, labelSelector, name }),
       }),
     ]),
   );
@@ -66,11 +65,7 @@ async function readableKinds(
   const readable: KindName[] = [];
   for (const one of kind ? [kind] : (['Canary', 'Source'] as const)) {
     try {
-      await client.list(apiVersionOf(one), one, {
-        ...(namespace === undefined ? {} : { namespace }),
-        ...(labelSelector === undefined ? {} : { labelSelector }),
-        metadataOnly: true,
-      });
+      await readAll(client, one, { namespace, labelSelector, metadataOnly: true });
       readable.push(one);
     } catch (error) {
       const isOptional = kind === undefined && one === 'Source';

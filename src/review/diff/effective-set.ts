@@ -15,7 +15,7 @@ import { newSourceState, type Snapshot } from '../../engine/sync/context/state.t
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import type { Connection } from '../../server/connection.ts';
-import { sourceParts } from '../read-only-parts.ts';
+import { sourceParts } from '../source-parts.ts';
 import type { EffectiveSet } from './source-difference.ts';
 
 /** How a Source is read from Git, and what renders it. */

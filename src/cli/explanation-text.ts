@@ -1,0 +1,94 @@
+/** An explanation for people; lines without line feeds. */
+import type { Comparison } from '../health/comparison.ts';
+import type { Explanation, Moment } from '../review/explain/explanation.ts';
+import {
+  formatSpan,
+  formatTable,
+  paint,
+  printable,
+  type Screen,
+  type TableColumn,
+  wrap,
+} from '../terminal/output.ts';
+import type { ReleaseChanges } from '../terminal/schemas/output-kinds.ts';
+import { changeSummary } from './release-changes.ts';
+import { commitLine } from './status/rows.ts';
+
+const indent = '  ';
+
+/** An explanation for people; lines without line feeds. */
+export function explanationLines(
+  explanation: Explanation & { readonly underWay: ReleaseChanges | undefined },
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const { canary, assumed, phase, state, release, primary, judgement, underWay, forecast } = explanation;
+  const current = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
+  const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
+  return [
+    paint(screen, 'strong', printable(`Canary ${canary}: ${current}`)),
+    ...(assumed.length > 0
+      ? wrap(`assumed: ${assumed.join(', ')}; nothing is written`, screen.columns, '')
+      : []),
+    ...section(screen, 'Expected on the primary', [
+      indent + printable(what),
+      ...comparisons(primary, screen),
+    ]),
+    ...(judgement ? judgementLines(judgement, screen) : []),
+    ...(underWay
+      ? section(
+          screen,
+          'What the release under way changes',
+          wrap(changeSummary(underWay, canary), screen.columns, indent),
+        )
+      : []),
+    ...section(screen, 'What comes next, if the cluster does not change', [
+      ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
+      ...wrap(forecast.end, screen.columns, indent),
+    ]),
+  ];
+}
+
+function section(screen: Screen, title: string, lines: readonly string[]): string[] {
+  return ['', paint(screen, 'strong', title), ...lines];
+}
+
+function comparisons(rows: readonly Comparison[], screen: Screen): string[] {
+  const columns: ReadonlyArray<TableColumn<Comparison>> = [
+    {
+      title: '',
+      value: ({ met, severity }) => (met ? 'ok' : severity === 'tells' ? 'note' : 'differs'),
+      tone: ({ met, severity }) => (met ? 'good' : severity === 'tells' ? 'busy' : 'bad'),
+    },
+    { title: 'WHAT', value: ({ name }) => name },
+    { title: 'EXPECTED', value: ({ expected }) => expected, least: 12 },
+    { title: 'ACTUAL', value: ({ actual }) => actual, least: 12 },
+  ];
+  const narrower = { ...screen, columns: screen.columns - indent.length };
+  return formatTable(columns, rows, narrower, false).map((line) => indent + line);
+}
+
+function judgementLines(judgement: NonNullable<Explanation['judgement']>, screen: Screen): string[] {
+  const { cause, title, fix, evidence, onCanaryToo, action, why } = judgement;
+  const canary = onCanaryToo ? '; the canary has the same fault' : '; the canary does not have it';
+  const what = `${cause}: ${title}${onCanaryToo === undefined ? '' : canary}`;
+  return [
+    ...section(screen, 'Cause', wrap(what, screen.columns, indent)),
+    ...evidence.flatMap((line) => wrap(`- ${line}`, screen.columns, indent + indent)),
+    ...wrap(`fix: ${fix}`, screen.columns, indent),
+    ...section(screen, 'Decision', wrap(`${action} (${why})`, screen.columns, indent)),
+  ];
+}
+
+function momentLines(
+  { timeMs, phase, state, message, actions }: Moment,
+  screen: Screen,
+  nowMs: number,
+): string[] {
+  const when = timeMs <= nowMs ? 'now' : `in ${formatSpan(timeMs - nowMs)}`;
+  const phaseAndState = state ? `${phase} (${state})` : phase;
+  return [
+    ...wrap(`${when}: ${phaseAndState}: ${message}`, screen.columns, indent),
+    ...actions.flatMap((action) => wrap(`- ${action}`, screen.columns, indent + indent)),
+  ];
+}
