@@ -1,7 +1,7 @@
 import { type Signal, signal } from '@preact/signals';
 import type { Session } from './views.ts';
 
-/** Where the token is kept: of this tab alone, and gone with it. */
+/** The key of the token in the storage of this tab. */
 const tokenKey = 'holdfast-token';
 const firstRetryMs = 1_000;
 const longestRetryMs = 15_000;
@@ -15,7 +15,7 @@ type Login =
 /** Who is logged in. */
 export const login: Signal<Login> = signal({ kind: 'unknown', problem: '' });
 
-/** By how much the clock of Holdfast's machine is ahead of this one's: times are told as they are there. */
+/** How far the clock of Holdfast's machine is ahead of this one: times are shown by that clock. */
 export const clockAheadMs: Signal<number> = signal(0);
 
 /** Why nothing new is coming; empty while the connection is open. */
@@ -29,7 +29,7 @@ export function takeTokenFromAddress(): void {
   history.replaceState(null, '', location.pathname);
 }
 
-/** Keeps the token for this tab. */
+/** Stores the token for this tab. */
 export function setToken(token: string): void {
   sessionStorage.setItem(tokenKey, token.trim());
 }
@@ -62,7 +62,7 @@ async function send(path: string, init: RequestInit = {}): Promise<Response> {
   return answer;
 }
 
-/** The header tells whole seconds, and an answer takes its time: less than that is no difference. */
+/** The header has whole seconds, and an answer takes time: a smaller difference is ignored. */
 const leastClockDifferenceMs = 5_000;
 
 function whyNoAnswer(error: unknown): string {
@@ -88,7 +88,7 @@ async function messageIn(answer: Response): Promise<string> {
   return typeof said.message === 'string' ? said.message : `Holdfast answered ${answer.status}.`;
 }
 
-/** Asks for something; the answer is what to tell the person when it was refused, undefined when it was taken. */
+/** Sends a request; returns the message when it was refused, undefined when it was accepted. */
 export async function request(body: object): Promise<string | undefined> {
   try {
     const headers = { 'content-type': 'application/json' };

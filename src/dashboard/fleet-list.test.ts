@@ -69,7 +69,7 @@ describe('an address', () => {
   );
 });
 
-it('times are told by their distance, and numbers by what matters of them', () => {
+it('times are shown by their distance, and numbers by their significant digits', () => {
   const now = Date.parse('2026-11-23T12:00:00Z');
   const at = (seconds: number) => relative(new Date(now + seconds * 1_000).toISOString(), now);
   expect([at(0), at(-12), at(200), at(-7_300), at(200_000)]).toEqual([

@@ -1,7 +1,7 @@
 import type { Filter } from './routing.ts';
 import type { CanaryRow, Fleet, FleetChange, SourceRow } from './views.ts';
 
-/** The list as the page keeps it, by `Kind namespace/name`. */
+/** The list in the page, by `Kind namespace/name`. */
 export interface FleetLists {
   readonly canaries: ReadonlyMap<string, CanaryRow>;
   readonly sources: ReadonlyMap<string, SourceRow>;
@@ -30,7 +30,7 @@ function rowKey(kind: string, { namespace, name }: { namespace: string; name: st
   return `${kind} ${namespace}/${name}`;
 }
 
-/** Fits namespace, owner and text (a name, a commit, a subject, a reason); the tone is left to the caller, who counts by it. */
+/** Filters by namespace, owner and text (a name, a commit, a subject, a reason); the caller filters by tone, since it counts by it. */
 export function narrowed(rows: Iterable<CanaryRow>, { text, namespace, owner }: Filter): CanaryRow[] {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   return [...rows].filter(

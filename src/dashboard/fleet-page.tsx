@@ -7,7 +7,7 @@ import type { CanaryRow } from './views.ts';
 
 const shownTones = ['bad', 'busy', 'good', 'none'] as const;
 
-/** All Canaries, those that need a person first. */
+/** All Canaries, those that need attention first. */
 export function FleetPage({ filter }: { filter: Filter }) {
   const lists = fleet.value;
   if (!lists) return <p class="quiet">The list is read…</p>;

@@ -123,7 +123,7 @@ function LogIn() {
   );
 }
 
-/** Letters are for the page unless somebody writes. */
+/** Letters are shortcuts, except in input fields. */
 function onKey(event: KeyboardEvent): void {
   const target = event.target as HTMLElement;
   if (event.ctrlKey || event.metaKey || event.altKey || /^(INPUT|SELECT|TEXTAREA)$/.test(target.tagName))

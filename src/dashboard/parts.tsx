@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import { nowMs } from './state.ts';
 import { relative } from './time.ts';
 
-/** By sign and word, never by colour alone. */
+/** With a sign and a word, never by colour alone. */
 const tones: Readonly<Record<string, readonly [sign: string, word: string]>> = {
   bad: ['✕', 'needs a look'],
   busy: ['◐', 'under way'],
@@ -16,7 +16,7 @@ const tones: Readonly<Record<string, readonly [sign: string, word: string]>> = {
   inconclusive: ['?', 'inconclusive'],
 };
 
-/** The sign of a state, with its word for those who do not see it. */
+/** The sign of a state, with its word for screen readers. */
 export function Sign({ tone }: { tone: string }) {
   const [sign, word] = tones[tone] ?? ['–', tone];
   return (
@@ -32,7 +32,7 @@ export function toneWord(tone: string): string {
   return tones[tone]?.[1] ?? tone;
 }
 
-/** A moment as its distance from now, which goes on. */
+/** A time as its distance from now, which is updated. */
 export function When({ time }: { time: string | undefined }) {
   if (!time) return null;
   return (

@@ -23,17 +23,17 @@ export const freshness: Signal<Freshness | undefined> = signal(undefined);
 
 const ownTimeMs = signal(Date.now());
 
-/** The time by Holdfast's clock, once a second while somebody can see the page. */
+/** The time by Holdfast's clock, updated once a second while the page is visible. */
 export const nowMs = computed(() => ownTimeMs.value + clockAheadMs.value);
 
-/** Goes to a view; `replace`: without a step in the history, as while somebody types. */
+/** Goes to a view; `replace`: without an entry in the history, for instance while typing. */
 export function go(next: Route, replace = false): void {
   if (replace) history.replaceState(null, '', hashOf(next));
   else history.pushState(null, '', hashOf(next));
   route.value = next;
 }
 
-/** Whether anybody can see the page. */
+/** Whether the page is visible. */
 const isSeen = signal(!document.hidden);
 
 /** What the server is asked for: the same for every filter of a list. */
@@ -44,7 +44,7 @@ const query = computed(() => {
   return new URLSearchParams({ view: at.view, namespace: at.namespace, name: at.name }).toString();
 });
 
-/** Keeps everything up to date from here on. */
+/** Starts all updates. */
 export function start(): void {
   addEventListener('hashchange', () => {
     route.value = routeOf(location.hash);

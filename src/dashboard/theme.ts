@@ -6,7 +6,7 @@ const themes = ['system', 'light', 'dark'] as const;
 /** Light, dark, or what the system says. */
 type Theme = (typeof themes)[number];
 
-/** What is chosen; kept by the browser. */
+/** The chosen theme, stored by the browser. */
 export const theme: Signal<Theme> = signal(
   themes.find((one) => one === localStorage.getItem(themeKey)) ?? 'system',
 );

@@ -5,7 +5,7 @@ const units: ReadonlyArray<readonly [seconds: number, name: string]> = [
   [1, 's'],
 ];
 
-/** `12 s ago`, `in 3 min`; empty without a time, or for what is none. */
+/** `12 s ago`, `in 3 min`; empty without a valid time. */
 export function relative(time: string | undefined, nowMs: number): string {
   const atMs = Date.parse(time ?? '');
   if (Number.isNaN(atMs)) return '';

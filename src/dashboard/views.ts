@@ -13,7 +13,7 @@ export interface CanaryRow {
   readonly tone: StatusTone;
   /** Phase, and the state after promotion where there is one. */
   readonly phase: string;
-  /** Nobody knows it yet: undefined. */
+  /** Undefined: not known yet. */
   readonly weightPercent: number | undefined;
   /** ` % of pods` where it is no share of the traffic. */
   readonly share: string;
@@ -24,7 +24,7 @@ export interface CanaryRow {
   readonly headCommit: string;
   readonly reason: string;
   readonly message: string;
-  /** Why the last release failed, or nothing goes on; empty where the message says it. */
+  /** Why the last release failed, or the rollout is stopped; empty when the message says it. */
   readonly why: string;
   readonly next: Next | undefined;
   /** Annotation holdfast.dev/owner, or else the Source that applies it. */
@@ -54,7 +54,7 @@ export interface SourceRow {
 
 /** How fresh everything else is. */
 export interface Freshness {
-  /** Since when nothing was heard of the API server (RFC 3339); undefined: all is current. */
+  /** The last contact with the API server (RFC 3339) if it was lost; undefined: all is current. */
   readonly staleSince?: string | undefined;
   /** What cannot be shown, for people. */
   readonly problem?: string | undefined;
@@ -197,7 +197,7 @@ export interface SourceView {
   readonly objects: Section<readonly ObjectRow[]>;
 }
 
-/** Who looks. */
+/** The user, and the controller that serves the page. */
 export interface Session {
   readonly user: string;
   readonly version: string;

@@ -72,7 +72,7 @@ test('an allowed host is exempt, its neighbours are not', () => {
   expect(hostProblem(new URL('http://127.0.0.1:9091/'), policy)).toBeDefined();
 });
 
-test('an endpoint of a cloud is reached where the operator said so, and only that one', () => {
+test('a metadata endpoint is reached when the operator allows it, and only that one', () => {
   const policy = { allowHosts: ['169.254.169.254', 'metadata.google.internal:80'] };
   expect(hostProblem(new URL('http://169.254.169.254/latest'), policy)).toBeUndefined();
   expect(hostProblem(new URL('http://metadata.google.internal/'), policy)).toBeUndefined();

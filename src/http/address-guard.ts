@@ -44,7 +44,7 @@ const NEVER = blockList([
   ['ff00::', 8, 'ipv6'],
 ]);
 
-// By name, too: behind a proxy nobody here resolves it.
+// By name too: with a proxy the name is not resolved here.
 const METADATA_NAMES = new Set([
   ...['metadata', 'metadata.google.internal', 'metadata.goog', 'instance-data', 'instance-data.ec2.internal'],
 ]);

@@ -47,7 +47,7 @@ test('a proxy obeys the address rules, and its credentials are in no message', a
   await expect(unreadable).rejects.toThrow('must be http(s)://host:port');
 });
 
-test('a proxy that wants other credentials is told from a server that does', async () => {
+test('a proxy that requires other credentials is distinguished from such a server', async () => {
   const proxy = await openProxy('me:pw');
   const server = await startTestServer((_, response) => response.end('here'), true);
   const client = createHttpClient({ allowLoopback: true });

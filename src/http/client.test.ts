@@ -61,7 +61,7 @@ test('an empty answer has no JSON value', async () => {
   expect(await newClient().sendJson({ url: server.url })).toMatchObject({ status: 204, value: undefined });
 });
 
-test('an answer that is no JSON is told by its size, not by its content', async () => {
+test('an answer that is not JSON is reported with its size, not with its content', async () => {
   const server = await serve((_request, response) => response.end('<p>my-token-word</p>'));
   const error = await newClient()
     .sendJson({ url: `${server.url}/path?key=my-token-word` })
@@ -79,7 +79,7 @@ test('a redirect is an error that names the target without its query', async () 
   expect(String(error)).toContain('to http://169.254.169.254; not followed');
 });
 
-test('a caller may look at a redirect', async () => {
+test('a caller may read a redirect', async () => {
   const server = await serve((_request, response) => response.writeHead(302, { location: '/next' }).end());
   const answer = await newClient().send({ url: server.url, redirect: 'return' });
   expect([answer.status, answer.headers.location]).toEqual([302, '/next']);
@@ -146,7 +146,7 @@ test('a connection that is cut in the body is an error', async () => {
   expect(await failure(newClient(), { url: server.url })).toMatchObject({ code: 'Closed' });
 });
 
-test('a request is given up when its signal aborts, before and during', async () => {
+test('a request ends when its signal aborts, before and during it', async () => {
   const abort = new AbortController();
   const server = await serve(() => abort.abort());
   const client = newClient();
@@ -165,7 +165,7 @@ test('loopback is refused unless it is allowed, by address and by name', async (
   expect((await exempt.send({ url: server.url })).status).toBe(200);
 });
 
-test('a name that changes its address after a first honest answer is refused at connect time', async () => {
+test('a name that changes its address after a first valid answer is refused at connect time', async () => {
   const server = await serve((_request, response) =>
     response.writeHead(200, { connection: 'close' }).end('ok'),
   );

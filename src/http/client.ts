@@ -158,7 +158,7 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
   }
 }
 
-/** The body as a generator that gives the slot and the timers back when it ends, in whatever way. */
+/** The body as a generator that releases the slot and the timers when it ends in any way. */
 function stream(
   exchange: Exchange,
   answer: { status: number; headers: Record<string, string>; raw: Readable },
@@ -173,7 +173,7 @@ function stream(
     content.destroy();
     answer.raw.destroy();
   };
-  // A body that nobody reads gives its slot back at the deadline, too.
+  // An unread body releases its slot at the deadline too.
   deadline.signal.addEventListener('abort', finish, { once: true });
   content.on('error', () => undefined);
   async function* body(): AsyncGenerator<Uint8Array> {

@@ -15,7 +15,7 @@ function newClient(options: Parameters<typeof createHttpClient>[0] = {}): HttpCl
   return client;
 }
 
-/** A server of no protocol; `sockets` are those that are open. */
+/** A raw TCP server; `sockets` are the open connections. */
 async function listen(serve: (socket: Socket) => void = () => undefined) {
   const sockets = new Set<Socket>();
   const server = createServer((socket) => {
@@ -43,7 +43,7 @@ async function received({ socket }: Connection): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-test('bytes go both ways, also what came before anybody read', async () => {
+test('bytes are sent both ways, including those before the first read', async () => {
   const { port } = await listen((socket) => {
     socket.write('hello ');
     socket.on('data', (chunk) => socket.end(chunk));

@@ -5,13 +5,13 @@ import type { HttpLimits } from './types.ts';
 export interface Deadline {
   /** Aborts when a deadline passes (reason: HttpError Timeout) or the caller gives up (HttpError Aborted). */
   readonly signal: AbortSignal;
-  /** Bytes moved: the idle deadline starts anew. */
+  /** Bytes were transferred: the idle deadline starts over. */
   alive(): void;
   /** Ends the exchange: timers and listeners are gone. */
   end(): void;
 }
 
-/** Starts both deadlines (milliseconds). A trickle keeps the idle deadline away, but never the total one. */
+/** Starts both deadlines (milliseconds). A slow trickle of bytes extends the idle deadline, but not the total one. */
 export function startDeadline(
   what: { readonly method: string; readonly host: string },
   limits: Pick<HttpLimits, 'idleTimeoutMs' | 'totalTimeoutMs'>,

@@ -91,7 +91,7 @@ export function createDispatchers(
   };
 }
 
-/** A lookup is not told the port, which the rule for the API server is about: each port has a connector of its own. */
+/** One connector for each port: a lookup does not get the port, which the rule for the API server needs. */
 function guardedConnector(
   settings: buildConnector.BuildOptions,
   policy: AddressPolicy,
@@ -116,7 +116,7 @@ function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
   };
 }
 
-/** Connections of one certificate are never used for another. The key itself is not kept as a key of the map. */
+/** Connections of one certificate are never used for another. The private key itself is not part of the map key. */
 function poolKey({ ca = '', cert = '', key = '', insecureSkipVerify }: HttpTls, guarded: boolean): string {
   const material = createHash('sha256').update([ca, cert, key].join('\0')).digest('hex');
   return `${material} ${Boolean(insecureSkipVerify)} ${guarded}`;

@@ -32,12 +32,12 @@ export class HttpError extends Error {
   }
 }
 
-/** The server's last words when it wants a certificate of ours, or another one. */
+/** TLS alerts of a server that requires a client certificate, or another one. */
 const CERTIFICATE_ALERTS =
   /^ERR_SSL_.*ALERT_(CERTIFICATE|BAD_CERTIFICATE|UNSUPPORTED_CERT|UNKNOWN_CA|HANDSHAKE)/;
 const TLS_CODES = /^(ERR_TLS_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_|ERR_SSL_|HOSTNAME_MISMATCH)/;
 
-/** Turns whatever undici or Node threw into an HttpError; one that is an HttpError already is kept. */
+/** Turns errors of undici or Node into an HttpError; an HttpError is returned unchanged. */
 export function toHttpError(method: string, host: string, error: unknown): HttpError {
   const known = findHttpError(error);
   if (known) return known;

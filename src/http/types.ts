@@ -21,7 +21,7 @@ export interface HttpLimits {
   readonly maxBytes: number;
 }
 
-/** Credentials, sent at once with the request. */
+/** Credentials, sent with the first request. */
 export type HttpAuth =
   | { readonly kind: 'basic'; readonly username: string; readonly password: string }
   | { readonly kind: 'bearer'; readonly token: string };
@@ -36,15 +36,15 @@ export interface HttpRequest {
   readonly body?: string | Uint8Array;
   readonly auth?: HttpAuth;
   readonly tls?: HttpTls;
-  /** HTTP proxy to go through, with user info if it wants some. Default none; no environment variable is read. */
+  /** HTTP proxy, with user info if it requires credentials. Default none; no environment variable is read. */
   readonly proxy?: string;
   readonly signal?: AbortSignal;
-  /** Whose request it is and what for, for instance `git shop`: each tenant waits for slots of its own alone. */
+  /** Whose request it is and what for, for instance `git shop`: each tenant has separate slots. */
   readonly tenant?: string;
   /** Asked when the first byte is about to go; while it says no, nothing is sent (Aborted). */
   readonly maySend?: () => boolean;
   readonly limits?: Partial<HttpLimits>;
-  /** `error` (default): a 3xx answer throws Redirected. `return`: the caller looks at it; it is never followed here. */
+  /** `error` (default): a 3xx answer throws Redirected. `return`: the caller handles it; it is never followed here. */
   readonly redirect?: 'error' | 'return';
 }
 
@@ -73,12 +73,12 @@ export interface JsonResponse {
 
 /** A connection of another protocol than HTTP. */
 export interface ConnectRequest {
-  /** What is spoken, for messages, as `ssh`. */
+  /** The protocol, for messages, as `ssh`. */
   readonly protocol: string;
   /** A name or an IP address, IPv6 without brackets. */
   readonly host: string;
   readonly port: number;
-  /** HTTP proxy to tunnel through (CONNECT), with user info if it wants some. */
+  /** HTTP proxy to tunnel through (CONNECT), with user info if it requires credentials. */
   readonly proxy?: string;
   readonly signal?: AbortSignal;
   readonly tenant?: string;

@@ -39,7 +39,7 @@ export interface TestProxy {
   close(): Promise<void>;
 }
 
-/** Passes everything on that comes with these credentials (`user:password`), or all where there are none. */
+/** Forwards all requests with these credentials (`user:password`), or all requests without any. */
 export async function startTestProxy(credentials?: string): Promise<TestProxy> {
   const asked: string[] = [];
   const wanted = credentials && `Basic ${Buffer.from(credentials).toString('base64')}`;
@@ -75,7 +75,7 @@ export async function startTestProxy(credentials?: string): Promise<TestProxy> {
   };
 }
 
-/** A self-signed certificate for localhost and 127.0.0.1, made for tests only and trusted by nobody. */
+/** A self-signed certificate for localhost and 127.0.0.1, made for tests only; no client trusts it. */
 export const testCertificate = `-----BEGIN CERTIFICATE-----
 MIIBmzCCAUGgAwIBAgIUXR34WvvOvuZO8PSWuxhF+m+/fC0wCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTA5MzA0OVoYDzIxMjYxMDI4

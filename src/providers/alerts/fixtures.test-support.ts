@@ -43,7 +43,7 @@ export const succeeded: Incident = {
   serving: [],
 };
 
-/** News about Canary shop/web. */
+/** A notice about Canary shop/web. */
 export function noticeOf(incident: Incident): Notice {
   const documentation = 'https://docs.example.com/holdfast/';
   return { incident, kind: 'Canary', name: 'web', namespace: 'shop', documentation };

@@ -28,7 +28,7 @@ afterEach(async () => {
   for (const cleanup of cleanups.splice(0).reverse()) await cleanup();
 });
 
-/** A receiver that answers with this and keeps what it got. */
+/** A receiver that answers with this and records its requests. */
 async function receiver(status = 200, answer = 'ok'): Promise<{ url: string; seen: Seen[] }> {
   const seen: Seen[] = [];
   const server = await startTestServer(async (request, response) => {
@@ -81,7 +81,7 @@ async function send(
   );
 }
 
-/** Compares with the golden file beside; UPDATE_GOLDEN=1 writes it. */
+/** Compares with the golden file; UPDATE_GOLDEN=1 writes it. */
 function expectGolden(name: string, value: unknown): void {
   const path = resolve(import.meta.dirname, 'testdata', `${name}.golden`);
   const text = `${JSON.stringify(value, undefined, 2)}\n`;
@@ -124,7 +124,7 @@ describe('payloads', () => {
     expect(seen[0]?.body).toMatchObject({ channel: 'general', username: 'flagger' });
   });
 
-  test('good news ends the alerts of a Canary in Alertmanager, and other good news is none for it', async () => {
+  test('success ends the alerts of a Canary in Alertmanager, and other information is not sent to it', async () => {
     const { url, seen } = await receiver();
     const alertmanager = { type: 'alertmanager' as const, address: `${url}/am` };
     await send(alertmanager, { incident: succeeded });
@@ -170,7 +170,7 @@ describe('addresses and tokens', () => {
     expect(seen[0]).toMatchObject({ path: '/api/chat.postMessage', authorization: 'Bearer xoxb-1' });
   });
 
-  test('a token goes to nobody who has no use for it', async () => {
+  test('a token is sent only to receivers that use it', async () => {
     const { url, seen } = await receiver();
     await send({ type: 'gchat', secretRef: { name: 'chat' } }, { secret: { address: url, token: 'xoxb-1' } });
     expect(seen[0]?.authorization).toBeUndefined();
@@ -241,7 +241,7 @@ describe('refusals', () => {
     expect(JSON.stringify(answer)).not.toContain('s3cr3t');
   });
 
-  test('nobody at the address is tried again', async () => {
+  test('a refused connection is retried', async () => {
     expect(await send({ type: 'slack', address: 'http://127.0.0.1:9/s3cr3t' })).toMatchObject({
       final: false,
     });

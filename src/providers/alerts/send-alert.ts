@@ -55,7 +55,7 @@ export async function sendAlert(
   }
 }
 
-/** The Secret's values take precedence over the spec's, as in Flagger; a text names what is missing. */
+/** The Secret's values take precedence over the spec's, as in Flagger; a string names what is missing. */
 function receiverOf(
   { metadata, spec }: AlertProvider,
   secret: Readonly<Record<string, string>> | undefined,

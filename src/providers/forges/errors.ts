@@ -1,7 +1,7 @@
 import { retryAfterMs } from '../../api/time.ts';
 import { HttpError } from '../../http/errors.ts';
 
-/** Why a forge did not do what it was asked. `Unavailable` alone is worth another try without anybody acting. */
+/** Why a request to a forge failed. Only `Unavailable` may succeed later by itself. */
 export type ForgeErrorCode = 'Unauthorized' | 'Forbidden' | 'NotFound' | 'Unavailable' | 'Invalid';
 
 /** A failed request to a forge. The message names forge, host and repository and who must act; never credentials. */
@@ -34,7 +34,7 @@ const NOT_TRANSIENT: ReadonlySet<string> = new Set([
   'ProxyCredentials',
 ]);
 
-/** GitHub tells its secondary limits by words alone, and asks to wait for a minute then. */
+/** GitHub reports its secondary limits in the message only, and asks to wait for a minute then. */
 const LIMIT_IN_WORDS = /rate limit|abuse detection/i;
 const WAIT_WITHOUT_TIME_MS = 60_000;
 

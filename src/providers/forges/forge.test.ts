@@ -53,7 +53,7 @@ for (const dialect of forges) {
       await expect(forge().findPullRequest('main')).rejects.toMatchObject({ code: 'Unavailable' });
     });
 
-    it('tells a missing right from a used up limit', async () => {
+    it('distinguishes a missing right from a used up limit', async () => {
       double.failNext({ status: 403, json: { message: 'no right' } });
       await expect(forge().comment(1, 'x')).rejects.toMatchObject({ code: 'Forbidden' });
       const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(NOW_MS / 1000 + 60) };
@@ -62,7 +62,7 @@ for (const dialect of forges) {
       await expect(limited).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 60_000 });
     });
 
-    it('takes a limit that is told by words alone as one, too', async () => {
+    it('recognizes a limit that only the message reports', async () => {
       const message = 'You have exceeded a secondary rate limit. Please wait a few minutes.';
       double.failNext({ status: 403, json: { message } });
       const limited = forge().comment(1, 'x');
@@ -110,7 +110,7 @@ describe('peculiarities', () => {
     await double.close();
   });
 
-  it('keeps GitLab from taking evidence for commands', async () => {
+  it('escapes evidence that GitLab would read as commands', async () => {
     const double = await startForgeDouble(gitlabWire);
     await forgeAt(double, gitlab, 's3cr3t-token').comment(1, 'log:\n/merge\n  /approve\na/b and /etc\n');
     expect(double.model.comments[0]?.body).toBe('log:\n\\/merge\n  \\/approve\na/b and /etc\n');

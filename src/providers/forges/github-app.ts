@@ -18,7 +18,7 @@ export interface GithubAppTokens {
   drop(token: string): void;
 }
 
-/** What forges are opened with. One per process, so that what was found out about hosts is cached. */
+/** What forges are opened with. One per process, since it caches what is known about hosts. */
 export interface ForgeSettings {
   readonly http: Pick<HttpClient, 'send'>;
   readonly clock: Pick<Clock, 'nowMs'>;
@@ -26,7 +26,7 @@ export interface ForgeSettings {
   readonly tokens: GithubAppTokens;
 }
 
-/** Where an App signs in: a connection without the way to sign in. */
+/** Where an App signs in: a connection without authentication. */
 type AppConnection = Omit<ForgeConnection, 'auth'>;
 
 /** GitHub allows ten minutes; its clock may be behind ours. */
@@ -42,14 +42,14 @@ const tokenSchema = z.object({
 });
 const installationSchema = z.object({ id: z.number().int().positive() });
 
-/** Exchanges the App's key for tokens and keeps each until shortly before its end; users of one App share them. */
+/** Exchanges the App's key for tokens and caches each until shortly before its expiry; users of one App share them. */
 export function createGithubAppTokens(): GithubAppTokens {
   const cached = new Map<string, { readonly token: string; readonly endsMs: number }>();
   return {
     async of(app, connection) {
       const { appId, installation, privateKey } = app;
       const parts = [connection.api, appId, JSON.stringify(installation), privateKey];
-      // A hash, so that the private key itself is not kept.
+      // A hash, so that the private key itself is not stored.
       const key = createHash('sha256').update(parts.join('\0')).digest('hex');
       const known = cached.get(key);
       if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
@@ -88,7 +88,7 @@ export async function gitTokenOf(
   });
 }
 
-/** The RS256 JWT by which the App authenticates. Throws ForgeError Unauthorized when the key is none. */
+/** The RS256 JWT by which the App authenticates. Throws ForgeError Unauthorized for an invalid key. */
 export function appJwt(app: GithubApp, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);
   const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url');

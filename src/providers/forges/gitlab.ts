@@ -31,7 +31,7 @@ export const gitlab: ForgeDialect = {
   hosts: ['gitlab.com'],
   fingerprint: {
     path: '/version',
-    // Without a token it answers 401, with a header of its own.
+    // Without a token it answers 401, with a header that identifies it.
     fits: ({ status, headers, json }) =>
       'x-gitlab-meta' in headers && (status === 401 || (status === 200 && typeof json.version === 'string')),
   },

@@ -17,7 +17,7 @@ const clock = { nowMs: () => nowMs };
 
 afterAll(() => http.close());
 
-/** What is asked of a server, and what it answers by path. */
+/** The requests to a server, and its answers by path. */
 async function serverWith(
   answers: Readonly<Record<string, { status: number; json: unknown; headers?: Record<string, string> }>>,
 ): Promise<TestServer & { readonly asked: string[] }> {
@@ -103,7 +103,7 @@ describe('which forge serves a repository', () => {
     await server.close();
   });
 
-  it('is found out by each namespace for itself: the proxy of one may say anything of the host', async () => {
+  it('is detected separately for each namespace: the proxy of one could claim anything about the host', async () => {
     const answers: Record<string, { status: number; json: unknown; headers?: Record<string, string> }> = {
       '/api/v1/version': { status: 200, json: { version: '1.26.0' } },
     };
@@ -120,7 +120,7 @@ describe('which forge serves a repository', () => {
     await server.close();
   });
 
-  it('is none when nobody answers as a forge would', async () => {
+  it('is undefined when no answer is that of a forge', async () => {
     const server = await serverWith({ '/api/v1/version': { status: 200, json: ['1.26.0'] } });
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     expect(await open(sourceAt(`${server.url}/acme/shop.git`), secretOf({}))).toBeUndefined();
@@ -159,7 +159,7 @@ describe('which forge serves a repository', () => {
 });
 
 describe('a forge whose limit is used up', () => {
-  it('is left alone until it ends, by all that use the same credentials, and by nobody else', async () => {
+  it('is respected until it ends by all that use the same credentials, and by no others', async () => {
     const path = '/api/v1/repos/acme/shop';
     const headers = { 'x-ratelimit-remaining': '0', 'x-ratelimit-reset': String(nowMs / 1000 + 600) };
     const answers: Parameters<typeof serverWith>[0] = {
@@ -201,7 +201,7 @@ describe('where the API of a repository is', () => {
     );
   });
 
-  it('keeps the groups of GitLab and the path of Gitea', () => {
+  it('preserves the groups of GitLab and the path of Gitea', () => {
     expect(gitlab.place(...at('https://gitlab.com/acme/platform/shop'))).toEqual({
       api: 'https://gitlab.com/api/v4',
       repository: 'acme/platform/shop',
@@ -293,7 +293,7 @@ describe('a GitHub App', () => {
     await server.close();
   });
 
-  it('says that a key is none, without quoting it', async () => {
+  it('reports an invalid key, without quoting it', async () => {
     const tokens = createGithubAppTokens();
     const connection = {
       http,
@@ -307,7 +307,7 @@ describe('a GitHub App', () => {
     await expect(signedIn).rejects.toThrow('githubAppPrivateKey is not an RSA private key in PEM format');
   });
 
-  it('signs in anew at its forge once its token was refused', async () => {
+  it('signs in again at its forge after its token was refused', async () => {
     const answers: Record<string, { status: number; json: unknown }> = {};
     const server = await serverWith(answers);
     const grant = (token: string) => {

@@ -17,7 +17,7 @@ interface ForgeAccess {
   readonly way: ForgeNetworkSettings;
 }
 
-/** Opens the forge of a Source's repository; undefined when its host is none we know, or its address is one of SSH and the Secret has nothing for a forge. Throws ForgeError. Reads no Secret itself. */
+/** Opens the forge of a Source's repository; undefined when its host is unknown, or for an SSH address when the Secret has no credentials for a forge. Throws ForgeError. Reads no Secret itself. */
 type OpenForgeClient = (
   source: Source,
   access: () => Promise<ForgeAccess>,
@@ -45,7 +45,7 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
   return async (source, access) => {
     const { values: given, way } = await access();
     const values = forgeValuesOf(source, given);
-    // A server of SSH need not answer HTTPS at all: without credentials for a forge there is none.
+    // An SSH server may not serve HTTPS at all: without credentials for a forge none is assumed.
     if (isSshAddress(source.spec.url) && credentialsOf(values).kind === 'none') return undefined;
     const url = new URL(httpsFormOf(source.spec.url) ?? source.spec.url);
     const path = repositoryPath(url);
@@ -74,12 +74,12 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const ofApp = credentials.api === undefined ? base : { ...base, api: credentials.api };
     const auth = async () => dialect.auth({ kind: 'token', token: await tokens.of(credentials, ofApp) });
     const forge = createForge(dialect, repository, { ...ofApp, http: forgetting(asTenant, tokens), auth });
-    // GitHub reports the rights of a user, and an App is none: only a yes counts.
+    // GitHub reports the rights of users, and an App is not a user: only a yes counts.
     return { ...forge, mayWrite: async () => (await forge.mayWrite()) || undefined };
   };
 }
 
-/** A token that is refused ended before its time, for instance because the App was installed anew: the next request has another one. */
+/** Drops a refused token, which expired early, for instance because the App was reinstalled: the next request gets another one. */
 function forgetting(http: Pick<HttpClient, 'send'>, tokens: GithubAppTokens): Pick<HttpClient, 'send'> {
   return {
     async send(request) {
@@ -163,7 +163,7 @@ async function ask(
     const { status, headers, body } = await http
       .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
-    // That is the word of a proxy, or of a forge that is starting: which one it is remains to be seen.
+    // The answer of a proxy, or of a forge that is starting: which forge it is stays unknown.
     if (NOT_ANSWERED.has(status))
       throw new ForgeError('Unavailable', `find out which forge ${url.host} is: HTTP ${status}`);
     const json = jsonOf(body);

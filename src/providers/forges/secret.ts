@@ -31,7 +31,7 @@ export function credentialsOf(values: SecretValues): ForgeCredentials {
   return { kind: 'password', username: secretText(values, 'username') ?? 'git', password };
 }
 
-/** What of a Source's Secret is for its forge. Beside an SSH address `password` is a passphrase, which no server may see. */
+/** The values of a Source's Secret for its forge. With an SSH address `password` is a passphrase, which must not be sent to a server. */
 export function forgeValuesOf({ spec }: Source, values: SecretValues): SecretValues {
   if (!isSshAddress(spec.url)) return values;
   const { username: _user, password: _passphrase, ...rest } = values;
@@ -82,7 +82,7 @@ function apiOf(values: SecretValues): string | undefined {
   );
 }
 
-/** Sign-in for forges that take a token in the Authorization header, whichever way the Secret holds it. */
+/** Authentication for forges that take a token in the Authorization header, from either key of the Secret. */
 export function tokenAuth(
   credentials: Exclude<ForgeCredentials, { kind: 'githubApp' }>,
 ): HttpAuth | undefined {

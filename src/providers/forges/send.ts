@@ -24,7 +24,7 @@ export interface ForgeConnection {
   readonly headers: Readonly<Record<string, string>>;
   auth(): Promise<HttpAuth | undefined>;
   readonly way: ForgeNetworkSettings;
-  /** Who is asked, for messages: `gitea git.example.com, acme/shop`. */
+  /** The forge and repository, for messages: `gitea git.example.com, acme/shop`. */
   readonly where: string;
   nowMs(): number;
   /** Until when the forge asked to be left alone: of everything that shares its limit. */
@@ -72,7 +72,7 @@ export async function sendToForge(
   return value;
 }
 
-/** JSON; undefined for an empty body and null for one that is something else. */
+/** JSON; undefined for an empty body and null for anything else. */
 export function jsonOf(bytes: Uint8Array): unknown {
   if (bytes.length === 0) return undefined;
   try {

@@ -20,7 +20,7 @@ async function serve(listener: RequestListener, isSecure = false): Promise<TestS
   return server;
 }
 
-/** Calls with waits that pass at once; the HTTP deadlines are real. */
+/** Calls with waits that end immediately; the HTTP deadlines are real. */
 async function call(
   url: string,
   more: Partial<Webhook> = {},
@@ -66,7 +66,7 @@ describe('what is sent', () => {
     return seen!;
   }
 
-  test("is Flagger's payload as JSON, with our fields beside it and no credentials", async () => {
+  test("is Flagger's payload as JSON, with additional fields and no credentials", async () => {
     const { body, headers, method } = await received({ metadata: { cmd: 'hey' } });
     expect(method).toBe('POST');
     expect(headers['content-type']).toBe('application/json');
@@ -88,7 +88,7 @@ describe('what is sent', () => {
     expect((await received({})).body).not.toHaveProperty('metadata');
   });
 
-  test("tells an event in the metadata, where the event's own keys win", async () => {
+  test('reports an event in the metadata, where the keys of the event take precedence', async () => {
     const event = { type: 'Warning' as const, reason: 'CheckFailed', message: 'rate 1 < 99', timeMs: 17 };
     const { body } = await received(
       { metadata: { eventMessage: 'mine', team: 'a' } },
@@ -153,7 +153,7 @@ describe('what an answer means', () => {
     expect(await call(server.url)).toMatchObject({ verdict: 'unreachable' });
   });
 
-  test('nobody at the address, or an address that cannot be called, approves nothing', async () => {
+  test('a refused connection, or an invalid address, approves nothing', async () => {
     const server = await serve(() => undefined);
     await server.close();
     expect(await call(server.url)).toMatchObject({ verdict: 'unreachable' });
@@ -201,7 +201,7 @@ describe('retries', () => {
     return { seen, listener };
   }
 
-  test('go on after a server error with growing waits until it answers', async () => {
+  test('continue after a server error with growing waits until it answers', async () => {
     const { seen, listener } = counting(500, 503, 200);
     const server = await serve(listener);
     const waits: number[] = [];
@@ -226,7 +226,7 @@ describe('retries', () => {
 });
 
 describe('TLS', () => {
-  test('a certificate nobody vouches for approves nothing, unless disableTLS says so', async () => {
+  test('an untrusted certificate approves nothing, except with disableTLS', async () => {
     const server = await serve((_request, response) => void response.end(), true);
     expect(await call(server.url)).toMatchObject({ verdict: 'unreachable' });
     expect(await call(server.url, { disableTLS: true })).toMatchObject({ verdict: 'approved' });

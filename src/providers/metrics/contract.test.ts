@@ -28,7 +28,7 @@ const canary: Canary = {
   },
 };
 
-/** A server of the system that lets in who has its Secret, and what it was asked. */
+/** A server of the system that requires its Secret, and the requests that it got. */
 async function start(double: MetricDouble, respond: (response: ServerResponse) => void, isSecure = false) {
   const http = createHttpClient({ allowLoopback: true });
   const pauses = createPauses({ nowMs: () => nowMs });
@@ -54,7 +54,7 @@ async function start(double: MetricDouble, respond: (response: ServerResponse) =
   return {
     asked,
     address: server.url,
-    /** The credentials that are let in from now on; undefined: anybody is. */
+    /** The accepted credentials from now on; undefined: no credentials are needed. */
     letIn(changed: Readonly<Record<string, string>> | undefined) {
       secret = changed;
     },
@@ -237,7 +237,7 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
     }
   });
 
-  it('reads the Secret anew for every check', async () => {
+  it('reads the Secret again for every check', async () => {
     const { read, letIn } = await start(double, value());
     expect(await read()).toMatchObject({ kind: 'value' });
     const rotated = double.rotated ?? rotatedOf(double.secret);

@@ -10,7 +10,7 @@ export interface Pauses {
   respectedBy(access: MetricAccess): MetricAccess;
 }
 
-/** Nobody has asked for it yet. */
+/** A provider without a pause so far. */
 export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
   const untilMs = new Map<string, number>();
 

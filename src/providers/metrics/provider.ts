@@ -9,7 +9,7 @@ export type MetricHttp = Pick<HttpClient, 'send'>;
 
 /** The cloud identity of Holdfast's own pod. */
 export interface CloudIdentity {
-  /** A client that reaches the clouds' credential endpoints. It is for those requests alone: their addresses are no tenant's to choose. */
+  /** A client that reaches the clouds' credential endpoints. Only for those requests, whose addresses tenants cannot choose. */
   readonly http: MetricHttp;
   /** Environment variables of the pod. */
   readonly environment: Readonly<Record<string, string | undefined>>;
@@ -30,7 +30,7 @@ export interface JobAccess {
   readonly cluster: Pick<Cluster, 'get' | 'list' | 'create' | 'delete'>;
   /** Jobs belong to it. */
   readonly canary: Canary;
-  /** The release, the side and the metric: what each has a Job of its own for. */
+  /** The release, the side and the metric, which identify a Job. */
   readonly check: readonly string[];
   readonly signal: AbortSignal;
 }
@@ -41,7 +41,7 @@ export interface MetricAccess extends MetricHttp {
   readonly identity?: CloudIdentity | undefined;
   /** Undefined: the API server is not asked from here. */
   readonly cluster?: MetricCluster | undefined;
-  /** `notHere`: Jobs are the controller's alone. Undefined: no Source holds the Canary, so nobody may run them. */
+  /** `notHere`: Jobs are the controller's alone. Undefined: no Source holds the Canary, so they must not run. */
   readonly jobs?: JobAccess | 'notHere' | undefined;
   /** Whether a query may name other namespaces than the template's. Default false. */
   readonly crossesNamespaces?: boolean;
@@ -65,11 +65,11 @@ export interface MetricRequest {
   /** Where the value is in an answer of any shape (RFC 6901). */
   jsonPointer: string | undefined;
   timeoutMs: number;
-  /** Now, in milliseconds since the epoch: by our clock in a question, by the server's where its answer tells it. */
+  /** Now, in milliseconds since the epoch: by our clock in a request, by the clock of the server when its answer has a date. */
   nowMs: number;
   /** Window of the metric, or its maxSampleAge: an answer older than this is no answer (S29). */
   windowMs: number;
-  /** `maxSampleAge` of the metric, for systems that are told it with the query. */
+  /** `maxSampleAge` of the metric, for systems that take it with the query. */
   maxSampleAgeMs?: number | undefined;
 }
 
@@ -106,7 +106,7 @@ export function clusterFor(
   return cluster;
 }
 
-/** A reading that is none, and why. */
+/** A reading without a value, and why. */
 export function failedReading(detail: string): MetricReading {
   return { kind: 'error', detail };
 }

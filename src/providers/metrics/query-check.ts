@@ -25,7 +25,7 @@ const anyVariables: Readonly<Record<string, string>> = new Proxy(
 
 /**
  * Why a query cannot be rendered for a Canary, whatever the cluster holds; undefined where it can. `variables`: the Canary's; without them
- * any name counts as given, for a template that nobody refers to yet.
+ * any name counts as given, for a template without references.
  */
 export function queryProblem(
   query: string,

@@ -211,7 +211,7 @@ describe('where both sides are pods of one workload', () => {
     'kubernetes_namespace="shop",kubernetes_pod_name=~"podinfo-6d5f-[0-9a-z]+"',
   ];
 
-  it('the success rate is that of the pods of the newest template, by either way of naming them', () => {
+  it('the success rate is that of the pods of the newest template, with either naming scheme', () => {
     const counter = 'http_request_duration_seconds_count';
     const rate = (good: string) =>
       `(${labels.map((one) => `sum(rate(${counter}{${one}${good}}[1m]))`).join(' or ')})`;
@@ -257,7 +257,7 @@ describe('the built-in duration', () => {
   });
 });
 
-describe('the built-in duration where nobody counts in buckets', () => {
+describe('the built-in duration without histogram buckets', () => {
   it.each([
     ['nginx', 'nginx_ingress_controller_response_duration_seconds'],
     ['skipper', 'skipper_serve_route_duration_seconds'],
@@ -278,7 +278,7 @@ it('buckets of APISIX are those of whole requests', () => {
   expect(query('request-duration', 'apisix', 'canary')?.promql).toContain('_.+",type=~"request"}');
 });
 
-it('knows no query for a provider it has never heard of', () => {
+it('has no query for an unknown provider', () => {
   expect(query('request-duration', 'contuor', 'canary')).toBeUndefined();
 });
 

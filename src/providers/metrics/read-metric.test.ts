@@ -18,7 +18,7 @@ afterEach(async () => {
 
 type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-/** A server on a port of its own, the questions it was asked, and a client for it. */
+/** A server on a separate port, the requests it got, and a client for it. */
 async function aServer(handler: Handler) {
   const asked: Array<{ path: string; query: string | null; headers: IncomingMessage['headers'] }> = [];
   const server = await startTestServer((request, response) => {
@@ -376,7 +376,7 @@ describe('a MetricTemplate', () => {
 describe('a metric that is compared by points', () => {
   const compared: CanaryMetric = { ...inline, interval: '5s', compare: { method: 'mannWhitney' } };
 
-  /** Points of one series, the newest so many seconds ago, one every five seconds. */
+  /** Points of one series, one every five seconds; the age of the newest is given in seconds. */
   function matrix(values: readonly string[], newestSecondsAgo = 0): Handler {
     const points = values.map((value, index) => [
       nowSeconds - newestSecondsAgo - 5 * (values.length - 1 - index),
@@ -456,7 +456,7 @@ describe('a metric that is compared by points', () => {
 });
 
 describe('a metric with maxSampleAge', () => {
-  it('tells Prometheus how far to look back', async () => {
+  it('sends Prometheus how far to look back', async () => {
     let lookBack: string | null = null;
     const { address, http } = await aServer((request, response) => {
       lookBack = new URL(request.url ?? '', 'http://server').searchParams.get('lookback_delta');

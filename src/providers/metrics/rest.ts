@@ -26,7 +26,7 @@ interface RestProvider<Answer, Request extends MetricRequest> {
   readonly timeoutMs?: number;
   /** Where the template names no address. Throws for what the template lacks. */
   readonly address?: string | ((request: Request) => string);
-  /** What is asked, below the address. Throws for what the template or its Secret lack. */
+  /** The request, below the address. Throws for what the template or its Secret lack. */
   question(request: Request, base: URL, access: MetricAccess): RestQuestion | Promise<RestQuestion>;
   /** What a good answer is called in messages, and its schema. */
   readonly title: string;
@@ -36,7 +36,7 @@ interface RestProvider<Answer, Request extends MetricRequest> {
   reading(answer: Answer, request: Request): MetricReading;
 }
 
-/** Its entry of the table. Never throws: what keeps an answer away is an `error` that shows no secret. */
+/** Its entry of the table. Never throws: failures become an `error` that shows no secret. */
 export function restProvider<Answer, Request extends MetricRequest = MetricRequest>(
   provider: RestProvider<Answer, Request>,
 ): Pick<MetricProvider, 'type' | 'timeoutMs'> & {
@@ -104,7 +104,7 @@ export function tlsOf({ secret, insecureSkipVerify }: MetricRequest): HttpTls {
   };
 }
 
-/** Asks with the settings of the template. Throws for what keeps an answer away; every status is an answer. */
+/** Asks with the settings of the template. Throws when there is no answer; every status is an answer. */
 async function ask(
   { url, method = 'GET', headers = {}, body, auth }: RestQuestion,
   request: MetricRequest,
@@ -143,7 +143,7 @@ function readingOf<Answer, Request extends MetricRequest>(
   return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
 }
 
-/** When it answered, by its own clock, which also tells the time of its samples: a wrong one on our machine makes nothing stale. */
+/** The time of the answer by the clock of the server, which also sets the time of its samples: a wrong clock here makes nothing stale. */
 function serverTimeMs({ date = '', age = '0' }: HttpResponse['headers']): number | undefined {
   const ms = Date.parse(date) + Number(age) * 1_000;
   return Number.isFinite(ms) ? ms : undefined;

@@ -29,7 +29,7 @@ export interface MeshVersion {
   readonly variants?: string;
   readonly kinds: readonly RouteKind[];
   readonly resources: readonly string[];
-  /** Fields that this version leaves out beside those that both do. */
+  /** Fields that this version ignores, besides those that both ignore. */
   readonly ignores: readonly string[];
   /** The field of a route with what is about HTTP, and whether that has a timeout. */
   readonly http: string;

@@ -89,7 +89,7 @@ describe('the objects of App Mesh v1beta2', () => {
     });
   });
 
-  it('have a route of higher priority for each match, and one that gives the rest to the primary', () => {
+  it('have a route of higher priority for each match, and one that sends the rest to the primary', () => {
     const match = [{ headers: { 'x-user': { exact: 'insider' } } }, { headers: { beta: { regex: 'on' } } }];
     const target = { primaryWeight: 0, canaryWeight: 100, mirrored: false, matched: true };
     const objects = objectsOf(second, { analysis: { ...abAnalysis, match } }, target);

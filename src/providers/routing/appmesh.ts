@@ -22,7 +22,7 @@ import {
 
 /**
  * Providers `appmesh` (appmesh.k8s.aws/v1beta1) and `appmesh:v1beta2`: virtual nodes, routers and services (flagger-behaviour.md 3.4). AWS
- * has ended App Mesh; what Flagger's users still have keeps working.
+ * has ended App Mesh; existing setups of Flagger's users continue to work.
  */
 
 const ignored: readonly string[] = [
@@ -118,7 +118,7 @@ function metadataOf(
   return { ...metadata, name: reference.name, annotations: { ...metadata.annotations, ...annotations } };
 }
 
-/** A/B: a route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
+/** A/B: a route for each match, by weight, and one that sends all other requests to the primary. Otherwise one route by weight. */
 function routes(context: RouteContext, target: RouteTarget, version: MeshVersion): object[] {
   const { apex } = context.names;
   if (!target.matched || !isAbTest(context))

@@ -60,7 +60,7 @@ describe('the HTTPProxy', () => {
     expect(classOf()).toEqual([undefined, undefined]);
   });
 
-  it('makes a route of its own for each A/B match, and keeps all others on the primary', () => {
+  it('makes a route for each A/B match, and leaves all other requests on the primary', () => {
     const canary = anAbCanary();
     canary.spec.analysis.match = [
       { headers: { 'x-user': { exact: 'insider' }, agent: { prefix: 'Fire' } } },
@@ -124,7 +124,7 @@ describe('the HTTPProxy', () => {
     expect(reading?.problem).toContain(problem);
   });
 
-  it('refuses an A/B match that would let everybody in', () => {
+  it('refuses an A/B match that would match all requests', () => {
     const canary = anAbCanary();
     canary.spec.analysis.match = [{ sourceLabels: { app: 'x' } }];
 

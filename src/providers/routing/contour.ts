@@ -12,8 +12,8 @@ import {
   hasOnlyForeignBackends,
   withForeignBackends,
 } from './foreign-backends.ts';
-import { keepingRoutes } from './kept-route.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';
+import { withRouteRef } from './route-ref.ts';
 import {
   assertWeights,
   conditionsBut,
@@ -43,7 +43,7 @@ const ignored: readonly string[] = [
 ];
 
 /** The router of provider `contour`. */
-export const contour = keepingRoutes(
+export const contour = withRouteRef(
   {
     name: 'contour',
     kinds: [httpProxy],
@@ -83,7 +83,7 @@ function proxy(
   const metadata = routeMetadata(context, live);
   const wanted = {
     ...httpProxy,
-    // Contour looks at the annotation first.
+    // Contour reads the annotation first.
     metadata: ingressClassName
       ? { ...metadata, annotations: { ...metadata.annotations, [classAnnotation]: ingressClassName } }
       : metadata,
@@ -95,7 +95,7 @@ function proxy(
   return withForeignBackends(context, { wanted, live }, target, httpProxyBackends);
 }
 
-/** By the path prefix of the first match. A/B: one route for each match, by weight, and one that gives all other requests to the primary. Else one route by weight. */
+/** By the path prefix of the first match. A/B: one route for each match, by weight, and one that sends all other requests to the primary. Otherwise one route by weight. */
 function routes(context: RouteContext, target: RouteTarget): object[] {
   const prefix = context.canary.spec.service?.match?.[0]?.uri?.prefix || '/';
   if (!target.matched || !isAbTest(context)) return [route(context, [{ prefix }], target)];
@@ -115,7 +115,7 @@ function route(
 ): object {
   const { metadata, spec } = context.canary;
   const { timeout, retries, port } = spec.service ?? {};
-  // The header tells Linkerd, where it is the mesh behind Contour, which Service was meant.
+  // The header tells Linkerd, if it is the mesh behind Contour, the intended Service.
   const backend = (name: string, weight: number) => {
     const value = `${name}.${metadata.namespace ?? 'default'}.svc.cluster.local:${port}`;
     return { name, port, weight, requestHeadersPolicy: { set: [{ name: 'l5d-dst-override', value }] } };

@@ -29,7 +29,7 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
   const found = foundBy(router);
   const contextOf = (spec: Partial<CanarySpec> = {}): RouteContext => aContext(canaryFor(router, spec));
   const context = contextOf();
-  /** One that has all and one that has a part, where the provider can divide requests. */
+  /** A target with all traffic and one with a part, where the provider can divide requests. */
   const [some, more] = router.apexFollowsTraffic ? [100, 0] : [20, 65];
   const splits = router.apexFollowsTraffic ? [0, 100] : [0, 1, 20, 50, 99, 100];
   const write = (target: RouteTarget, live = found, generation = 2, about = context) =>
@@ -74,7 +74,7 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
       }
     });
 
-    it('reads and writes nothing where what it is made from does not exist, and says what is missing', () => {
+    it('reads and writes nothing when its template does not exist, and names what is missing', () => {
       if (!fixture.found || router.isTarget) return;
 
       expect(router.objects(context, initialTraffic, [])).toEqual([]);
@@ -165,7 +165,7 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
 
   describe('another writer', () => {
     const live = apply(at(some));
-    /** As it looks after somebody has changed each object in this way. */
+    /** The reading after each object was changed in this way. */
     const changed = (change: (object: KubernetesObject) => KubernetesObject) => live.map(change);
 
     it('who adds labels, annotations or fields changes no weight, and they stay', () => {
@@ -212,7 +212,7 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
         }
     });
 
-    it('who deletes one of the objects: what is left is not taken for a route that sends requests elsewhere', () => {
+    it('after one of the objects was deleted, the others are not read as a route that sends requests elsewhere', () => {
       for (const gone of router.objects(context, at(some), found)) {
         const rest = live.filter((object) => !isSame(object, gone));
 
@@ -301,7 +301,7 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
   });
 });
 
-/** Where nobody answers on the objects, they count as taken once they are written. */
+/** Without a controller that answers on the objects, they count as accepted when they are written. */
 const answered = routers.filter((router) => fixtureOf(router).answer !== undefined);
 
 describe.each(answered.map((router) => [router.name, router] as const))(
@@ -344,7 +344,7 @@ describe.each(answered.map((router) => [router.name, router] as const))(
       },
     );
 
-    it('takes no word about an older generation for one about this, be it good or bad', () => {
+    it('ignores a status about an older generation, whether good or bad', () => {
       const good = accept(write(20));
       const bad = good.map((object) => ({ ...object, status: JSON.parse(turned(object.status)) as object }));
 

@@ -7,9 +7,9 @@ import type { RoutingProvider } from './router.ts';
 
 /** What surrounds one provider: the objects of its users, and the controller of its data plane. */
 interface RouteFixture {
-  /** What a Canary has to say for this provider beside a target, a port and an analysis. */
+  /** Fields of a Canary for this provider besides a target, a port and an analysis. */
   readonly spec?: Partial<CanarySpec>;
-  /** What is there before Holdfast writes anything, as its owner keeps it: of the application and port of `aCanary`. */
+  /** Objects of users that exist before Holdfast writes anything: of the application and port of `aCanary`. */
   readonly found?: readonly KubernetesObject[];
   /** The status that the controller of the data plane gives an object of this generation. Without: it gives none that a router reads. */
   answer?(object: KubernetesObject, generation: number): object;
@@ -44,7 +44,7 @@ const gateway: RouteFixture = {
   needs: ['Accepted'],
 };
 
-/** An Ingress as its users keep it, with annotations of their own. */
+/** An Ingress of users, with their annotations. */
 const ingress: RouteFixture = {
   spec: { ingressRef: { apiVersion: 'networking.k8s.io/v1', kind: 'Ingress', name: 'podinfo-ingress' } },
   found: [

@@ -12,7 +12,7 @@ const metadata = { name: 'podinfo', namespace: 'shop' };
 const parentRefs = [{ name: 'public' }];
 const match = (value: string) => [{ path: { type: 'PathPrefix', value } }];
 
-/** Routes of somebody else: one whose requests go by two rules, and one with backends without a weight. */
+/** Routes of others: one with two rules, and one with backends without a weight. */
 const httpRoute: KubernetesObject = {
   apiVersion: 'gateway.networking.k8s.io/v1',
   kind: 'HTTPRoute',
@@ -79,7 +79,7 @@ describe.each([
     expect(read(acceptedBy(foreign))).toMatchObject({ others: 'alone', accepted: false });
   });
 
-  it('keeps its rules while both sides are named in it without requests', () => {
+  it('retains its rules while both sides are named in it without requests', () => {
     const named = write(kind, foreign, 'serving');
 
     expect(backends(named)).toEqual([`old=${unweighted} podinfo-primary=0 podinfo-canary=0`, 'podinfo=-']);
@@ -100,7 +100,7 @@ describe.each([
     expect(read(alone)?.others).toBeUndefined();
   });
 
-  it('is handed over in the same way to the one that takes its place', () => {
+  it('is handed over in the same way to its successor', () => {
     const context = { ...aContext(), successor: foreign };
     const own = write(kind, { ...foreign, spec: {} }, undefined);
     expect([router.isSucceededBy?.(context, foreign), router.isSucceededBy?.(context, own)]).toEqual([
@@ -117,7 +117,7 @@ describe.each([
     expect(read(moved, context)).toMatchObject({ others: 'serving', canaryWeight: 100, accepted: true });
   });
 
-  it('is not on its way to a successor of which it does not name every backend', () => {
+  it('is not being handed over to a successor of which it does not name every backend', () => {
     const [first, ...more] = backends(foreign);
     expect([first, more.length]).toEqual(['old=-', 1]);
     const list = foreign.kind === 'HTTPRoute' ? 'rules' : 'routes';

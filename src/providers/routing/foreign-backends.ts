@@ -1,5 +1,5 @@
 /**
- * Backends of others in a Canary's route: in one that existed before, and in one that Git puts in its place. Proxies are configured with a
+ * Foreign backends in a Canary's route: in a route that existed before, and in a route in Git that succeeds it. Proxies are configured with a
  * route and with the clusters that it names separately, so a backend is named with weight 0 before it gets requests, and still is
  * after it had its last.
  */
@@ -28,8 +28,8 @@ interface Backend {
 type Rule = Readonly<Record<string, unknown>>;
 
 /**
- * The wanted routing object with the backends of others as the target asks. Where they get the requests, their rules stay, and both sides are
- * named in them; where not, they are named in the wanted rules. Both with weight 0.
+ * The wanted routing object with the foreign backends that the target asks for. If these serve, their rules stay and name both sides with
+ * weight 0; otherwise the wanted rules name them with weight 0.
  */
 export function withForeignBackends(
   context: RouteContext,
@@ -91,7 +91,7 @@ function joined(object: KubernetesObject, more: readonly Backend[], fields: Back
   const added = more.filter((backend) => !present.has(backendKey(backend)));
   if (first < 0 || added.length === 0) return spec;
   const backends = listed(rules[first], fields);
-  // Without any weight each gets the same share, which has to be written beside one that gets none.
+  // Without weights all get the same share, which must be written explicitly next to a weight of 0.
   const isWeighted = fields.unweighted > 0 || backends.some(({ weight = 0 }) => weight > 0);
   const widened = {
     ...rules[first],

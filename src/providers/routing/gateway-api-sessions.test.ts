@@ -39,7 +39,7 @@ const cookies = ({ backendRefs }: Rule) =>
 const cookieMatch = ({ matches }: Rule) => matches[0]?.headers?.find(({ name }) => name === 'Cookie')?.value;
 
 describe('session affinity in an HTTPRoute', () => {
-  it('keeps users with a cookie where they are, and gives one to all others', () => {
+  it('leaves users with a cookie on their side, and sets one for all others', () => {
     const [canary, primary, weighted, ...others] = rulesOf(at(20, keep));
 
     expect(others).toEqual([]);
@@ -62,7 +62,7 @@ describe('session affinity in an HTTPRoute', () => {
     expect(rules.map(cookies).at(-1)).toEqual([undefined, 'side=abc; Max-Age=86400']);
   });
 
-  it('lets nobody stay with the primary when all traffic is for the canary', () => {
+  it('leaves no session on the primary when all traffic is for the canary', () => {
     const rules = rulesOf(at(100, keep));
 
     expect(rules.map(weights)).toEqual([[0, 100]]);

@@ -295,7 +295,7 @@ describe('several answers', () => {
     expect(read([parent], [taken('example.com/one', 2), silent])?.problem).toContain('(example.com/two)');
   });
 
-  it('needs each parent that the Canary names, though somebody took it out of the route', () => {
+  it('requires each parent that the Canary names, although it was removed from the route', () => {
     const reading = read([parent, { name: 'inner' }], [taken('example.com/one', 2)]);
 
     expect(reading?.accepted).toBe(false);

@@ -7,8 +7,8 @@ import { hasOnlyForeignBackends, withForeignBackends } from './foreign-backends.
 import { routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute, refusal } from './gateway-read.ts';
-import { keepingRoutes } from './kept-route.ts';
 import { applicationMetrics } from './request-metrics.ts';
+import { withRouteRef } from './route-ref.ts';
 import {
   assertWeights,
   conditionsBut,
@@ -23,10 +23,10 @@ import { cookiePattern, sessionRules } from './sessions.ts';
 /** Providers `gatewayapi:v1` and `gatewayapi:v1beta1`: an HTTPRoute called as the apex (flagger-behaviour.md 3.2). */
 
 /** The router of provider `gatewayapi:v1`. */
-export const gatewayApi = keptBeside(gatewayRouter('v1', []));
+export const gatewayApi = withGatewayRouteRef(gatewayRouter('v1', []));
 
 /** The router of provider `gatewayapi:v1beta1`. With it Flagger leaves out what the first releases of the Gateway API had no fields for. */
-export const gatewayApiBeta = keptBeside(
+export const gatewayApiBeta = withGatewayRouteRef(
   gatewayRouter('v1beta1', [
     'spec.service.timeout',
     'spec.service.backendTimeout',
@@ -35,10 +35,10 @@ export const gatewayApiBeta = keptBeside(
   ]),
 );
 
-function keptBeside(provider: RoutingProvider): RoutingProvider {
+function withGatewayRouteRef(provider: RoutingProvider): RoutingProvider {
   const [kind] = provider.kinds;
   if (!kind) return provider;
-  return keepingRoutes(provider, {
+  return withRouteRef(provider, {
     kind,
     rules: 'rules',
     backends: 'backendRefs',
@@ -206,7 +206,7 @@ function reference({ canary }: RouteContext, name: string): object {
 
 /** Session affinity in an HTTPRoute: rules and filters for the rules of `sessions.ts`. */
 
-/** One rule of the route: who it is for, the weights, and filters of the two backends. */
+/** One rule of the route: its matches, the weights, and filters of the two backends. */
 interface Split {
   matches: RouteMatch[];
   primaryWeight: number;

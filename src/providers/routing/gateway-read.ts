@@ -71,7 +71,7 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
 }
 
 /**
- * Why some parent has not taken the route's current generation, undefined when all have. `named` are those that it ought to have.
+ * Why a parent has not accepted the current generation of the route; undefined when all have. `named` are the required parents.
  *
  * The Gateway's condition Programmed does not count: it is about the Gateway's generation, not about a route.
  */
@@ -115,7 +115,7 @@ function answerRefusal(
     return `has not observed generation ${generation} of HTTPRoute ${route} yet; check that its controller runs`;
   if (about('Accepted').length === 0)
     return `has not accepted HTTPRoute ${route} yet: condition Accepted is missing`;
-  // Some rules are left out, or those of an older generation are kept.
+  // Some rules are not in effect, or those of an older generation still are.
   const partly = about('PartiallyInvalid').find((one) => one.status === 'True' && !isOld(one));
   const refused = relevant.find(({ status }) => status !== 'True') ?? partly;
   if (!refused) return undefined;

@@ -10,7 +10,7 @@ const specsOf = (objects: readonly KubernetesObject[]) => objects.map(({ spec })
 describe('the Upstreams of both sides', () => {
   const written = gloo.objects(context, at(20), foundBy(gloo));
 
-  it('come before the RouteTable that names them, with the settings of the one that the Canary names', () => {
+  it('come before the RouteTable that names them, with the settings of the Upstream that the Canary names', () => {
     expect(written.map(({ metadata }) => metadata.name)).toEqual([
       'shop-podinfo-primaryupstream-9898',
       'shop-podinfo-canaryupstream-9898',
@@ -33,7 +33,7 @@ describe('the Upstreams of both sides', () => {
       expect(Object.keys(metadata.labels ?? {}).filter((key) => key in labels)).toEqual([]);
   });
 
-  it('keep their settings after that one is gone, which is told', () => {
+  it('retain their settings after that Upstream was deleted, which is reported', () => {
     expect(specsOf(gloo.objects(context, at(20), written))).toEqual(specsOf(written));
     expect(gloo.read(context, written)).toMatchObject({
       canaryWeight: 20,

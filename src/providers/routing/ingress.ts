@@ -1,4 +1,4 @@
-/** What providers have in common that make a second Ingress, for the canary, from the one that users keep (flagger-behaviour.md 3.7, 3.8). */
+/** Common parts of providers that generate a second Ingress, for the canary, from that of the users (flagger-behaviour.md 3.7, 3.8). */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteContext, RouteReference } from '../../contracts/routing.ts';

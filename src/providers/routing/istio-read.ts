@@ -1,4 +1,4 @@
-/** Reads traffic, and what Istio found wrong, back from a VirtualService. */
+/** Reads traffic, and the problems that Istio reports, from a VirtualService. */
 import type { CanaryService } from '../../api/canary/service.ts';
 import {
   isGenerated,
@@ -37,7 +37,7 @@ interface VirtualService extends KubernetesObject {
   };
 }
 
-/** Connections are routed as they are, without a look at requests. */
+/** Routes TCP connections, regardless of requests. */
 export function isTcp(service: CanaryService | undefined): boolean {
   return service?.appProtocol?.toLowerCase() === 'tcp';
 }
@@ -66,7 +66,7 @@ export function readVirtualService(
 }
 
 /**
- * What the VirtualService of somebody else said before it was taken over, as annotation. One that has both sides already was Flagger's, which
+ * The spec of a foreign VirtualService before it was taken over, as annotation. One that has both sides already was Flagger's, which
  * leaves that to kubectl where it can.
  */
 export function originalOf(

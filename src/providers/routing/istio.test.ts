@@ -144,7 +144,7 @@ describe('the objects of Istio', () => {
     ]);
   });
 
-  it('keep users on their side by a cookie, which is compared whole', () => {
+  it('pin users to their side by a cookie, which is compared as a whole', () => {
     const sessionAffinity = { cookieName: 'side', primaryCookieName: 'stay', path: '/', secure: true };
     const analysis = { interval: '30s', threshold: 2, stepWeight: 10, sessionAffinity };
     const sessions = { kind: 'keep', canary: 'side=abc', primary: 'stay=def' } as const;
@@ -224,7 +224,7 @@ describe('a VirtualService that was there before', () => {
   const written = (live: KubernetesObject) =>
     istio.objects(aContext(), initialTraffic, [live]).at(-1)?.metadata;
 
-  it('is marked as taken over, with what it said, as long as it is', () => {
+  it('is marked as taken over, with its original spec, while it is', () => {
     const first = written(existing({}, spec));
     expect(first?.ownerReferences).toBeUndefined();
     expect(JSON.parse(first?.annotations?.[key] ?? '')).toEqual(spec);
@@ -232,7 +232,7 @@ describe('a VirtualService that was there before', () => {
     expect(later?.annotations).toEqual(first?.annotations);
   });
 
-  it('was taken over by Flagger: what kubectl applied is kept, and nothing where that is not known', () => {
+  it('was taken over by Flagger: the last-applied spec is stored, and nothing without one', () => {
     const routes = { http: [{ route: to(100, 0) }] };
     expect(JSON.parse(written(existing(applied, routes))?.annotations?.[key] ?? '')).toEqual(spec);
     expect(written(existing({}, routes))?.annotations?.[key]).toBeUndefined();

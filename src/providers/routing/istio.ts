@@ -15,8 +15,8 @@ import {
   serviceAt,
   virtualService,
 } from './istio-read.ts';
-import { keepingRoutes } from './kept-route.ts';
 import { istioMetrics } from './request-metrics.ts';
+import { withRouteRef } from './route-ref.ts';
 import { assertWeights, findObject, findRoute, ignoredBut, isAbTest, routeMetadata } from './router.ts';
 import { cookiePattern, type SessionRule, sessionRules } from './sessions.ts';
 
@@ -38,7 +38,7 @@ const ignored: readonly string[] = [
 ];
 
 /** The router of provider `istio`. */
-export const istio = keepingRoutes(
+export const istio = withRouteRef(
   {
     name: 'istio',
     kinds: [virtualService, destinationRule],
@@ -184,7 +184,7 @@ function httpRoute(
   });
 }
 
-/** With several ports a request from outside the mesh does not tell which one it is for. */
+/** With several ports a request from outside the mesh does not say which one it is for. */
 function destinations({ canary, names }: RouteContext, rule: SessionRule): object[] {
   const { portDiscovery, gateways = [], delegation, port } = canary.spec.service ?? {};
   const isOutside = delegation || (gateways[0] ?? 'mesh') !== 'mesh';

@@ -47,7 +47,7 @@ describe('the canary Ingress', () => {
     });
   });
 
-  it('is not taken over as it is where somebody else added a condition, which is named', () => {
+  it('is not accepted when another writer added a condition, which is named', () => {
     const key = `${prefix}/canary-by-header`;
     const touched = {
       ...canary,
@@ -82,7 +82,7 @@ describe('the canary Ingress', () => {
     expect(nginx.read(context, [...found, written as KubernetesObject])?.canaryWeight).toBe(20);
   });
 
-  it('of somebody else is left alone and named', () => {
+  it('of another owner is not changed, and is named', () => {
     const foreign = {
       ...canary,
       metadata: { name: 'podinfo-ingress-canary', namespace: 'shop' },

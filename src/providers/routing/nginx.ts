@@ -1,4 +1,4 @@
-/** Provider `nginx`: a second Ingress beside that of `spec.ingressRef`, with ingress-nginx's canary annotations (flagger-behaviour.md 3.7). */
+/** Provider `nginx`: a second Ingress next to that of `spec.ingressRef`, with ingress-nginx's canary annotations (flagger-behaviour.md 3.7). */
 import type { AnalysisMatch } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -99,7 +99,7 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const condition = ['canary-by-cookie', 'canary-by-header']
     .map((key) => `${prefix}/${key}`)
     .find((key) => annotations[key] !== undefined);
-  // One that somebody else wrote stays with every write of ours.
+  // An annotation of another writer survives every write.
   const foreign =
     condition && !isAbTest(context)
       ? `Ingress ${name} sends requests to the canary by a condition that the Canary does not have, its annotation ${condition}: remove it`

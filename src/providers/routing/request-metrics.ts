@@ -17,7 +17,7 @@ interface RequestSubject {
 
 /** The series of one data plane. */
 export interface RequestMetrics {
-  /** They are found by the names of pods, which a target of kind Service does not tell. */
+  /** They are selected by the names of pods, which are unknown for a target of kind Service. */
   readonly byPods?: boolean;
   readonly counter: string;
   /** Label selector of the requests that did not fail. */

@@ -39,7 +39,7 @@ export interface RoutingProvider extends Router {
 }
 
 /**
- * Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. One that somebody else made keeps
+ * Metadata of the routing object: the apex' name and custom metadata, and the Canary as its controller. An object of another creator retains
  * its owners, and is marked as taken over.
  */
 export function routeMetadata(
@@ -82,7 +82,7 @@ export function findObject(
   );
 }
 
-/** Fields that only some providers act on, but for those that this one does. */
+/** Fields that only some providers use, except those that this one uses. */
 export function ignoredBut(...used: readonly string[]): readonly string[] {
   return fieldsOfFewProviders.filter((path) => !used.includes(path));
 }
@@ -142,7 +142,7 @@ export function assertWeights({ primaryWeight, canaryWeight }: RouteTarget): voi
     throw new RangeError(`weights ${primaryWeight}/${canaryWeight} are not integers that add up to 100`);
 }
 
-/** An object that somebody keeps, and the one that is made from it beside it. */
+/** An object of a user, and the object that is generated from it. */
 export interface Derivation {
   readonly source: KubernetesObject | undefined;
   readonly own: KubernetesObject | undefined;
@@ -172,7 +172,7 @@ export function derivationOf(
 const notCopied =
   /toolkit\.fluxcd\.io|argoproj\.io|holdfast\.dev\/|applyset\.kubernetes\.io\/|kubectl\.kubernetes\.io\/last-applied|meta\.helm\.sh\//;
 
-/** Metadata of an object beside the routing object: the marks, and the Canary as its controller. */
+/** Metadata of an object besides the routing object: labels and annotations, and the Canary as its controller. */
 export function ownMetadata({ canary }: RouteContext, name: string): ObjectMeta {
   return {
     name,
@@ -199,7 +199,7 @@ export function derivedMetadata(
   };
 }
 
-/** A reading of an object that was taken as it is, but for what stands against it. */
+/** A reading of an object that the data plane has accepted, unless there is a problem. */
 export function taken(
   weights: Pick<RouteReading, 'primaryWeight' | 'canaryWeight'> & { readonly matched?: boolean },
   problem?: string,
@@ -230,7 +230,7 @@ export function unreadable(problem: string): RouteReading {
   return { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false, accepted: false, problem };
 }
 
-/** Whether the Canary has conditions for requests: those that meet them are divided, for an A/B test or by steps as in Flagger. */
+/** Whether the Canary has conditions for requests: matching requests are divided, for an A/B test or by steps as in Flagger. */
 export function isAbTest({ canary }: RouteContext): boolean {
   return Boolean(canary.spec.analysis?.match?.length);
 }

@@ -1,8 +1,8 @@
-/** Session affinity (flagger-behaviour.md 3.1 and 3.2): rules for who has a cookie, and Set-Cookie for who has none. */
+/** Session affinity (flagger-behaviour.md 3.1 and 3.2): rules for requests with a cookie, and Set-Cookie for those without. */
 import type { SessionAffinity } from '../../api/canary/analysis.ts';
 import type { RouteTarget, SessionCookies } from '../../api/observed.ts';
 
-/** One rule of a route, in order: who it is for, the weights, and the Set-Cookie headers that answers of each side get. */
+/** One rule of a route, in order: its matches, the weights, and the Set-Cookie headers that answers of each side get. */
 export interface SessionRule {
   readonly primaryWeight: number;
   readonly canaryWeight: number;
@@ -21,8 +21,8 @@ interface SessionSettings {
 const defaultMaxAgeSeconds = 86_400;
 
 /**
- * The rules in order. Nobody stays with the primary when all traffic is for the canary, as while the primary is written. Flagger takes a
- * cookie back without its Domain and Path, so that browsers keep it; here they are named.
+ * The rules in order. No session stays on the primary when all traffic is for the canary, as while the primary is written. Flagger deletes
+ * a cookie without its Domain and Path, so that browsers ignore it; here both are set.
  */
 export function sessionRules(
   { primaryWeight, canaryWeight }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight'>,

@@ -51,7 +51,7 @@ export const skipper: RoutingProvider = {
   read,
 };
 
-/** Names that Skipper gives the routes to a Service: the primary's requests also come by the users' Ingress, to the apex. */
+/** Names that Skipper gives the routes to a Service: requests of the primary also come through the Ingress of the users, to the apex. */
 function routeIds(namespace: string, ingress: string, ownService: string): string {
   const word = (text: string) => text.replaceAll(/\W/g, '_');
   const ofCanary = `${word(ingress)}_canary__.*__${word(ownService)}`;

@@ -1,6 +1,6 @@
 /**
  * Providers `linkerd`, `smi:v1alpha1` to `smi:v1alpha3` and `osm`: a TrafficSplit called as the apex (flagger-behaviour.md 3.3). Open Service
- * Mesh is archived and the SMI specification has ended; what Flagger's users still have keeps working.
+ * Mesh is archived and the SMI specification has ended; existing setups of Flagger's users continue to work.
  */
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';

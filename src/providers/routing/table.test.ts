@@ -24,7 +24,7 @@ describe('the table of providers', () => {
 });
 
 describe('every routing provider', () => {
-  it('is there for everything that the schema of a Canary takes beside native, which has no routes', () => {
+  it('exists for every provider of the schema of a Canary except native, which has no routes', () => {
     const { provider } = objectSchemaOf('Canary').properties?.spec?.properties ?? {};
     expect([...supportedProviders(), 'native'].sort()).toEqual([...(provider?.enum ?? [])].sort());
   });

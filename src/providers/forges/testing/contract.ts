@@ -1,21 +1,21 @@
-/** What every forge has to do, whatever its API looks like; run on a double of each and on a real Gitea. */
+/** The contract of every forge; runs on a double of each and on a real Gitea. */
 import { describe, expect, it } from 'vitest';
 import type { CommitStatus, PullRequest } from '../../../api/forge.ts';
 import type { ForgeClient } from '../types.ts';
 
-/** A repository at a forge, and ways to look behind the client's back. */
+/** A repository at a forge, with direct access besides the client. */
 export interface ForgeFixture {
   readonly forge: ForgeClient;
   /** The same repository with a wrong token. */
   readonly stranger: ForgeClient;
   /** A repository that does not exist. */
   readonly missing: ForgeClient;
-  /** Makes a branch with a commit of its own; returns the commit's id. */
+  /** Makes a branch with a new commit; returns the id of the commit. */
   pushBranch(name: string): Promise<string>;
   /** Removes a branch. */
   deleteBranch(name: string): Promise<void>;
   merge(number: number): Promise<void>;
-  /** Opens a pull request from a branch of that name in somebody else's fork. */
+  /** Opens a pull request from a branch of that name in a fork. */
   openFromFork(branch: string): Promise<void>;
   isDraft(number: number): Promise<boolean>;
   comments(number: number): Promise<readonly string[]>;
@@ -201,7 +201,7 @@ function describeErrors(fixture: () => ForgeFixture): void {
     expect(await fixture().forge.mayWrite()).not.toBe(false);
   });
 
-  it('says Unauthorized for a wrong token, and keeps it to itself', async () => {
+  it('says Unauthorized for a wrong token, without quoting it', async () => {
     const refused = fixture().stranger.comment(1, 'hello');
     await expect(refused).rejects.toMatchObject({ code: 'Unauthorized' });
     await expect(refused).rejects.toThrow(/comment on #1: HTTP 401.*renew the token/);

@@ -66,7 +66,7 @@ interface PullRoute {
   ) => DoubleAnswer | undefined;
 }
 
-/** One forge's API as a server speaks it: paths, shapes and refusals. What it does to the model is the same for all. */
+/** One forge's API on the wire: paths, shapes and refusals. Its effect on the model is the same for all. */
 export interface DoubleWire {
   /** The Authorization header that is accepted. */
   readonly authorization: string;
@@ -98,7 +98,7 @@ export interface DoubleWire {
     json: Readonly<Record<string, string>>,
     statuses: readonly DoubleStatus[],
   ): Omit<DoubleStatus, 'commit'> | DoubleAnswer;
-  /** How a pull request is changed and closed; without an answer of its own it is shown as it is then. */
+  /** How a pull request is changed and closed; without another answer the changed pull request is shown. */
   readonly changes: readonly PullRoute[];
   /** What the forge calls a failure. */
   readonly failedState: string;
@@ -111,7 +111,7 @@ export interface ForgeDouble {
   readonly model: DoubleModel;
   /** The next request gets this answer. */
   failNext(answer: DoubleAnswer): void;
-  /** Opens a pull request as somebody else would. */
+  /** Opens a pull request of another user. */
   addPull(pull: Partial<DoublePull> & { readonly branch: string }): DoublePull;
   close(): Promise<void>;
 }

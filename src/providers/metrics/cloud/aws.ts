@@ -43,7 +43,7 @@ export async function signed(
   return others;
 }
 
-/** As the library wants a hash. */
+/** The interface of a hash in the library. */
 class Sha256 {
   readonly #hash: ReturnType<typeof createHash> | ReturnType<typeof createHmac>;
 
@@ -68,7 +68,7 @@ function bytesOf(data: ArrayBuffer | ArrayBufferView): Uint8Array {
   return new Uint8Array(data.buffer, data.byteOffset, data.byteLength);
 }
 
-/** Keys of the template's Secret, else those of the pod where they are lent. Throws when there are none. */
+/** Keys of the template's Secret, else those of the pod if they may be used. Throws when there are none. */
 export async function awsKeys(
   request: MetricRequest,
   region: string,

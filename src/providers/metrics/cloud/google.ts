@@ -16,7 +16,7 @@ const tokenSchema = z.object({ access_token: z.string() });
 
 const metadata = 'http://metadata.google.internal/computeMetadata/v1';
 
-/** A token of the key in the template's Secret. Throws for one that cannot be used, and shows nothing of it. */
+/** A token of the key in the template's Secret. Throws for an invalid key, without its content. */
 export async function tokenOfKey(
   text: string,
   scope: string,

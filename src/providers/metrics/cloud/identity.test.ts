@@ -187,7 +187,7 @@ describe('Cloud Monitoring without a Secret', () => {
 });
 
 describe.each(['cloudwatch', 'stackdriver'] as const)('%s without a Secret', (type) => {
-  it('asks nobody where the identity of the pod is not lent', async () => {
+  it('sends no request when the identity of the pod may not be used', async () => {
     const { asked, http } = await aCloud({});
     expect(await read(type, http)).toEqual({
       kind: 'error',

@@ -51,7 +51,7 @@ export const cloudwatch = restProvider({
     }),
 });
 
-/** Throws when there is none, or one that is no name of a region. */
+/** Throws without a region, or for an invalid name. */
 function regionOf({ region }: MetricRequest): string {
   if (region && /^[a-z0-9-]{1,32}$/.test(region)) return region;
   throw new Error('spec.provider.region is missing or no region; it must be like eu-north-1');

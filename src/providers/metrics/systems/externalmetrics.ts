@@ -11,7 +11,7 @@ const answerSchema = z.object({
   ),
 });
 
-/** At an address of its own it is asked as any server is. */
+/** With an address it is queried like any other server. */
 const elsewhere = restProvider({
   type: 'externalmetrics',
   title: 'a list of external metrics',
@@ -63,7 +63,7 @@ function readingOf({ items }: z.infer<typeof answerSchema>, request: MetricReque
   return onlyOne(items, 'a labelSelector that selects one', (item) => {
     const value = numberOf(String(item.value));
     if (item.timestamp) return freshReading({ atMs: Date.parse(item.timestamp), value }, request);
-    // An adapter may tell no time: then the value is that of now, as for Flagger, unless its age is bounded.
+    // An adapter may report no time: then the value counts as current, as for Flagger, unless its age is limited.
     if (request.maxSampleAgeMs === undefined) return valueReading(value);
     return { kind: 'noData', detail: 'the answer tells no time of the value' };
   });

@@ -1,4 +1,4 @@
-/** The outcome of a Job as a metric, against an API server that keeps objects as the real one does. */
+/** The outcome of a Job as a metric, against an API server that stores objects like the real one. */
 import { expect, it, vi } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
@@ -164,7 +164,7 @@ it('is one Job for two leaders, and another for the next release', async () => {
   expect(world.made).toHaveLength(2);
 });
 
-it('runs again where somebody deleted the Job', async () => {
+it('runs again after the Job was deleted', async () => {
   const world = aWorld(() => undefined);
   const reading = read(world);
   await vi.waitFor(() => expect(world.made).toHaveLength(1));
@@ -175,7 +175,7 @@ it('runs again where somebody deleted the Job', async () => {
   });
 });
 
-it('leaves a Job of that name alone that belongs to somebody else', async () => {
+it('does not touch a Job of that name with another owner', async () => {
   const world = aWorld(() => complete);
   await read(world);
   const [made] = world.made;

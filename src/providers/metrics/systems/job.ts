@@ -70,8 +70,8 @@ const podSchema = z.object({
 });
 
 /**
- * Its entry of the table: `cronjob/NAME?VARIABLE=value`. 1 for a Job that completed, 0 for one that failed; until then there is no result. One Job
- * by its name for each release and metric, whoever asks; it is deleted once its outcome was read.
+ * Its entry of the table: `cronjob/NAME?VARIABLE=value`. 1 for a Job that completed, 0 for one that failed; until then there is no result. The
+ * name of the Job identifies release and metric; it is deleted after its outcome was read.
  */
 export const job: MetricProvider = {
   type: 'job',
@@ -111,7 +111,7 @@ function questionIn(query: string): { name: string | undefined; variables: Map<s
   return { name, variables: new Map(new URLSearchParams(parameters)) };
 }
 
-/** The Job of this release and metric. Its name says all that it depends on, so that a second leader finds it and makes none of its own. */
+/** The Job of this release and metric. Its name contains everything that it depends on, so that the next leader finds it and creates no second one. */
 function jobOf(
   cronJob: KubernetesObject,
   { query, namespace }: MetricRequest,

@@ -20,7 +20,7 @@ const analysisSchema = z.object({
   status: z.object({ state: z.string().optional(), pass: z.boolean().optional() }).optional(),
 });
 
-/** Longest time for an Analysis to complete, and between two looks at it. Flagger waits 10 s. */
+/** Longest time for an Analysis to complete, and between two reads of it. Flagger waits 10 s. */
 const analysisMs = 20_000;
 const lookAgainMs = 1_000;
 
@@ -66,7 +66,7 @@ async function metricReading(
   return Number.isNaN(atMs) ? valueReading(value) : freshReading({ atMs, value }, request);
 }
 
-/** 1 for an Analysis that passed, 0 for one that did not. It is deleted whatever its end. */
+/** 1 for an Analysis that passed, 0 for one that did not. It is deleted in either case. */
 async function analysisReading(
   { namespace, name, rest }: Named & { readonly rest: readonly string[] },
   request: MetricRequest,

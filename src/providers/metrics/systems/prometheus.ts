@@ -1,4 +1,4 @@
-/** Prometheus and what speaks its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries answer alike. */
+/** Prometheus and systems with its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries have the same answers. */
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
 import { freshReading, onlyOne, pointsReading } from '../points.ts';
@@ -29,7 +29,7 @@ export const loki = instantQueries('loki', '/loki/api/v1/query', 'a Loki query r
 function instantQueries(type: string, path: string, title: string): MetricProvider {
   const parametersOf = ({ query, maxSampleAgeMs }: MetricRequest) => ({
     query: query.replace(/\s+/g, ' ').trim(),
-    // How far Prometheus looks back for the newest sample of a series; of 5 minutes unless it is told.
+    // How far Prometheus looks back for the newest sample of a series; its default is 5 minutes.
     ...(maxSampleAgeMs === undefined ? {} : { lookback_delta: String(maxSampleAgeMs / 1_000) }),
   });
   const instant = restProvider({

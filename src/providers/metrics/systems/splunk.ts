@@ -58,7 +58,7 @@ export const splunk = restProvider({
   },
 });
 
-/** The messages of a stream of server-sent events. Throws for what is none. */
+/** The messages of a stream of server-sent events. Throws for anything else. */
 function messagesOf(text: string): Message[] {
   const events = text.split(/\r?\n\r?\n/).filter((event) => event.trim() !== '');
   if (events.some((event) => !/^(event|data|id|retry|):/.test(event.trimStart())))

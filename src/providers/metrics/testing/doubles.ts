@@ -31,7 +31,7 @@ function isLetIn(
   return headers.authorization === (token ? `Bearer ${token}` : basic);
 }
 
-/** A number, or what systems write for one that is none. */
+/** A number, or what systems write for a missing one. */
 type Value = number | null | 'NaN' | 'Infinity';
 
 /** One metric system. */
@@ -55,7 +55,7 @@ export interface MetricDouble {
   isLetIn(asked: AskedOf, secret: Readonly<Record<string, string>>): boolean;
   /** The answer with one value for each series, of that time. JSON has no NaN: undefined where the system cannot say it. */
   answer(values: readonly Value[], atMs?: number): string | undefined;
-  /** Whether answers tell that time. */
+  /** Whether answers contain that time. */
   readonly tellsTime: boolean;
   /** The system's words for a query that it does not understand. */
   problem(words: string): string;

@@ -1,4 +1,4 @@
-/** Routes that their users keep, of every kind of which a provider writes only the weights. */
+/** Routes of users, of every kind for which a provider writes only the weights (`spec.routeRef`). */
 import { describe, expect, it } from 'vitest';
 import type { Canary, CanarySpec } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -7,7 +7,7 @@ import type { RouteContext } from '../../contracts/routing.ts';
 import { aCanary, aContext, acceptedBy, initialTraffic, writtenOver } from './fixtures.test-support.ts';
 import { routerFor } from './table.ts';
 
-/** A route as its users keep it: one rule leads to the application, one elsewhere. */
+/** A route of users: one rule leads to the application, one elsewhere. */
 interface Row {
   readonly apiVersion: string;
   readonly kind: 'HTTPRoute' | 'HTTPProxy' | 'VirtualService';
@@ -123,7 +123,7 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     expect(router.read(context, apply(at(0), moved))).toEqual({ ...at(0), accepted: true });
   });
 
-  it('tells that the apex has requests while one rule of several leads to it alone', () => {
+  it('reports that the apex has requests while one of several rules leads to it alone', () => {
     const split = front([backend('podinfo-primary', 80), backend('podinfo-canary', 20)]);
     const mixed = [acceptedBy(routeOf(split, front([backend('podinfo')], { match: 'another path' })))];
     expect(router.read(context, mixed)).toMatchObject({ others: 'alone' });
@@ -138,7 +138,7 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     ]);
   });
 
-  it('puts the weights back where somebody applies the route as it was, and keeps what else they changed', () => {
+  it('restores the weights after a user applied the original route, and preserves other changes', () => {
     const reset = [acceptedBy(routeOf(front([backend('podinfo')], { match: 'by hand' })), 3)];
     const live = apply(at(20), reset);
     expect(rulesOf(live)).toEqual([
@@ -173,7 +173,7 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     });
   });
 
-  it('refuses what needs rules of its own', () => {
+  it('refuses fields that need generated rules', () => {
     const analysis = {
       interval: '10s',
       threshold: 2,

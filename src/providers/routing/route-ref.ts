@@ -1,6 +1,6 @@
 /**
- * Routes that their users keep (flagger 1715, issue 14): where `spec.routeRef` names one, a provider writes the weights of the rules that lead to
- * the Canary's Services, and nothing else. What the rules are is Git's word, or the live object's where Git is not known.
+ * Existing routes (flagger 1715, issue 14): where `spec.routeRef` names one, a provider writes the weights of the rules that lead to the
+ * Canary's Services, and nothing else. The rules are those in Git, or those of the live object when Git is unknown.
  */
 import type { Canary } from '../../api/canary/canary.ts';
 import { type KubernetesObject, keepFluxAway, takenOverAnnotation } from '../../api/kubernetes.ts';
@@ -20,7 +20,7 @@ import {
 type Entry = Readonly<Record<string, unknown>>;
 
 /** How a kind of route names its backends. */
-interface KeptKind {
+interface RouteShape {
   readonly kind: RouteKind;
   /** The list in its spec, and the list in each entry of that. */
   readonly rules: string;
@@ -35,16 +35,16 @@ interface KeptKind {
   refusal(live: KubernetesObject): string | undefined;
 }
 
-/** The provider, which for Canaries with a `routeRef` of this kind leaves the route to its users. */
-export function keepingRoutes(provider: RoutingProvider, kept: KeptKind): RoutingProvider {
+/** The provider, which for Canaries with a `routeRef` of this kind writes only the weights of that route. */
+export function withRouteRef(provider: RoutingProvider, shape: RouteShape): RoutingProvider {
   const nameIn = (canary: Canary): string | undefined =>
-    canary.spec.routeRef?.kind === kept.kind.kind ? canary.spec.routeRef.name : undefined;
+    canary.spec.routeRef?.kind === shape.kind.kind ? canary.spec.routeRef.name : undefined;
   const { isSucceededBy } = provider;
   return {
     ...provider,
     references(canary, names) {
       const name = nameIn(canary);
-      if (name !== undefined) return [{ ...kept.kind, name }];
+      if (name !== undefined) return [{ ...shape.kind, name }];
       return (
         provider.references?.(canary, names) ?? provider.kinds.map((kind) => ({ ...kind, name: names.apex }))
       );
@@ -58,18 +58,18 @@ export function keepingRoutes(provider: RoutingProvider, kept: KeptKind): Routin
       const name = nameIn(context.canary);
       if (name === undefined) return provider.objects(context, target, live);
       assertWeights(target);
-      const found = findObject(context, { ...kept.kind, name }, live);
-      return found && !problemIn(context, kept, context.inGit ?? found)
-        ? [divided(context, kept, found, target)]
+      const found = findObject(context, { ...shape.kind, name }, live);
+      return found && !problemIn(context, shape, context.inGit ?? found)
+        ? [divided(context, shape, found, target)]
         : [];
     },
     read(context, live) {
       const name = nameIn(context.canary);
       if (name === undefined) return provider.read(context, live);
-      const found = findObject(context, { ...kept.kind, name }, live);
-      const title = `${kept.kind.kind} ${name}`;
+      const found = findObject(context, { ...shape.kind, name }, live);
+      const title = `${shape.kind.kind} ${name}`;
       return found
-        ? reading(context, kept, found)
+        ? reading(context, shape, found)
         : unreadable(
             `${title} does not exist; spec.routeRef names a route that you keep, for its weights alone`,
           );
@@ -83,7 +83,7 @@ export function keepingRoutes(provider: RoutingProvider, kept: KeptKind): Routin
   };
 }
 
-/** What needs rules of its own, and rules are the user's. */
+/** Fields that need generated rules: the rules of an existing route are not changed. */
 function beyondWeights({ spec }: Canary): RouteProblem[] {
   const { match, mirror, sessionAffinity } = spec.analysis;
   return Object.entries({ match: match?.length ? match : undefined, mirror, sessionAffinity })
@@ -95,10 +95,10 @@ function beyondWeights({ spec }: Canary): RouteProblem[] {
     }));
 }
 
-/** The live object with Git's rules, in which each backend of ours is both sides by weight; those of other Canaries are divided as they are. */
+/** The live object with the rules in Git, in which each backend of the Canary becomes both sides by weight; backends of other Canaries retain their weights. */
 function divided(
   context: RouteContext,
-  kept: KeptKind,
+  shape: RouteShape,
   live: KubernetesObject,
   target: RouteTarget,
 ): KubernetesObject {
@@ -106,25 +106,25 @@ function divided(
   const spec = ((context.inGit ?? live).spec ?? {}) as Entry;
   const others = (context.neighbours ?? []).flatMap((names) => {
     const about = { ...context, names };
-    const seen = divisionIn(about, kept, live);
+    const seen = divisionIn(about, shape, live);
     return seen.weights ? { about, target: { ...seen.weights, others: seen.others } } : [];
   });
-  const rules = rulesOf(context.inGit ?? live, kept).map((rule) => {
+  const rules = rulesOf(context.inGit ?? live, shape).map((rule) => {
     for (const one of [{ about: context, target }, ...others]) {
-      const [backend] = ownIn(one.about, kept, rule);
-      if (backend) return { ...rule, [kept.backends]: sides(one.about, kept, backend, one.target) };
+      const [backend] = ownIn(one.about, shape, rule);
+      if (backend) return { ...rule, [shape.backends]: sides(one.about, shape, backend, one.target) };
     }
     return rule;
   });
   return {
-    ...kept.kind,
+    ...shape.kind,
     metadata: {
       name: metadata.name,
       ...(metadata.namespace ? { namespace: metadata.namespace } : {}),
       // Its Source leaves the spec alone as long as this is there, and gives it back afterwards.
       annotations: { ...keepFluxAway, [takenOverAnnotation]: 'spec' },
     },
-    spec: { ...spec, [kept.rules]: rules },
+    spec: { ...spec, [shape.rules]: rules },
   };
 }
 
@@ -134,19 +134,19 @@ function divided(
  */
 function sides(
   { names }: RouteContext,
-  kept: KeptKind,
+  shape: RouteShape,
   backend: Entry,
   { primaryWeight, canaryWeight, others }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight' | 'others'>,
 ): Entry[] {
-  const at = (name: string, weight: number) => ({ ...kept.leadingTo(backend, name), weight });
+  const at = (name: string, weight: number) => ({ ...shape.leadingTo(backend, name), weight });
   if (others === 'alone' || others === 'serving')
     return [at(names.apex, 100), at(names.primary, 0), at(names.canary, 0)];
   const both = [at(names.primary, primaryWeight), at(names.canary, canaryWeight)];
   return others === 'idle' ? [...both, at(names.apex, 0)] : both;
 }
 
-function reading(context: RouteContext, kept: KeptKind, live: KubernetesObject): RouteReading {
-  const { weights, others, problem = kept.refusal(live) } = divisionIn(context, kept, live);
+function reading(context: RouteContext, shape: RouteShape, live: KubernetesObject): RouteReading {
+  const { weights, others, problem = shape.refusal(live) } = divisionIn(context, shape, live);
   const also = others ? { others } : {};
   if (!weights || others === 'serving') return { ...unreadable(problem ?? ''), ...also };
   const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };
@@ -161,17 +161,17 @@ interface Division {
   readonly problem?: string;
 }
 
-function divisionIn(context: RouteContext, kept: KeptKind, live: KubernetesObject): Division {
-  const title = `${kept.kind.kind} ${live.metadata.name}`;
+function divisionIn(context: RouteContext, shape: RouteShape, live: KubernetesObject): Division {
+  const title = `${shape.kind.kind} ${live.metadata.name}`;
   const { apex, primary, canary } = context.names;
-  const problem = problemIn(context, kept, live);
+  const problem = problemIn(context, shape, live);
   if (problem) return { problem };
-  const rules = rulesOf(live, kept)
-    .map((rule) => ownIn(context, kept, rule))
+  const rules = rulesOf(live, shape)
+    .map((rule) => ownIn(context, shape, rule))
     .filter((own) => own.length > 0)
     .map((own) => {
       const weightOf = (name: string): number | undefined => {
-        const found = own.find((backend) => kept.serviceOf(backend, context) === name);
+        const found = own.find((backend) => shape.serviceOf(backend, context) === name);
         // What a backend without a weight has: alone it gets everything.
         return found && Number(found.weight ?? (own.length === 1 ? 100 : 1));
       };
@@ -203,36 +203,36 @@ function othersIn(
   return rules.some(({ apex = 0 }) => apex > 0) ? 'serving' : 'idle';
 }
 
-function problemIn(context: RouteContext, kept: KeptKind, object: KubernetesObject): string | undefined {
+function problemIn(context: RouteContext, shape: RouteShape, object: KubernetesObject): string | undefined {
   const { apex, primary, canary } = context.names;
-  const title = `${kept.kind.kind} ${object.metadata.name}`;
-  const rules = rulesOf(object, kept);
-  const ours = rules.filter((rule) => ownIn(context, kept, rule).length > 0);
+  const title = `${shape.kind.kind} ${object.metadata.name}`;
+  const rules = rulesOf(object, shape);
+  const ours = rules.filter((rule) => ownIn(context, shape, rule).length > 0);
   if (ours.length === 0)
     return `${title} leads to none of the Services ${apex}, ${primary} and ${canary}; let a rule lead to ${apex}`;
-  const mixed = ours.find((rule) => listed(rule, kept).length !== ownIn(context, kept, rule).length);
+  const mixed = ours.find((rule) => listed(rule, shape).length !== ownIn(context, shape, rule).length);
   if (mixed)
     return `${title}: rule ${rules.indexOf(mixed) + 1} leads to ${apex} and to others; weights are written where all backends of a rule are the Canary's`;
   const subsetIn = (rule: Entry) =>
-    ownIn(context, kept, rule).flatMap((backend) => kept.subsetOf?.(backend) ?? [])[0];
+    ownIn(context, shape, rule).flatMap((backend) => shape.subsetOf?.(backend) ?? [])[0];
   const partial = ours.find((rule) => subsetIn(rule) !== undefined);
   return partial
     ? `${title}: rule ${rules.indexOf(partial) + 1} leads to subset ${subsetIn(partial)} of ${apex}, and a subset is of one Service alone; let it lead to ${apex} without a subset`
     : undefined;
 }
 
-function ownIn(context: RouteContext, kept: KeptKind, rule: Entry): Entry[] {
+function ownIn(context: RouteContext, shape: RouteShape, rule: Entry): Entry[] {
   const { apex, primary, canary } = context.names;
   const names = [apex, primary, canary];
-  return listed(rule, kept).filter((backend) => names.includes(kept.serviceOf(backend, context) ?? ''));
+  return listed(rule, shape).filter((backend) => names.includes(shape.serviceOf(backend, context) ?? ''));
 }
 
-function rulesOf({ spec }: KubernetesObject, { rules }: KeptKind): readonly Entry[] {
+function rulesOf({ spec }: KubernetesObject, { rules }: RouteShape): readonly Entry[] {
   const found = ((spec ?? {}) as Entry)[rules];
   return Array.isArray(found) ? found : [];
 }
 
-function listed(rule: Entry, { backends }: KeptKind): readonly Entry[] {
+function listed(rule: Entry, { backends }: RouteShape): readonly Entry[] {
   const found = rule[backends];
   return Array.isArray(found) ? found : [];
 }
