@@ -3,7 +3,7 @@ import type { CanaryStatus } from './canary/status.ts';
 import { shorten } from './limits.ts';
 import { nothing, rolloutReasons } from './reasons.ts';
 
-/** One report of `status.incidents`; made when the state is entered, and not changed later. */
+/** One report of `status.incidents`; created when the state is entered, and not changed later. */
 export type Incident = NonNullable<CanaryStatus['incidents']>[number];
 export type Severity = Incident['severity'];
 export type IncidentOutcome = Incident['outcome'];
@@ -60,14 +60,14 @@ export function markdownOf(incident: Incident, facts: readonly Fact[] = factsOf(
   return [escapedMarkdown(incident.message), '', ...lines].join('\n');
 }
 
-/** Text in which `@all` or `<!channel>` from a commit message notifies nobody: a word joiner (U+2060) follows each @. */
+/** Text in which `@all` or `<!channel>` from a commit message sends no notification: a word joiner (U+2060) follows each @. */
 export function withoutMentions(text: string): string {
   return text.replaceAll('@', '@\u2060');
 }
 
 /**
  * Backslashes before everything that Markdown or its HTML could take for markup; line breaks become spaces. Forges look for @names and
- * #numbers after that, so these are broken by a joiner of no width.
+ * #numbers after that, so a word joiner (U+2060) follows each @ and #.
  */
 export function escapedMarkdown(text: string): string {
   const marked = text.replace(/\s*\n\s*/g, ' ').replace(/[\\`*_[\]<>|~]/g, (mark) => `\\${mark}`);

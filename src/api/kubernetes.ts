@@ -63,7 +63,7 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-/** A pod template: the part of a workload that a Release is about. Kept as JSON, unknown fields included. */
+/** A pod template: the part of a workload that a Release is about. As JSON, unknown fields included. */
 export interface PodTemplate {
   metadata?: {
     labels?: Record<string, string>;
@@ -81,7 +81,7 @@ export interface PodSpec {
   [field: string]: unknown;
 }
 
-/** One container of a pod, unknown fields kept. */
+/** One container of a pod. */
 export interface Container {
   name: string;
   image?: string;

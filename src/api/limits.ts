@@ -14,7 +14,7 @@ export const limits = {
   packHeldBytes: 96 * 1024 * 1024,
   /** Deltas of a pack that start from one another; Git makes chains of 50. */
   packChainDeltas: 250,
-  /** Commits of one store at which a shallow history ends; they are told to the server with each fetch. */
+  /** Commits of one store at which a shallow history ends; each fetch sends them to the server. */
   shallowCommits: 50_000,
   /** Bytes of all repositories on the disk; beyond, only namespaces that hold less than their share fetch more. `--git-disk-mib` may change it. */
   gitDiskBytes: 768 * 1024 * 1024,
@@ -24,7 +24,7 @@ export const limits = {
   knownHostsBytes: 256 * 1024,
   /** Characters of one private key of SSH. */
   sshKeyCharacters: 32 * 1024,
-  /** Rounds that make a key of a passphrase; ssh-keygen takes 16 or 24 unless told. A round takes some 20 ms. */
+  /** Rounds that make a key of a passphrase; ssh-keygen's default is 16 or 24. A round takes some 20 ms. */
   sshKeyRounds: 256,
   /** Commits a shallow history is deepened by, at most, to find out whether a head is a descendant (design 5). */
   ancestryCommits: 1_000,
@@ -88,7 +88,7 @@ export const limits = {
   renderInputFiles: 2_000,
   /** Bytes of one of these files; archives of charts are among them. */
   renderInputFileBytes: 8 * 1024 * 1024,
-  /** Bytes of renderers' output that is kept for the next commit, of all Sources together. */
+  /** Bytes of renderers' output that is cached for the next commit, of all Sources together. */
   renderCacheBytes: 64 * 1024 * 1024,
 
   /** Bytes of a whole LKG record before compression; refused before the analysis begins (design 5). */

@@ -45,12 +45,12 @@ export type SessionCookies =
   | { kind: 'keep'; canary: string; primary?: string }
   | { kind: 'end'; previous: string };
 
-/** The answer of a metric provider, before thresholds. No data and an error are results of their own (S29). */
+/** The answer of a metric provider, before thresholds. No data and an error are separate results (S29). */
 export type MetricReading =
   /**
    * `points`: of several moments, the value is the newest. `baseline`: the same query about the other side, where the metric compares the two;
    * that is the primary unless `baselineOf` says so. `p`: their points were compared, both values are medians, and a difference this large has
-   * this probability by chance, from 0 to 1. `detail`: what people should know beside the value.
+   * this probability by chance, from 0 to 1. `detail`: what people should know in addition to the value.
    */
   | {
       kind: 'value';

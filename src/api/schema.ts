@@ -37,7 +37,7 @@ export function duration() {
 
 /**
  * A field with a default of Flagger's CRD, which the API server fills in. Flagger compares what it reads with what it finds on a route, and
- * without them would write that route anew at each interval; for our own fields there are none.
+ * without them would write that route again at each interval; our own fields have no such default.
  */
 export function withFlaggerDefault<T extends z.ZodType>(schema: T, value: string | number): T {
   return schema.meta({ ...schema.meta(), [flaggerDefaultKey]: value }) as T;

@@ -94,15 +94,15 @@ export interface WatchQuery {
   readonly labelSelector?: string;
   /** Only the objects of this name. */
   readonly name?: string;
-  /** Only metadata is kept and sent by the server. */
+  /** Only metadata is requested and stored. */
   readonly metadataOnly?: boolean;
-  /** Of EndpointSlices only their ports and which pods are ready is kept. */
+  /** Of EndpointSlices only the ports and the readiness of pods are stored. */
   readonly endpointsOnly?: boolean;
-  /** What kubectl applied last is kept, too, which otherwise costs memory for nothing. */
+  /** The annotation last-applied-configuration of kubectl is stored too; without this it is dropped to save memory. */
   readonly lastApplied?: boolean;
 }
 
-/** A set of objects kept up to date by a watch, with what we wrote ourselves already in it. */
+/** A set of objects that a watch keeps up to date; our own writes are in it at once. */
 export interface WatchedSet {
   /** True once the set was listed whole. */
   synced(): boolean;
@@ -113,7 +113,7 @@ export interface WatchedSet {
   /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */
   remember(object: KubernetesObject): void;
   /**
-   * Reads the whole set anew, unless that was done less than `withinMs` ago; resolves with whether it was. Waits for as long as the server
+   * Lists the whole set again, unless that was done less than `withinMs` ago; resolves with whether it was. Waits for as long as the server
    * cannot be read.
    */
   refresh(withinMs: number): Promise<boolean>;
@@ -159,7 +159,7 @@ export interface EventSink {
   ): void;
 }
 
-/** Kinds that a Canary's spec names beside its workload. */
+/** Kinds that a Canary's spec names in addition to its workload. */
 export type ReferenceKind = 'MetricTemplate' | 'AlertProvider';
 
 /** Objects that Canaries name. */

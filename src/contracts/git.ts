@@ -77,7 +77,7 @@ export interface Repository extends RepositoryWriting {
     options: { readonly signal: AbortSignal; readonly maxFileBytes: number },
   ): Promise<ReadonlyMap<string, CommitEntry>>;
   /**
-   * Full ids of the commits, besides head, that must survive when a store that grew too large is built anew (the last promoted ones). If the server
+   * Full ids of the commits, besides head, that must survive when a store that grew too large is rebuilt (the last promoted ones). If the server
    * no longer has one that the store holds, the old store stays. Replaces the former list.
    */
   keep(commits: readonly string[]): void;
@@ -92,7 +92,7 @@ export interface Repository extends RepositoryWriting {
   onNews(listener: () => void): () => void;
 }
 
-/** Reads the values of a Secret anew at each use; undefined where the Source names none. Throws where it is not there. */
+/** Reads the values of a Secret at each use; undefined if the Source names none. Throws if it does not exist. */
 export type ReadSecret = () => Promise<Readonly<Record<string, Uint8Array>> | undefined>;
 
 /** The Secrets of a Source: of `secretRef`, `verify.secretRef` and `proxySecretRef`. */

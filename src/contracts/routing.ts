@@ -14,7 +14,7 @@ export interface RouteKind {
   readonly lastApplied?: boolean;
 }
 
-/** One object that a provider writes, or that somebody else keeps and it reads to make its own from. */
+/** One object that a provider writes, or that another tool owns and the provider derives its own from. */
 export interface RouteReference extends RouteKind {
   readonly name: string;
 }

@@ -72,7 +72,7 @@ it('keeps the bound of a built-in metric that is there twice', () => {
 
 describe('a metric that is compared with the primary', () => {
   const latency = { query: 'latency', compareWith: 'primary', maxRelativeIncrease: 10 } as const;
-  const beside = (number: number, baseline: number): MetricReading => ({
+  const comparedWith = (number: number, baseline: number): MetricReading => ({
     kind: 'value',
     value: number,
     baseline,
@@ -88,12 +88,12 @@ describe('a metric that is compared with the primary', () => {
     [{ ...latency, thresholdRange: { max: 105 } }, 108, 100, 'fail'],
     [{ ...latency, thresholdRange: { max: 500 } }, 111, 100, 'fail'],
     [{ ...latency, thresholdRange: { min: 5 } }, 1, 100, 'fail'],
-  ])('%j with %d beside %d is a %s', (metric, number, baseline, verdict) => {
-    expect(verdictOf(judged(metric, beside(number, baseline)))).toBe(verdict);
+  ])('%j with %d compared with %d is a %s', (metric, number, baseline, verdict) => {
+    expect(verdictOf(judged(metric, comparedWith(number, baseline)))).toBe(verdict);
   });
 
   it('says the bound it failed at and what the primary has', () => {
-    const [result] = judged(latency, beside(120, 100));
+    const [result] = judged(latency, comparedWith(120, 100));
     expect(result).toMatchObject({ value: 120, max: 110, detail: 'the primary has 100' });
     expect(result && finding(result)).toBe('errors 120 > 110 (the primary has 100)');
   });

@@ -17,7 +17,7 @@ function found(...configCopies: ConfigCopyView[]) {
   return differences(aWorkload({ configCopies }), { readyPercent: 100 });
 }
 
-describe('config copies beside what the release says', () => {
+describe('config copies compared with the release', () => {
   it('differ in nothing as written, and are no finding where there are none', () => {
     expect(found(aCopy('asWritten'))).toEqual([]);
     expect(found()).toEqual([]);
@@ -43,7 +43,7 @@ describe('config copies beside what the release says', () => {
     expect(whyNotReady(aWorkload({ configCopies: [aCopy(state)] }))).toBe(detail);
   });
 
-  it('that somebody changed are told with key and value, and let traffic through', () => {
+  it('that another manager changed are reported with key and value, and let traffic through', () => {
     const [finding] = found(aCopy('foreign'));
     expect(finding).toMatchObject({
       name: 'config-values',

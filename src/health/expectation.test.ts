@@ -51,7 +51,7 @@ describe('expected against actual', () => {
     if (name !== 'template') expect(hasConverged(aWorkload(change), 100)).toBe(false);
   });
 
-  it('tells of one image name that is two images, of drift and of faults, and lets traffic through', () => {
+  it('reports one image name that is two images, drift and faults, and lets traffic through', () => {
     const images = [{ container: 'app', image: 'web:1', found: ['web:1'], ids: ['web@1', 'web@2'] }];
     const view = aWorkload({ images, drift: edited, faults: [aFault('NotReadyYet')] });
     expect(namesOf(view)).toEqual(['image-ids', 'fields', 'faults']);
@@ -98,7 +98,7 @@ describe('expected against actual', () => {
     expect(namesOf(aWorkload({ updatedReadyReplicas: 1, endpoints: 1 }))).toEqual([]);
   });
 
-  it('tells of a port that nothing in the template names, and lets traffic through', () => {
+  it('reports a port that nothing in the template names, and lets traffic through', () => {
     const view = aWorkload({ undeclaredPorts: [9999] });
     expect(differences(view, expected)).toMatchObject([
       {
@@ -140,7 +140,7 @@ describe('in a check after promotion', () => {
     ]);
   });
 
-  it('what only tells something passes with its detail', () => {
+  it('a difference that is only reported passes with its detail', () => {
     const [drift] = checkResults(differences(aWorkload({ drift: edited }), expected), time);
     expect(drift).toEqual({
       name: 'fields',

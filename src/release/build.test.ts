@@ -47,7 +47,7 @@ test('a release holds the target, the tracked config that Git has, and the names
   expect(ok?.digest).toMatch(/^v1:[0-9a-f]{64}$/);
 });
 
-test('the view tells the core about settings and mounted config', () => {
+test('the view has settings and mounted config for the core', () => {
   const mounted = buildRelease(releaseInput({ target, configs: [configMap('flags')] })).ok!;
   const plain = buildRelease(releaseInput()).ok!;
   expect(viewOf(mounted)).toMatchObject({

@@ -109,7 +109,7 @@ test('a Secret value that moves from stringData to data is no change', () => {
   );
 });
 
-test('values a Canary ignores do not count, everything beside them does', () => {
+test('values a Canary ignores do not count, everything else does', () => {
   const stamped = (build: string, other: string) => {
     const pods = template();
     pods.metadata = { annotations: { build, 'a/b': other } };

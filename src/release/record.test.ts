@@ -145,7 +145,7 @@ test('with a Secret inside, another key of the cluster refuses the record', () =
   );
 });
 
-test('settings and counts that somebody edited cannot bring in other fields', () => {
+test('settings and counts that were edited by hand cannot bring in other fields', () => {
   const [first] = encoded(release());
   const annotations = {
     ...first!.metadata.annotations,

@@ -276,7 +276,7 @@ function isRelease(value: unknown): value is Release {
   return [ports, liveConfigs, origins].every((list) => Array.isArray(list));
 }
 
-/** Why a release cannot be kept: its size and its biggest object by name. Undefined if it can. */
+/** Why a release cannot be stored: its size, and the name of its biggest object. Undefined if it can. */
 export function recordTooLarge(release: Release): string | undefined {
   const bytes = recordJson(release).length;
   return bytes > limits.recordBytes ? describeSize(release, bytes) : undefined;

@@ -14,7 +14,7 @@ test('rejections are read back newest first', () => {
   expect(decodeRejections(secret)).toEqual([rejection(3), rejection(2), rejection(1)]);
 });
 
-test('at most 100 are kept, the newest, one for each digest', () => {
+test('the newest 100 are stored, one for each digest', () => {
   const many = Array.from({ length: 150 }, (_, index) => rejection(index));
   const kept = decodeRejections(encodeRejections(canary, [...many, rejection(200, 'v1:149')])) ?? [];
   expect(kept).toHaveLength(100);
@@ -22,7 +22,7 @@ test('at most 100 are kept, the newest, one for each digest', () => {
   expect(kept.at(-1)).toEqual(rejection(50));
 });
 
-test('the cause that was diagnosed is kept, and nothing is taken for one that is no text', () => {
+test('the cause that was diagnosed is stored, and only text counts as one', () => {
   const withCause = { ...rejection(1), cause: 'ReferenceMissing' };
   const secret = encodeRejections(canary, [withCause, rejection(2)]);
   expect(decodeRejections(secret)).toEqual([rejection(2), withCause]);

@@ -30,7 +30,7 @@ export function rejectionsName(canary: { namespace: string; name: string }): str
   return `holdfast-${shortName(canary.name, 30)}-rejected-${shortHash(`${canary.namespace}/${canary.name}`)}`;
 }
 
-/** The Secret for these rejections, newest first. Of one digest the newest is kept, and at most 100 in all. No owner: it outlives the Canary. */
+/** The Secret for these rejections, newest first. One per digest, the newest, and at most 100 in all. It has no owner, so that it outlives the Canary. */
 export function encodeRejections(
   canary: { namespace: string; name: string },
   rejections: readonly Rejection[],

@@ -174,7 +174,7 @@ test('a Source that cannot be read at all freezes every Canary it had', () => {
   expect(states(selection)).toEqual({ pay: 'frozen', cart: 'frozen' });
 });
 
-test('a Canary whose target is in no file is told with its place', () => {
+test('a Canary whose target is in no file is reported with its place', () => {
   const selection = select({ 'pay.yaml': canary('pay') });
   expect(states(selection)).toEqual({ pay: 'missing' });
   expect(selection.problems.map(formatProblem)).toEqual([
@@ -228,7 +228,7 @@ test('a Canary of the cluster keeps its target out of what is applied', () => {
   expect(select({}, new Map(), { 'live.yaml': canary('pay') }).plans).toEqual([]);
 });
 
-test('what makes no release is told with file, line and field', () => {
+test('what is no valid release is reported with file, line and field', () => {
   const files = { 'pay.yaml': `${canary('pay')}---\n${workload('pay')}`.replace('name: app', 'nme: app') };
   const { lineOf } = renderPlain(toFiles(files));
   const [plan] = select(files).plans;

@@ -5,7 +5,7 @@ import { releaseInput } from './fixtures.test-support.ts';
 import { decodeRecord, encodeRecord } from './record.ts';
 import { isService, serviceContent } from './release.ts';
 
-/** Service pay as somebody would write it in Git. */
+/** Service pay as it stands in Git. */
 function aService(spec: Record<string, unknown> = {}): KubernetesObject {
   return {
     apiVersion: 'v1',
@@ -67,7 +67,7 @@ describe('a release of a Service', () => {
     });
   });
 
-  it('is kept in a record whole and read back', () => {
+  it('is stored whole in a record and read back', () => {
     const { ok: release } = buildRelease(releaseInput({ target: aService(stored) }));
     if (!release) throw new Error('no release');
     const { secretKey } = releaseInput();

@@ -10,10 +10,10 @@ import type {
 import { decodeText, lineFinder, readDocuments, YamlFault } from './yaml/documents.ts';
 import { documentValue, offsetOf, pathSteps } from './yaml/values.ts';
 
-/** Problems told of one file; more would hide the first. */
+/** Problems reported of one file; more would hide the first. */
 const maxProblems = 50;
 
-/** Reads one file. Depends on its bytes, path and the limits alone, so results may be kept by blob id. Never throws on bad input. */
+/** Reads one file. Depends on its bytes, path and the limits alone, so results may be cached by blob id. Never throws on bad input. */
 export function renderFile(file: SourceFile, limits: RenderLimits): RenderedFile {
   if (file.bytes.length > limits.fileBytes) {
     const message = `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read`;

@@ -28,7 +28,7 @@ function printing(...outputs: string[]): Builder {
 const map = (name: string, more = '') =>
   `---\n# Source: web/templates/${name}.yaml\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: ${name}\n${more}`;
 
-test('helm is told release, namespace, what the cluster is and serves, and values, the Source last', () => {
+test('helm gets release, namespace, version and APIs of the cluster, and values, those of the Source last', () => {
   expect(helmArgs(input)).toEqual([
     'template',
     'shop',
@@ -85,7 +85,7 @@ describe('hooks', () => {
   });
 });
 
-test('a failing template is told with its file and line', async () => {
+test('a failing template is reported with its file and line', async () => {
   const errorOutput =
     'Error: template: web/templates/a.yaml:12:20: executing "web/templates/a.yaml" at <.Values.x.y>: nil pointer';
   const helm: Builder = {

@@ -80,7 +80,7 @@ export function helmArgs({ folder, release, valuesFiles, helm, capabilities }: H
   ];
 }
 
-/** Helm takes lists of files, told apart by commas as in CSV: what stands behind a comma could be any file of this machine. */
+/** Helm takes lists of files separated by commas as in CSV: a path with a comma could name any file of this machine. */
 function listEntry(path: string): string {
   return /[",\r\n]/.test(path) ? `"${path.replaceAll('"', '""')}"` : path;
 }
@@ -94,7 +94,7 @@ async function objectsIn(output: string, input: HelmInput, chart: string): Promi
     // `shop/templates/web.yaml` stands for a template of a chart of that name, wherever its folder is; parts of charts inside it follow the same way.
     const file = source === undefined ? chart : inside(input.folder, source.slice(source.indexOf('/') + 1));
     const read = renderFile({ path: file, bytes: new TextEncoder().encode(text) }, input.limits);
-    // Lines are those of the rendered text, which nobody sees.
+    // Lines are those of the rendered text, which is not shown.
     problems.push(...read.problems.map((problem) => ({ ...problem, line: 0 })));
     for (const { object } of read.objects) {
       // What a hook waits for, as `pre-install`; none for an ordinary object.

@@ -114,7 +114,7 @@ test('a namespace is filled in for namespaced kinds that name none', () => {
   expect(renderPlain(files(texts)).objects[0]?.object.metadata.namespace).toBeUndefined();
 });
 
-test('an object that stands twice is told at both places, whatever the version of its API', () => {
+test('a duplicate object is reported at both places, whatever the version of its API', () => {
   const hpa = (version: string) =>
     `apiVersion: autoscaling/${version}\nkind: HorizontalPodAutoscaler\nmetadata: {name: a}\n`;
   expect(
@@ -212,7 +212,7 @@ test('too many files, bytes or objects refuse the Source as a whole', () => {
   ).toEqual(['the Source holds 2 objects; at most 1 are taken']);
 });
 
-test('manifests are told by their names', () => {
+test('manifests are recognized by their names', () => {
   expect(['a.yaml', 'b/c.YML', 'd.json', 'README.md', 'yaml', 'x.yaml.tpl'].filter(isManifest)).toEqual([
     'a.yaml',
     'b/c.YML',

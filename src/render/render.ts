@@ -34,7 +34,7 @@ export function renderPlain(files: readonly SourceFile[], options: RenderOptions
   return { ...settle(rendered, options), lineOf };
 }
 
-/** Puts what was read together: namespaces, objects that are there twice, and no object of a file with a problem. */
+/** Joins the files: sets namespaces, reports duplicate objects, and drops the objects of files with a problem. */
 export function settle(
   rendered: ReadonlyArray<Pick<RenderResult, 'objects' | 'problems'>>,
   options: RenderOptions,
@@ -120,7 +120,7 @@ function duplicateProblems(entries: readonly RenderedObject[]): FileProblem[] {
   });
 }
 
-/** An empty cache. What it gives is shared: nobody may change it. */
+/** An empty cache. Its results are shared and must not be changed. */
 export function createRenderCache(): RenderCache {
   const known = new Map<string, { readonly oid: string; readonly rendered: RenderedFile }>();
   return {

@@ -15,7 +15,7 @@ export interface Origin {
   line: number;
   /** Position of the document in its file, from 0. */
   document: number;
-  /** Position inside a `List`, outermost first; empty for an object that is a document of its own. */
+  /** Position inside a `List`, outermost first; empty for an object that is a whole document. */
   items: readonly number[];
 }
 
@@ -69,7 +69,7 @@ export interface RenderLimits {
   objectBytes: number;
 }
 
-/** What rendering depends on beside the files. */
+/** What rendering depends on in addition to the files. */
 export interface RenderOptions {
   /** Namespace for objects of namespaced kinds that name none. */
   defaultNamespace?: string | undefined;
@@ -80,11 +80,11 @@ export interface RenderOptions {
   cache?: RenderCache | undefined;
 }
 
-/** The objects of the sound files, and what is wrong with the others. */
+/** The objects of the valid files, and what is wrong with the others. */
 export interface RenderResult {
   /** Objects of files without a problem, in the order of files and documents. */
   objects: RenderedObject[];
-  /** A file named here gave no objects; a problem without a file means that nothing was read. */
+  /** A file with a problem gives no objects; a problem without a file means that nothing was read. */
   problems: FileProblem[];
   /** Line of a field (`spec.analysis.metrics[0].name`) of an object, for problems found later. */
   lineOf: (origin: Origin, field: string) => number;
@@ -96,7 +96,7 @@ export interface RenderedFile {
   problems: FileProblem[];
 }
 
-/** What the files of one Source gave when they were read last, so that a commit costs only what it changes. */
+/** The last result for each file of one Source, so that a commit costs only what it changes. */
 export interface RenderCache {
   /** Undefined unless a file of this path and content was read; a file without `oid` never is. */
   get(file: SourceFile): RenderedFile | undefined;

@@ -78,7 +78,7 @@ test('one changed file in a monorepo of 1,000 applications renders one applicati
   expect(JSON.stringify(changed.read)).toContain('app:2');
 });
 
-test('a changed base outside the path renders what refers to it, and is told as outside', async () => {
+test('a changed base outside the path renders what refers to it, and is reported as outside', async () => {
   const { kustomize, render } = renderer();
   const files = {
     ...monorepo(2),
@@ -95,7 +95,7 @@ test('a changed base outside the path renders what refers to it, and is told as 
   expect(kustomize.ran.sort()).toEqual(['apps/a0', 'apps/a1']);
 });
 
-test('a broken application is a problem of its own file, and the others are rendered', async () => {
+test('a broken application is a problem of that file, and the others are rendered', async () => {
   const { render } = renderer();
   const files = { ...monorepo(2), 'apps/a0/kustomization.yaml': 'resources:\n  - https://example.com/x\n' };
   const { read } = await render(files);
@@ -105,7 +105,7 @@ test('a broken application is a problem of its own file, and the others are rend
   expect(read.flatMap(({ objects }) => objects).map(({ object }) => object.metadata.name)).toEqual(['a1']);
 });
 
-test('what cannot be read is told, unless it lies where a program reads what it needs itself', async () => {
+test('what cannot be read is reported, unless it lies where a program reads what it needs itself', async () => {
   const { render } = renderer();
   const unread = (file: string): FileProblem => ({ file, line: 0, message: 'is a symbolic link' });
   const { read } = await render(monorepo(2), [unread('apps/a1/notes.yaml'), unread('apps/own.yaml')]);
@@ -114,7 +114,7 @@ test('what cannot be read is told, unless it lies where a program reads what it 
   ]);
 });
 
-test('a run that was cut short is not kept, so that it is tried again', async () => {
+test('a run that was cut short is not cached, so that it is tried again', async () => {
   const { kustomize, render } = renderer();
   const run = kustomize.run;
   kustomize.run = async () => ({ ok: false, reason: 'time', errorOutput: '' });
@@ -143,7 +143,7 @@ test('without the program the Source says which one it needs', async () => {
   ]);
 });
 
-test('of 1,000 plain files and of 1,000 kustomizations one changed file renders one anew', async () => {
+test('of 1,000 plain files and of 1,000 kustomizations one changed file renders one again', async () => {
   const { render } = renderer();
   const plain = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, index) => [`apps/p${index}.yaml`, deployment(`p${index}`, 'app:1')]),
@@ -152,7 +152,7 @@ test('of 1,000 plain files and of 1,000 kustomizations one changed file renders 
   const first = await render(before);
   const onlyPlain = await render({ ...before, 'apps/p7.yaml': deployment('p7', 'app:2') });
   const onlyBuilt = await render({ ...before, 'apps/a7/deployment.yaml': deployment('a7', 'app:2') });
-  expect([first.anew, onlyPlain.anew]).toEqual([2_000, 1]);
+  expect([first.renderedCount, onlyPlain.renderedCount]).toEqual([2_000, 1]);
   // The plain file went back to what it was, which no cache holds any more.
-  expect(onlyBuilt.anew).toBe(2);
+  expect(onlyBuilt.renderedCount).toBe(2);
 });

@@ -20,7 +20,7 @@ interface SourceFiles {
   readonly folder: string;
   /** The manifests below it that are not ignored. */
   readonly files: readonly SourceFile[];
-  /** Manifests that cannot be read; told unless only a program could have wanted them. */
+  /** Manifests that cannot be read; reported unless they are inside a unit, whose program reads what it needs. */
   readonly problems: readonly FileProblem[];
   readonly tree: Tree;
 }
@@ -53,7 +53,7 @@ interface SourceRendering {
   /** Ids of what was read outside the folder, by path: the same ids mean the same content. */
   readonly outside: ReadonlyMap<string, string>;
   /** Files and folders that were rendered now; the others came from the cache. */
-  readonly anew: number;
+  readonly renderedCount: number;
   /** Looking again may lead to something else without a new commit. */
   readonly isFleeting: boolean;
   readonly lineOf: (origin: Origin, field: string) => number;
@@ -106,13 +106,13 @@ export async function renderSource(
   return {
     read: filled.map((part) => ({ ...part, problems: part.problems.map(hide) })),
     outside: outsideOf(folder, results),
-    anew: readAnew + results.filter(({ isNew }) => isNew).length,
+    renderedCount: readAnew + results.filter(({ isNew }) => isNew).length,
     isFleeting: results.some(({ built }) => built.isFleeting === true),
     lineOf,
   };
 }
 
-/** Problems told with the line of their field, for which the file is read again; the others have that of their object. */
+/** Problems reported with the line of their field, for which the file is read again; the others have that of their object. */
 const maxLocated = 50;
 
 /** Objects with their variables filled in. What cannot be filled is a problem of the object's file. */

@@ -17,7 +17,7 @@ export type Action =
   | { type: 'SaveRecord'; digest: string; promotedTime?: string }
   /** Mark the record as proven, with a sequence above `after`. */
   | { type: 'MarkProven'; digest: string; after?: number }
-  /** Delete records that nobody can need any more, by the names of their Secrets. */
+  /** Delete records that are no longer needed, by the names of their Secrets. */
   | { type: 'RemoveRecords'; names: readonly string[] }
   /** Write tracked config under its own names, the target with this release's template and replicas, and the canary Service. */
   | { type: 'ApplyCanary'; digest: string; replicas: number }

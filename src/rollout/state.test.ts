@@ -42,7 +42,7 @@ describe('the commit of a digest', () => {
       'c1',
     ],
     ['a record', { records: [record(b, 'c0'), record(a, 'c1')] }, 'c1'],
-    ['nobody', { records: [record(b, 'c0')] }, undefined],
+    ['no source', { records: [record(b, 'c0')] }, undefined],
     ['a record without a commit', { records: [record(a, '')] }, undefined],
   ] as const)('is known by %s', (_who, known, commit) => {
     expect(commitOfDigest(memory(known as Partial<CommitMemory>), a)?.commit).toBe(commit);
@@ -56,7 +56,7 @@ describe('the commit of a digest', () => {
     expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)?.commit).toBe('c3');
   });
 
-  it('comes with subject and author from whoever knows it', () => {
+  it('comes with subject and author from the first source that has them', () => {
     const status = { lastAppliedSpec: a, lastAppliedCommit: 'c1' };
     expect(commitOfDigest(memory({ status, records: [record(a, 'c1')] }), a)).toEqual(info('c1'));
     const run = { digest: a, commit: 'c1', subject: 'in words' };
@@ -101,7 +101,7 @@ describe('progress of a workload', () => {
     expect(restarts(pods(2, 0, 1), pods(2, 1, 1), pods(2, 0, 1), pods(2, 1, 1), pods(2, 0, 1))).toBe(1);
   });
 
-  it('starts anew when a whole workload loses a pod, and with another release', () => {
+  it('restarts when a complete workload loses a pod, and with another release', () => {
     expect(restarts(pods(3, 3), pods(3, 2), pods(3, 1), pods(3, 2))).toBe(1);
     expect(restarts(pods(3, 3), { ...pods(3, 3), desiredReplicas: 5 })).toBe(1);
     expect(restarts(pods(3, 2), pods(3, 2, 0, 'v1:b'))).toBe(1);
@@ -117,7 +117,7 @@ describe('progress of a workload', () => {
     expect(progressKey('v1:a:3:3', pods(1, 0))).toBe(progressKey(undefined, pods(1, 0)));
   });
 
-  it('tells every change of the pods apart, for the endpoints that follow them', () => {
+  it('changes with every change of the pods, which endpoints follow', () => {
     expect(podsKey(pods(2, 1, 1))).not.toBe(podsKey(pods(2, 0, 1)));
   });
 });

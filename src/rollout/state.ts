@@ -237,8 +237,8 @@ export function withProgressReset({ now }: Pick<Context, 'now'>, run: Run): Run 
 }
 
 /**
- * The run while a write is asked for; its deadline begins once the write is seen. The time of each try would be news for the status, which
- * calls for the next try at once: one that is refused had no pause.
+ * The run while a write is asked for; its deadline begins once the write is seen. A new time at each try would change the status,
+ * and each change triggers the next try: a refused write would be repeated without a pause.
  */
 export function untilWritten(context: Pick<Context, 'now'>, run: Run): Run {
   const isAsked = run.progressKey === undefined && run.lastProgressTime !== undefined;
@@ -276,7 +276,7 @@ export function withLastChanges({ world, now }: Pick<Context, 'world' | 'now'>, 
   return { ...run, standing: Object.fromEntries(entries) };
 }
 
-/** Milliseconds until the data plane had time to follow the last change; 0 if it had, or no change is known. */
+/** Milliseconds until the data plane has had time to follow the last change; 0 if it has, or if no change is known. */
 export function settlingMs(context: Context, run: Run | undefined, what: Watched): number {
   const since = run?.standing?.[what]?.since;
   return since === undefined ? 0 : remainingMs(context, since, SETTLE_MS);
@@ -461,7 +461,7 @@ export function without<Key extends keyof Run>(run: Run, ...keys: readonly Key[]
   return Object.fromEntries(Object.entries(run).filter(([key]) => !left.has(key))) as unknown as Run;
 }
 
-/** The run while neither gates nor checks are asked: their deadlines begin anew afterwards. */
+/** The run while neither gates nor checks are asked: their deadlines restart afterwards. */
 export function notAsked(run: Run): Run {
   return without(run, 'closedGate', 'unknownSince');
 }

@@ -56,7 +56,7 @@ describe('the order of records', () => {
     expect(provenReleases(world).map(({ digest }) => digest)).toEqual(['third', 'second', 'first']);
   });
 
-  it('has records of before there was a sequence behind all that have one', () => {
+  it('sorts records without a sequence behind all that have one', () => {
     const records = [
       recordView('old', before),
       recordView('ahead', ahead),
@@ -77,7 +77,7 @@ describe('the order of records', () => {
 describe('the next number', () => {
   it.each([
     ['the first release', [], 'a', 1],
-    ['records of before', [recordView('a', ahead)], 'b', 1],
+    ['records without a sequence', [recordView('a', ahead)], 'b', 1],
     ['another release', [recordView('a', now, 4), recordView('b', now, 2)], 'c', 5],
     ['one that proves itself again', [recordView('a', now, 4), recordView('b', now, 2)], 'b', 5],
     ['one that proved itself last', [recordView('a', now, 4), recordView('b', now, 2)], 'a', 4],

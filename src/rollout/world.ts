@@ -38,11 +38,11 @@ export interface World {
   stuckPods?: readonly StuckPod[];
   /** The provider of the spec, if it needs a switch between native and copies: until that is done, `canary.spec.provider` has the former one. */
   movesTo?: string | undefined;
-  /** During such a switch: Git has the route, with backends of its own that lead to the target. */
+  /** During such a switch: Git has the route, with its own backends that lead to the target. */
   routeInGit?: boolean | undefined;
   /** Canary and target were made after the newest record, and no primary is there but one of this or of the earlier Canary. */
-  madeAgain?: boolean;
-  /** What the primary runs, if its digest does not tell: Flagger left it, or its digest differs from head's for the same content. */
+  recreated?: boolean;
+  /** What the primary runs, if its digest does not say so: Flagger created it, or its digest differs from head's for the same content. */
   adoptable?: AdoptableView | undefined;
   /** Whether rollouts may start. Undefined: the Source has no windows. */
   window?: WindowView | undefined;
@@ -159,7 +159,7 @@ export interface ReleaseView {
   hasLiveConfig?: boolean;
 }
 
-/** A release record: the bytes of a release, kept in the cluster and checked against their digest when read back (S10, S11). */
+/** A release record: the bytes of a release, stored in the cluster and checked against their digest when read back (S10, S11). */
 export interface RecordView {
   digest: string;
   commit: CommitInfo;
@@ -190,7 +190,7 @@ export interface RejectionView {
 /** One of the two copies of a workload. */
 export type Side = 'canary' | 'primary';
 
-/** Bookkeeping of the release under way, kept in status.run. Times are RFC 3339. */
+/** Bookkeeping of the release under way, stored in status.run. Times are RFC 3339. */
 export interface Run {
   readonly digest: string;
   readonly commit: string;
@@ -249,7 +249,7 @@ export interface Run {
   readonly keepWaiting?: boolean;
   /** Position (see states/analysing.ts) at which a person skipped the check. */
   readonly skipStepAt?: string;
-  /** The Canary was made again: records up to this sequence are of an earlier life, which ended with its primary. */
+  /** The Canary was recreated: records up to this sequence belong to the earlier one, which was deleted together with its primary. */
   readonly recordsAfter?: number;
   /** User that it is written as while no Source says so; the engine keeps it. Absent: Holdfast itself. */
   readonly account?: string;
@@ -356,15 +356,15 @@ export function provenReleases(world: World): RecordView[] {
 }
 
 /**
- * The highest sequence of records that a Canary does not go by until its first release is proven: one that was made again together with its
- * live target starts from that, as any new one (issue 14, 6b). Undefined: all records count. Where the target runs a release that was
- * rejected, the last-known-good is still the better start.
+ * Records up to this sequence do not count until the first release is proven: a Canary that was recreated together with its live target starts
+ * from that target, as a new one does (issue 14, 6b). Undefined: all records count. If the target runs a release that was rejected, the
+ * last-known-good is still the better start.
  */
 export function earlierRecords(world: World): number | undefined {
   const { status, head, records } = world;
   if (status.run) return (status.run as Partial<Run>).recordsAfter;
   const isNew = status.lastAppliedSpec === undefined && (status.phase ?? 'Initializing') === 'Initializing';
-  if (!world.madeAgain || !isNew) return undefined;
+  if (!world.recreated || !isNew) return undefined;
   const isRejected =
     head.kind === 'release' &&
     rejectionsOf(world).some(({ digest }) => gitPart(digest) === gitPart(head.release.digest));
@@ -444,7 +444,7 @@ export function describeDamage(world: World, good: RecordView): string {
 
 /**
  * Sorts records, newest first: releases that are not proven yet, then proven ones by their sequence. Records from before there was a
- * sequence come last, by time: clocks of two machines do not tell which release came first (S30).
+ * sequence come last, by time: the clocks of two machines do not show which release came first (S30).
  */
 export function newestFirst(left: RecordView, right: RecordView): number {
   const rank = ({ promotedTime, sequence = 0 }: RecordView) =>

@@ -191,7 +191,7 @@ describe('a DaemonSet in place', () => {
     expect(next({ marks: stood, pods: on('new new') }, 2)).toEqual(['promoted', 'new', 'web-1']);
   });
 
-  it('waits where nobody told the revision of the older pods yet', () => {
+  it('waits while the revision of the older pods is unknown', () => {
     const source = look('DaemonSet', {
       marks: tried,
       pods: [],

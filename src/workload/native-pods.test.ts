@@ -35,7 +35,7 @@ function look(annotations: Record<string, string>, observedGeneration = 1) {
 }
 
 describe('pods of a revision', () => {
-  it('of a Deployment are told by their ReplicaSets, of older ones by those that have pods', () => {
+  it('of a Deployment are found by their ReplicaSets, older ones by those that have pods', () => {
     expect(look({ 'holdfast.dev/promoted': 'p', 'holdfast.dev/share': '20' })).toEqual({
       pods: 'web-3cc-[0-9a-z]+',
       otherPods: 'web-2bb-[0-9a-z]+',
@@ -50,7 +50,7 @@ describe('pods of a revision', () => {
     expect(look({}, 0)).toEqual(none);
   });
 
-  it('of a StatefulSet are listed, since their names do not tell', () => {
+  it('of a StatefulSet are listed, since their names do not contain the revision', () => {
     const workload = {
       apiVersion: 'apps/v1',
       kind: 'StatefulSet',

@@ -15,7 +15,7 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
   const isSeen = !isBeforeFirstStep(workload) && observedGeneration >= (metadata.generation ?? 0);
   const value = isSeen ? kind.revision(source) : undefined;
   if (kind.kind !== 'Deployment') {
-    // Pods carry their revision as a label, and their names do not tell it: they are listed.
+    // Pods carry their revision as a label, not in their names: they are listed.
     const own = pods.filter((pod) => controllerUid(pod) === metadata.uid);
     const isCurrent = (pod: KubernetesObject) =>
       value !== undefined && pod.metadata.labels?.[revisionHashLabel] === value;

@@ -83,7 +83,7 @@ describe('viewNative', () => {
     });
   });
 
-  it('shows a template without a pod as a canary at rest beside the old release', () => {
+  it('shows a template without a pod as a canary at rest next to the old release', () => {
     const status = { replicas: 5, readyReplicas: 5, availableReplicas: 5 };
     expect(look({ marks: tried(0), held: ['1%', '0%'], status })).toEqual({
       primary: ['old', 5, 5, 5, 5],
@@ -118,7 +118,7 @@ describe('viewNative', () => {
     expect(look({ marks, status: gone, ready: 5 }).weight).toBe(0);
   });
 
-  it('has reached nothing once somebody took the hold away', () => {
+  it('has reached nothing once the pause was removed', () => {
     const status = { replicas: 5, updatedReplicas: 1, readyReplicas: 5, availableReplicas: 4 };
     expect(look({ marks: tried(20), status, ready: 1 }).accepted).toBe(false);
   });

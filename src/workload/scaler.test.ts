@@ -89,7 +89,7 @@ describe('a HorizontalPodAutoscaler', () => {
     );
   });
 
-  it('gets the standard back where somebody spoilt what it was', () => {
+  it('gets the default back if the saved value is invalid', () => {
     const raised = scaler(
       'HorizontalPodAutoscaler',
       { minReplicas: 7, maxReplicas: 9 },
@@ -103,7 +103,7 @@ describe('a HorizontalPodAutoscaler', () => {
     expect(spec).toMatchObject({ minReplicas: 1, maxReplicas: 9 });
   });
 
-  it('is raised with what it was beside it, and restored from there', () => {
+  it('is raised with the former value saved, and restored from there', () => {
     expect(minReplicasPatch(kind, source, 7)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '2' } },
       spec: { minReplicas: 7 },

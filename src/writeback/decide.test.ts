@@ -107,7 +107,7 @@ describe('a revert', () => {
 describe('a rejected release that comes back', () => {
   const again = { ...reverted, lastAppliedCommit: v3 };
 
-  it('is told once', () => {
+  it('is reported once', () => {
     expect(wanted({ status: again }).bump).toEqual({ branch, digest: bad, commit: v3 });
     expect(wanted({ status: again, records: [bumpRecord(v3)] }).bump).toBeUndefined();
     expect(wanted({}).bump).toBeUndefined();
@@ -141,7 +141,7 @@ describe('commit statuses', () => {
     expect(wanted({ status, records: [statusRecord(state, v2)] }).statuses).toEqual([]);
   });
 
-  it('say at once that a release is held or on its way back, and say it anew when that changes', () => {
+  it('report at once that a release is held or is being reverted, and again when that changes', () => {
     const at = (state: 'Held' | 'Reverting') =>
       wanted({
         status: { ...reverted, phase: 'Promoting', postPromotion: { state, failedChecks: 0 } as never },
@@ -154,7 +154,7 @@ describe('commit statuses', () => {
     ]);
   });
 
-  it('are the news that people were told, as far as forges take it', () => {
+  it('say what was reported to people, as far as forges take it', () => {
     const news = {
       key: `${bad}/${time}/Reverted/ChecksFailed`,
       time,
@@ -184,7 +184,7 @@ describe('commit statuses', () => {
   });
 });
 
-it('what was told is read back from the condition as it was written', () => {
+it('records are read back from the condition as they were written', () => {
   const told = [
     ledgerRecord(v1),
     statusRecord('success', v2),
@@ -205,7 +205,7 @@ it('what was told is read back from the condition as it was written', () => {
   ).toHaveLength(1);
 });
 
-it('another spec of the Source and another request to look at Git ask anew', () => {
+it('a refused write is tried again after another spec of the Source, or another request to look at Git', () => {
   const metadata = { name: 'shop', namespace: 'shop', generation: 3 };
   const asked = (sync: string) =>
     requestOf({ metadata: { ...metadata, annotations: { 'holdfast.dev/sync': sync } } });

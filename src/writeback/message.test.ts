@@ -52,7 +52,7 @@ function story(status: CanaryStatus, more: Partial<RevertDescription> = {}): Rev
   };
 }
 
-describe('what a revert in Git is told with', () => {
+describe('the message of a revert in Git', () => {
   it('is the news of this very release, without what is out of date or done by the revert itself', () => {
     const others = [
       news({ key: `v1:other/${time}/Reverted/ChecksFailed`, message: 'not that one' }),
@@ -66,7 +66,7 @@ describe('what a revert in Git is told with', () => {
 
   it.each([
     ['the news', { incidents: [news()], checks: [] }],
-    ['the finding alone, when the news is not kept any more', {}],
+    ['the finding alone, when the report is gone', {}],
     [
       'the checks that failed',
       {

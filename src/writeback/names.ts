@@ -23,8 +23,8 @@ export function canaryOfLedger(cluster: string, ref: string): string | undefined
 }
 
 /**
- * The one branch that undoes a digest (twelve of its hexadecimal digits): whoever finds it makes no second one, also after a restart and from
- * another cluster of that name.
+ * The branch that reverts a digest (twelve of its hexadecimal digits). There is one per digest, also after a restart or with another cluster of
+ * the same name.
  */
 export function revertBranch({ cluster, namespace, canary }: CanaryInCluster, digest: string): string {
   const shortDigest = digest.replace(/^v\d+:/, '').slice(0, 12);

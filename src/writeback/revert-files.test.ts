@@ -26,7 +26,7 @@ describe('undo', () => {
     expect(undone({ good, bad, head: `${bad}later: yes\n` })).toBe(`${good}later: yes\n`);
   });
 
-  it('does nothing where somebody undid it already', () => {
+  it('does nothing where it was reverted already', () => {
     expect(undone({ good, bad, head: good })).toBe('same');
     expect(undone({ good, bad, head: `${good}later: yes\n` })).toBe('same');
   });

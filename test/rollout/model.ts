@@ -111,7 +111,7 @@ export class Model {
   inGit = new Set<string>();
   providerDown = false;
   /** It was created again together with its target, after its records. */
-  private madeAgain = false;
+  private recreated = false;
   /** The Canary is deleted, and what it owned with it. */
   gone = false;
   /** What the garbage collector leaves. */
@@ -246,7 +246,7 @@ export class Model {
   createWithTarget(digest: string): void {
     this.delete();
     this.createAgain();
-    this.madeAgain = true;
+    this.recreated = true;
     this.target = { ...this.target!, digest, desired: this.replicas, ready: this.replicas, oldReady: 0 };
     this.commit(digest);
   }
@@ -349,7 +349,7 @@ export class Model {
       primary: this.primaryAsRead(),
       target: this.targetAsRead(),
       ...(this.foreign ? { foreignTarget: true } : {}),
-      ...(this.madeAgain ? { madeAgain: true } : {}),
+      ...(this.recreated ? { recreated: true } : {}),
       adoptable: this.adoptable(),
       movesTo: this.movesTo,
       routeInGit: this.isSucceeded || undefined,

@@ -41,7 +41,7 @@ describe('a status', () => {
     expect(unpackStatus(packStatus({ phase: 'Initialized' }))).toMatchObject({ phase: 'Initialized' });
   });
 
-  test('shows what people need, and one line beside it', () => {
+  test('shows what people need, and packs the rest into one line', () => {
     const { progressKey: __, standing: ___, ...readable } = run;
     expect(JSON.parse(JSON.stringify(packed))).toEqual({
       phase: 'Progressing',

@@ -1,12 +1,12 @@
-/** The status of a Canary as it is stored: what only Holdfast reads is one compact string beside the readable fields (ADR 47). */
+/** The status of a Canary as it is stored: fields that only Holdfast reads are packed into one string, the others stay readable (ADR 47). */
 import { gunzipSync, gzipSync } from 'node:zlib';
 import * as z from 'zod';
 import { limits } from '../limits.ts';
 import { type CanaryStatus, incidentSchema, specInForceSchema } from './status.ts';
 
 /**
- * The timers of a run that begin again by themselves where they are missing: the version before does not find them after a downgrade. The time
- * of the step and of the last check stay readable, since without them no check would ever be due.
+ * Timers of a run that restart if they are missing, as they are for the previous version after a downgrade. The times of the step and of the
+ * last check stay readable, since without them no check would ever be due.
  */
 const timers: readonly string[] = [
   'progressKey',
@@ -25,13 +25,13 @@ const bookkeepingSchema = z.object({
 
 type Bookkeeping = z.infer<typeof bookkeepingSchema>;
 
-/** The status as it is stored. One that is too large to be packed is stored whole, which `unpackStatus` reads as well. */
+/** The status as it is stored. A status that is too large to be packed is stored unpacked, which `unpackStatus` reads as well. */
 export function packStatus(status: CanaryStatus): CanaryStatus {
   const { specInForce, incidents = [], run, observedGeneration } = status;
   const whole = withShortCommit(status);
-  // Who looks for what is in force in place of an invalid spec finds it, and so does the version before.
+  // While an invalid spec is newer, the one in force stays readable, for people and for the previous version.
   const isNewest = specInForce !== undefined && specInForce.generation === observedGeneration;
-  // The version before also sends the alerts that are still to be sent, so it must find their reports.
+  // The previous version must find the reports whose alerts are still to be sent.
   const readable = incidents.filter(
     ({ alerts = [] }, index) => index === 0 || alerts.some(({ state }) => state === 'waiting'),
   );
@@ -58,7 +58,7 @@ export function withShortCommit(status: CanaryStatus): CanaryStatus {
   return lastAppliedCommit ? { ...status, shortCommit: lastAppliedCommit.slice(0, 7) } : status;
 }
 
-/** The whole status. What stands readable came later than what is packed, be it from a version that packs nothing. */
+/** The unpacked status. Readable fields take precedence: a version that packs nothing may have written them later. */
 export function unpackStatus({ bookkeeping, ...stored }: CanaryStatus): CanaryStatus {
   const packed = bookkeeping === undefined ? undefined : read(bookkeeping);
   if (!packed) return stored;
@@ -71,7 +71,7 @@ export function unpackStatus({ bookkeeping, ...stored }: CanaryStatus): CanarySt
   };
 }
 
-/** Undefined where it cannot be read: as if a CRD of another tool had pruned it (ADR 4). */
+/** Undefined if it cannot be read, as if the CRD of another tool had pruned it (ADR 4). */
 function read(bookkeeping: string): Bookkeeping | undefined {
   try {
     const text = gunzipSync(Buffer.from(bookkeeping, 'base64'), { maxOutputLength: limits.bookkeepingBytes });
@@ -84,7 +84,7 @@ function read(bookkeeping: string): Bookkeeping | undefined {
 type Run = NonNullable<CanaryStatus['run']>;
 type Incidents = NonNullable<CanaryStatus['incidents']>;
 
-/** Where some of them stand readable, another version has gone on since: all of the packed ones are out of date. */
+/** If the run has a readable timer, another version wrote it later, and all packed timers are out of date. */
 function withTimers(run: Run, packed: Bookkeeping['run']): Run {
   const isOther = packed?.startTime !== run.startTime || Object.keys(run).some(isTimer);
   return isOther ? run : { ...packed, ...run };
@@ -94,7 +94,7 @@ function isNewer(stored: CanaryStatus['specInForce'], packed: CanaryStatus['spec
   return packed !== undefined && (stored === undefined || stored.generation < packed.generation);
 }
 
-/** In the order of the packed ones, which are all that were known; what is not among them came later. */
+/** In the order of the packed reports; a report that is not among them is newer. */
 function joined(stored: Incidents, packed: Incidents = []): Incidents {
   const later = stored.filter(({ key }) => packed.every((one) => one.key !== key));
   const known = packed.map((one) => stored.find(({ key }) => key === one.key) ?? one);

@@ -33,8 +33,8 @@ export function promotedCondition(phase: CanaryPhase | undefined): Finding | und
 }
 
 /**
- * Merges findings into the conditions of a status. A stamp moves only when the status value changes; `lastUpdateTime` when anything but
- * the generation does. Conditions of other types are kept.
+ * Merges findings into the conditions of a status. `lastTransitionTime` changes only with the status value, `lastUpdateTime` with
+ * anything but the generation. Conditions of other types stay as they are.
  */
 export function mergeConditions(
   status: CanaryStatus,

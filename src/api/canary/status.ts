@@ -37,7 +37,7 @@ const lastKnownGoodSchema = z.object({
   record: text(253).describe('Name of the Secret that holds its record.'),
 });
 
-/** Further fields belong to the rollout core and are kept as they are. */
+/** Further fields belong to the rollout core and are not validated. */
 const postPromotionStatusSchema = z.looseObject({
   state: postPromotionStateSchema.describe('Converging, Verifying, Held or Reverting.'),
   reason: text(64).describe('Why it is in this state, as in the table of reasons.').optional(),
@@ -128,7 +128,7 @@ const incidentServing = z.object({
   ready: z.int().min(0).describe('Pods that are ready.'),
 });
 
-/** One report; made when the state is entered, and kept as it was. */
+/** One report; created when the state is entered, and not changed later. */
 export const incidentSchema = z.object({
   key: text(253).describe(
     'Identifies this report: release, outcome and reason. Nothing is reported twice under one key.',
@@ -160,7 +160,7 @@ export const incidentSchema = z.object({
   alerts: z.array(alertStateSchema).max(32).describe('What came of each alert.').optional(),
 });
 
-/** The release under way; its timers are in `bookkeeping`, and further fields belong to the rollout core and are kept as they are. */
+/** The release under way; its timers are in `bookkeeping`, and further fields belong to the rollout core and are not validated. */
 const canaryRunSchema = z.looseObject({
   digest: digest.optional(),
   commit: commit.optional(),

@@ -54,7 +54,7 @@ export function phaseOf(object: KubernetesObject): string {
   return postPromotion ? `${phase} (${postPromotion.state})` : phase;
 }
 
-/** What it asks of people. */
+/** How urgently a person should look at a Canary. */
 export function toneOf(object: KubernetesObject): StatusTone {
   const status = canaryStatus(object);
   const isTrue = (type: string) => conditionOf(status, type)?.status === 'True';
@@ -65,7 +65,7 @@ export function toneOf(object: KubernetesObject): StatusTone {
   return status.phase ? 'busy' : 'none';
 }
 
-/** Why the last release failed, as it was found then; undefined when the Canary does not rest on a failure. */
+/** The finding for which the last release failed; undefined unless the phase is Failed. */
 export function whyFailed(status: CanaryStatus): string | undefined {
   if (status.phase !== 'Failed') return undefined;
   const { incidents = [], history = [], rejected = [], lastAppliedCommit } = status;
@@ -75,10 +75,10 @@ export function whyFailed(status: CanaryStatus): string | undefined {
   return report?.finding ?? past?.message;
 }
 
-/** Of what has no status yet. */
+/** The message of an object without a status. */
 const notReconciled = 'not reconciled by Holdfast yet; holdfast check says whether it runs';
 
-/** What somebody must mend before a Canary goes on; undefined: nothing, or its message says it. */
+/** What a person must fix before a Canary goes on; undefined: nothing, or its message already says it. */
 export function whatStalls(object: KubernetesObject): string | undefined {
   const status = canaryStatus(object);
   const stalled = conditionOf(status, 'Stalled');
@@ -93,14 +93,14 @@ export function messageOf(object: KubernetesObject): string {
   return status.message ?? (ready?.status === 'False' ? ready.message : status.phase ? '' : notReconciled);
 }
 
-/** What is going on with a Source. The message of its status ends after a line, often before what is wrong is told. */
+/** What is going on with a Source. The message of its status is cut after one line, so a condition Ready that is False says more. */
 export function sourceMessageOf({ status }: KubernetesObject): string {
   const { message, conditions } = (status ?? {}) as { message?: string; conditions?: Condition[] };
   const ready = conditionOf({ conditions }, 'Ready');
   return ready?.status === 'False' ? ready.message : (message ?? (status ? '' : notReconciled));
 }
 
-/** Why the last release failed, or nothing goes on; empty where the message says it. */
+/** Why the last release failed, or why the Canary is stalled; empty if the message already says it. */
 export function reasonBehind(object: KubernetesObject): string {
   const why = whyFailed(canaryStatus(object)) ?? whatStalls(object) ?? '';
   return messageOf(object).includes(why) ? '' : why;

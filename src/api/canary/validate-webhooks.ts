@@ -65,7 +65,7 @@ function urlProblem(text: string): string | undefined {
   return undefined;
 }
 
-/** Names tell answers apart, in events and in status.checks. */
+/** Names identify answers in events and in status.checks, so they must differ. */
 function checkNames(webhooks: readonly Webhook[], list: string, found: Found): void {
   webhooks.forEach((webhook, index) => {
     const before = webhooks.findIndex(

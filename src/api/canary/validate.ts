@@ -151,7 +151,7 @@ function checkProviderNeeds({ spec }: Canary, provider: string | undefined, foun
   }
 }
 
-/** Numbers that Flagger takes, and that nobody means. */
+/** Numbers that Flagger accepts and that are most likely mistakes. */
 function checkBounds({ spec }: Canary, { warnings }: Findings): void {
   const { progressDeadlineSeconds, analysis } = spec;
   const { stepWeight = 0, maxWeight = 100 } = analysis;

@@ -29,7 +29,7 @@ function buildObjectSchema(definition: KindDefinition): StructuralSchema {
   return definition.specRequired ? { ...schema, required: ['spec'] } : schema;
 }
 
-/** The CRD of a kind, ready to apply. It is kept when a Helm release that holds it is removed, as Flagger's are. */
+/** The CRD of a kind, ready to apply. It stays when a Helm release that holds it is removed, as Flagger's CRDs do. */
 export function crdOf(name: KindName): KubernetesObject {
   const { group, version, kind, plural, singular, columns, isParent } = kinds[name];
   return {

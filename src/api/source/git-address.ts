@@ -29,7 +29,7 @@ export function httpsFormOf(address: string): string | undefined {
 
 /** Where a repository is on a server of SSH. */
 export interface SshAddress {
-  /** Undefined: the address names nobody. */
+  /** Undefined: the address has no user. */
   readonly user: string | undefined;
   /** A name or an IP address, IPv6 without brackets. */
   readonly host: string;

@@ -79,7 +79,7 @@ export interface BuildCache {
   readonly references: KnownReferences;
 }
 
-/** An empty cache. What it gives is shared: nobody may change it. */
+/** An empty cache. Its results are shared and must not be changed. */
 export function createBuildCache(maxBytes: number = limits.renderCacheBytes): BuildCache {
   const known = new Map<string, Built>();
   let bytes = 0;

@@ -30,7 +30,7 @@ interface Wanted extends Reference {
   readonly target: string;
 }
 
-/** What collecting may be given beside the tree. */
+/** Options of collecting. */
 interface CollectOptions {
   readonly limits?: InputLimits;
   /** What files referred to when they were read before; used by all Sources. */

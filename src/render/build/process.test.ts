@@ -72,7 +72,7 @@ test('a program that is not there is an error', async () => {
   expect(['ENOENT', 'failed']).toContain(typeof result === 'object' && !result.ok ? result.reason : result);
 });
 
-test('a private folder holds the files, for nobody else, and is gone afterwards', async () => {
+test('a private folder holds the files, for this user only, and is gone afterwards', async () => {
   const base = join(folder, 'work');
   const files = new Map([['a/b.txt', new TextEncoder().encode('x')]]);
   const modes = await inPrivateFolder(base, files, async (path) => [
@@ -143,14 +143,14 @@ test.concurrent.each([
   server.close();
 });
 
-test('a failure of 64 kB of slashes is told at once', () => {
+test('a failure of 64 kB of slashes is reported at once', () => {
   const started = process.cpuUsage();
   const errorOutput = '/'.repeat(64 * 1024);
   expect(failureText('helm', { ok: false, reason: 'failed', errorOutput })).toMatch(/^helm failed: /);
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
 
-test('a program reaches nothing on this machine where the system gives it a network of its own', async () => {
+test('a program reaches nothing on this machine where the system gives it a separate network', async () => {
   const server = createServer((socket) => socket.end('secret')).listen(0, '127.0.0.1');
   await once(server, 'listening');
   const { port } = server.address() as { port: number };

@@ -9,7 +9,7 @@ import type { Readable } from 'node:stream';
 interface ProcessRun {
   readonly program: string;
   readonly args: readonly string[];
-  /** The only folder that the program is told of. */
+  /** The only folder that the program gets. */
   readonly folder: string;
   readonly limits: ProcessLimits;
   readonly signal: AbortSignal;
@@ -24,7 +24,7 @@ export type ProcessResult =
       readonly errorOutput: string;
     };
 
-/** Characters that are kept of what a failing program says. */
+/** Characters of a failing program's output that are reported. */
 const maxErrorCharacters = 64 * 1024;
 
 /**
@@ -77,7 +77,7 @@ function stepBack(pid: number | undefined): void {
   }
 }
 
-/** Holds what a stream brings, one chunk more than `mostBytes` at most; the rest is read and left, and `over` is told at each chunk of it. */
+/** Collects a stream, up to one chunk more than `mostBytes`; the rest is read and dropped, and `over` is called for each chunk of it. */
 function hold(stream: Readable, mostBytes: number, over?: () => void): () => string {
   const chunks: Buffer[] = [];
   let bytes = 0;
@@ -122,7 +122,7 @@ const mostFiles = 256;
  * then ended by its CPU time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
  */
 function boundedCommand(program: string, args: readonly string[], limits: ProcessLimits): string[] {
-  // More than all its threads can use in its time, so that the clock decides while somebody looks at it.
+  // More than all its threads can use in its time, so that the timeout decides while this process runs.
   const cpuSeconds = Math.ceil((limits.renderMs / 1000) * GO_THREADS) + 1;
   const prlimit = findProgram('prlimit');
   if (prlimit) {
@@ -139,8 +139,8 @@ function boundedCommand(program: string, args: readonly string[], limits: Proces
 let networkless: readonly string[] | undefined;
 
 /**
- * What starts a program in a network namespace of its own, in which there is no interface that is up; nothing where the system does not let
- * us make one, as in most pods. There the checks of what is rendered, and proxies that lead nowhere, keep renderers off the network.
+ * The command that starts a program in a new network namespace, which has no interface that is up; empty if the system does not allow that, as
+ * in most pods. There the checks of what is rendered, and proxies that lead nowhere, keep renderers off the network.
  */
 export function withoutNetwork(): readonly string[] {
   if (networkless) return networkless;

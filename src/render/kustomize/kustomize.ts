@@ -40,7 +40,7 @@ export async function buildKustomization(builder: Builder, input: KustomizeInput
   const pause = createPause(signal);
   for (const { text, file } of printed) {
     await pause();
-    // Problems are shown at the kustomization: the lines are those of a text that nobody sees.
+    // Problems are shown at the kustomization: the lines are those of a text that is not shown.
     const read = renderFile({ path: own, bytes: new TextEncoder().encode(text) }, limits);
     problems.push(...read.problems.map((problem) => ({ ...problem, line: 0 })));
     for (const { object } of read.objects) objects.push({ object, origin: originOf(object, file) });
@@ -150,7 +150,7 @@ export function placesIn(file: { path: string; bytes: Uint8Array }, limits: Rend
   });
 }
 
-/** The place of an object as far as kind and name still tell: kustomize may have put something around its name. */
+/** The place of an object, found by kind and name: kustomize may have added a prefix or suffix to the name. */
 export function placeOf(
   places: readonly Place[],
   { kind, name }: { kind: string; name: string },

@@ -50,7 +50,7 @@ function fileOf({ header = sound.header, fileKey = sound.fileKey, payload = soun
   return Buffer.concat([Buffer.from(`${header} ${code}\n`, 'latin1'), payload]);
 }
 
-/** The Secret with other entries of age in the place of its own. */
+/** The Secret with other age entries in place of its own. */
 function secretFor(...armored: string[]): string {
   const entries = armored.map(
     (enc) => `        - recipient: ${recipient}\n          enc: ${JSON.stringify(enc)}\n`,
@@ -200,7 +200,7 @@ test('a passphrase is never tried, whatever work it asks for', async () => {
   expect(await open(armor.encode(fileOf({ header: `age-encryption.org/v1\n${stanza}\n---` })))).toBe(refused);
 });
 
-test('keys that count are those of X25519, each on a line of its own', async () => {
+test('only X25519 keys count, one per line', async () => {
   const other = await generateX25519Identity();
   const wrong = testKey.replace(/.$/, (last) => (last === 'Q' ? 'P' : 'Q'));
   const text = [

@@ -67,7 +67,7 @@ function checkCount(count: number, most: number, what: string): void {
   if (count > most) throw new SopsFault(`has an age entry of ${count} ${what}; at most ${most} are read`);
 }
 
-/** Whatever is wrong with a file or a key, the library throws; which of its errors it is helps nobody. */
+/** Whatever is wrong with a file or a key, the library throws; its error messages are of no use to users. */
 async function orNothing<T>(work: () => T | Promise<T>): Promise<T | undefined> {
   try {
     return await work();

@@ -30,7 +30,7 @@ test('a Secret is opened, typed as it was, without what SOPS added', async () =>
 });
 
 test.each([
-  ['a field beside the encrypted ones', sealedSecret.replace('name: keys', 'name: kings'), 'MAC mismatch'],
+  ['a field next to the encrypted ones', sealedSecret.replace('name: keys', 'name: kings'), 'MAC mismatch'],
   [
     'the code itself',
     sealedSecret.replace(/mac: ENC\[AES256_GCM,data:./, (start) => `${start.slice(0, -1)}+`),
@@ -103,7 +103,7 @@ test.each([
   await expect(wrong).rejects.toThrow(expected);
 });
 
-test('the id is that of the keys, in any order, and tells nothing of them', async () => {
+test('the id is that of the keys, in any order, and reveals nothing about them', async () => {
   const other = await generateX25519Identity();
   const idOf = async (...lines: string[]) =>
     (await decryptionWith({ 'a.agekey': Buffer.from(lines.join('\n')) })).id;
@@ -184,7 +184,7 @@ test('a Secret of very many keys is refused', async () => {
   );
 });
 
-describe('encrypted files whose name does not tell their format', () => {
+describe('encrypted files whose name does not say their format', () => {
   const asJson = JSON.stringify(parse(sealedSecret), null, '\t');
   const envFile = (to: Uint8Array) => sealedEnvFile({ PASSWORD: 'hunter2', USER_NAME: 'shop' }, to);
 

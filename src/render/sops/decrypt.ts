@@ -16,9 +16,9 @@ import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 
 /** What becomes of files that are encrypted with SOPS. */
 export interface Decryption {
-  /** Part of what renderings are kept by: another set of keys may give other content. Tells nothing of the keys. */
+  /** Part of the cache keys of renderings: another set of keys may give other content. Reveals nothing about the keys. */
   readonly id: string;
-  /** Opens a file; `undefined`: it is not encrypted, or asks to be left alone. Throws what `pause` throws. */
+  /** Opens a file; `undefined`: it is not encrypted, or opts out. Throws what `pause` throws. */
   open(file: SourceBytes, limits: RenderLimits, pause?: () => Promise<void>): Promise<Opened | undefined>;
 }
 
@@ -36,8 +36,8 @@ type Opened =
 const mark = Buffer.from('ENC[AES256_GCM,');
 
 /**
- * Opens files with the age keys of a Secret (entries whose name ends in `.agekey`, as under Flux). Throws RangeError when it holds none;
- * the message tells the names of its entries at most.
+ * Opens files with the age keys of a Secret (entries whose name ends in `.agekey`, as under Flux). Throws RangeError if it holds none;
+ * the message contains nothing but the names of its entries.
  */
 export async function decryptionWith(entries: Readonly<Record<string, Uint8Array>>): Promise<Decryption> {
   const texts = Object.entries(entries)
@@ -90,7 +90,7 @@ function isEncrypted(file: SourceBytes, limits: RenderLimits): boolean {
 type Opener = (keys: AgeKeys, work: OpeningWork) => Promise<OpenedBytes>;
 
 /**
- * How a file is opened; undefined: it is not encrypted, or asks to be left alone. What the name does not tell, the content does. Throws
+ * How a file is opened; undefined: it is not encrypted, or opts out. Found by the content where the name does not say. Throws
  * SopsFault for what is encrypted and cannot be read, and YamlFault.
  */
 function openerOf({ path, bytes }: SourceBytes, limits: RenderLimits): Opener | undefined {
@@ -154,7 +154,7 @@ async function guarded(
   try {
     return await work();
   } catch (error) {
-    // What is no YAML is told by whoever reads the file next.
+    // The next reader of the file reports that it is no YAML.
     if (error instanceof YamlFault) return undefined;
     // What a reader that is surprised by a value throws: that concerns its file alone, and its words may quote the value.
     if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError)

@@ -49,7 +49,7 @@ export function envelopeIn(text: string, limits: RenderLimits): Envelope | undef
     if (!envelope) continue;
     const annotations = value?.metadata?.annotations ?? {};
     const isOptedOut = optOutKeys.some((name) => annotations[name] === 'disabled');
-    // A kind of its own, which an operator decrypts in the cluster.
+    // A custom kind, which an operator decrypts in the cluster.
     if (isOptedOut || value?.kind === 'SopsSecret') left += 1;
     else found.push(envelope);
   }
@@ -115,7 +115,7 @@ function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, se
   const { text: plain, type } = opened;
   const isTruth = type === 'bool';
   mac.add(isTruth ? plain.slice(0, 1).toUpperCase() + plain.slice(1).toLowerCase() : plain, true);
-  // Two words cannot be taken out of messages, and tell little.
+  // These two words cannot be removed from messages, and reveal little.
   if (!isTruth) secrets.push(plain);
   edits.push({ start, end, text: written(opened) });
 }
@@ -129,7 +129,7 @@ function written({ text, type }: OpenedValue): string {
   });
 }
 
-/** Takes `sops` out of a document, line ends kept; in a flow mapping the comma before it, too. */
+/** Removes `sops` from a document but not its line ends; in a flow mapping also the comma before it. */
 function withoutEnvelope({ contents }: YamlDocument, text: string): Edit[] {
   if (!isMap(contents)) return [];
   const index = contents.items.findIndex(({ key }) => keyText(key) === 'sops');

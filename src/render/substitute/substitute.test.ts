@@ -59,7 +59,7 @@ test.each([
   expect(createSubstitution({ values, strict: true }, limits)({ object: given }).object).toBe(given);
 });
 
-test('what cannot be filled in is told with its field, and without any value', () => {
+test('what cannot be filled in is reported with its field, and without any value', () => {
   expect(specOf({ a: ['${secret}', '${missing}'] }, true)).toEqual([
     { path: 'spec.a[1]', message: 'needs the variable missing, which is not set (spec.substitute.strict)' },
   ]);

@@ -19,7 +19,7 @@ export type Substitution = (entry: Pick<RenderedObject, 'object'>) => Substitute
 
 /**
  * Makes what fills the variables into every text of an object, names of fields included. A text that YAML writes without quotes is read again
- * afterwards, so that `replicas: ${count}` becomes a number, as in Flux; one value can never become several fields beside it. All objects
+ * afterwards, so that `replicas: ${count}` becomes a number, as in Flux; one value can never become several fields. All objects
  * together have one budget: what is beyond it is refused.
  */
 export function createSubstitution(variables: Variables, renderLimits: RenderLimits): Substitution {

@@ -109,7 +109,7 @@ type TextResult = { text: string; problem?: never } | { text?: never; problem: s
 // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is looked for
 const forbidden = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028\u2029\ufffe\uffff]|\r(?!\n)/;
 
-/** Bytes as text: UTF-8 only, a byte order mark dropped, Windows line ends kept, a line end added at the end. */
+/** Bytes as text: UTF-8 only, without a byte order mark, with Windows line ends as they are, and a line end at the end. */
 export function decodeText(bytes: Uint8Array): TextResult {
   let text: string;
   try {

@@ -269,7 +269,7 @@ function roomFor(
   const { world, plan } = context;
   const run = without(state.run, 'shortSince');
   const whole = { ...state, run };
-  // Gates are not asked meanwhile, so that their deadlines begin anew.
+  // Gates are not asked meanwhile, so that their deadlines restart.
   const paused = { ...state, run: without(run, 'closedGate') };
   if (isPaused(context, run)) return { state: paused, blocked: notePause(context, `at ${share} %`) };
   if (move.kind === 'stuck') {
@@ -384,7 +384,7 @@ export function promote(context: Context, { run, iterations }: Analysing, effect
 
 /**
  * Traffic of a release that is tried stays at its step. With both sides in one workload a step takes several writes, and it is written again
- * if somebody changed it.
+ * if it was changed.
  */
 export function analysingPrefers({ world }: Context): Preference {
   const percent = world.route?.canaryWeight ?? 0;

@@ -131,7 +131,7 @@ function ended(context: Context, { run, ending, failedChecks }: StateOf<'Ending'
 }
 
 /**
- * Calls webhooks of type post-rollout once, with how the last release ended. The answer has no effect; it is kept in the history, so that
+ * Calls webhooks of type post-rollout once, with how the last release ended. The answer has no effect; it is recorded in the history, so that
  * after a restart they are called again only if it was not read back. `isDone`: they have answered; the next release waits for that.
  */
 export function postRollout(context: Context): { readonly isDone: boolean; readonly effects: Effects } {

@@ -56,7 +56,7 @@ function awaitsPrimary(context: Context, { reason, run }: Held): boolean {
   return isForPods && rejectionOf(context, run.digest) === undefined;
 }
 
-/** Traffic while a release is held: to the canary if it can serve, or nobody else can. */
+/** Traffic while a release is held: to the canary if it can serve, or if no other pod can. */
 export function heldPrefers(context: Context, state: Held): Preference {
   const { target, primary } = context.world;
   if (staysOnPrimary(state) && !newerRelease(context, state)) return STAY;
@@ -120,7 +120,7 @@ function byPolicy(context: Context, before: Held): Outcome {
     ? 'the canary carries all traffic'
     : 'traffic is moving to the canary';
   const message = `${describeRelease(run)} is held, ${where}: ${cause}`;
-  // A copy that somebody deleted is created again as it was.
+  // A copy that was deleted is created again as it was.
   const isRestored = onFailure !== 'halt' && soundRecord(world, run.digest) !== undefined;
   const restored = act(
     ...(isRestored && !world.primary ? [applyPrimary(context, run.digest)] : []),

@@ -47,7 +47,7 @@ export function switchProvider(context: Context, state: State): Outcome | undefi
 function switchToNative(context: Context, to: string): Effects {
   const { world, plan, now } = context;
   const begun: ProviderSwitch = world.status.move?.to === to ? world.status.move : { to, startTime: now };
-  // The primary is deleted last, after all traffic was read back on the target: the route may belong to somebody else by now.
+  // The primary is deleted last, after all traffic was read back on the target: another tool may own the route by now.
   if (!world.primary && begun.handedOverTime !== undefined)
     return combine(
       act({ type: 'ReleaseCopies' }),

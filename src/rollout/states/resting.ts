@@ -208,7 +208,7 @@ function scaleForeignDown(context: Context, name: string): Effects {
   const waitMs = before ? Math.min(FIRST_WAIT_MS * 2 ** (before.count - 1), LONGEST_WAIT_MS) : 0;
   const leftMs = before ? remainingMs(context, before.time, waitMs) : 0;
   if (leftMs > 0) return wake(leftMs);
-  // Long after the last time it counts anew: a person may have scaled it by hand once.
+  // Long after the last time the count restarts: a person may have scaled it by hand once.
   const isNew = before === undefined || elapsedMs(context, before.time) > LONGEST_WAIT_MS + 2 * waitMs;
   const count = isNew ? 1 : before.count + 1;
   const status: Partial<CanaryStatus> = { scaledDown: { time: context.now, count } };
@@ -242,7 +242,7 @@ export function repairPrimary(
 ): Outcome {
   const { digest, commit, reason: found, finding } = unproven(context.world);
   const reason = requested ?? found;
-  // What nobody knows cannot be rejected.
+  // An unknown digest cannot be rejected.
   const reject = requested !== undefined && context.world.primary?.digest !== undefined;
   // Whether its pods mount config is unknown: moving traffic off the primary first is right either way.
   const run = begin(context, { digest, commit, settingsKey: '', replicas: undefined, mountsConfig: true });

@@ -1,4 +1,4 @@
-/** What is missing or was changed by somebody else is restored: workloads, replicas, Services, copies of config, records. */
+/** Restores what is missing or was changed by others: workloads, replicas, Services, copies of config, records. */
 import { trafficAt } from '../../api/canary/plan.ts';
 import { gitPart } from '../../api/canary/status.ts';
 import { limits } from '../../api/limits.ts';
@@ -57,7 +57,7 @@ export function applySettings({ world, head }: Context): Effects {
   return act({ type: 'ApplySettings', digest: head.digest, settingsKey: head.settingsKey });
 }
 
-/** Somebody changed the template of the primary: it is written again, and judged only after that (issue 11, 11). */
+/** A template of the primary that others changed is written again, and judged only after that (issue 11, 11). */
 export function restoreTemplate(context: Context, digest: string): Effects | undefined {
   const { primary, sharesWorkload } = context.world;
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
@@ -67,12 +67,12 @@ export function restoreTemplate(context: Context, digest: string): Effects | und
   return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
 }
 
-/** A primary that somebody scaled gets the number of pods that Git asks for; at zero pods it gets at least one (issue 11, 14 and 22). */
+/** A primary that was scaled by hand gets the number of pods that Git asks for; at zero pods it gets at least one (issue 11, 14 and 22). */
 export function scalePrimaryBack({ world }: Context): Action[] {
   const { primary, scaler } = world;
   if (!primary || world.sharesWorkload) return [];
   if (scaler?.primary) {
-    // A HorizontalPodAutoscaler does nothing at zero replicas, so that nobody else brings them back.
+    // A HorizontalPodAutoscaler does nothing at zero replicas, so no other controller scales it up again.
     const isOff = scaler.kind === 'HorizontalPodAutoscaler' && primary.desiredReplicas === 0;
     return isOff ? [{ type: 'ScalePrimary', replicas: resumeReplicas(scaler.primary) }] : [];
   }
@@ -93,7 +93,7 @@ export function wantedPods({
 }
 
 /**
- * Adds the actions that keep apex, primary and canary Service and a route in every state: if somebody deleted one it is created again at once,
+ * Adds the actions that keep apex, primary and canary Service and a route in every state: if one was deleted, it is created again at once,
  * and Services before traffic is moved to them (design section 4). Costs no request while nothing is missing.
  */
 export function withServices(

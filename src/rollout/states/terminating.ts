@@ -164,7 +164,7 @@ function giveUp(context: Context): DeletionEffects {
   };
 }
 
-/** Moves the traffic to the side that can carry it. minReplicas are not raised: nobody would restore them afterwards (S18). */
+/** Moves the traffic to the side that can carry it. minReplicas are not raised, since they could not be restored afterwards (S18). */
 function lastTrafficShift(context: Context): Action[] {
   const { world, good } = context;
   const { primary, target, route } = world;

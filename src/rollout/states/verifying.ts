@@ -30,7 +30,7 @@ export function verifying(context: Context, before: Verifying): Outcome {
     return stay(state, act({ type: 'MarkProven', digest: run.digest }), progressNote(context, state));
   const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
   if (world.primary?.observed === false || isRestored) {
-    // Somebody changed it, mostly a scaler, and its status is of before: a check now would judge that.
+    // It was changed, mostly by a scaler, and its status is older: a check now would judge the old one.
     const unknownSince = run.unknownSince ?? context.now;
     const next = withRun(state, { unknownSince });
     const leftMs = postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);

@@ -131,18 +131,18 @@ export function shareOf(canaryWeight: number, side: Side = 'canary'): number {
   return side === 'primary' ? 100 - canaryWeight : canaryWeight;
 }
 
-/** A step of traffic by a release; told once it was read back, since a write may be refused. */
+/** Reports a step of traffic once it was read back, since a write may be refused. */
 export function tellMove({ world: { status, route }, plan }: Context, state: State): Effects {
   const before = status.canaryWeight ?? 0;
   const weight = route?.canaryWeight ?? before;
-  const tell = (reason: RolloutReason, side: Side) =>
+  const report = (reason: RolloutReason, side: Side) =>
     emit('Normal', reason, `${side} weight ${shareOf(before, side)} % -> ${shareOf(weight, side)} %`);
-  if (state.kind === 'Converging' && weight < before) return tell('TrafficShifted', 'primary');
+  if (state.kind === 'Converging' && weight < before) return report('TrafficShifted', 'primary');
   if (state.kind !== 'Analysing' || plan.strategy.kind !== 'canary') return {};
   const { side = 'canary' } = state.run;
   const share = shareOf(weight, side);
   const isStep = share > shareOf(before, side) && share <= largestWeight(plan);
-  return isStep ? tell('WeightAdvanced', side) : {};
+  return isStep ? report('WeightAdvanced', side) : {};
 }
 
 /** Reports a route that the gateway does not accept; after the deadline it asks a person to look (issue 11, 17). */
@@ -306,7 +306,7 @@ export function resumeReplicas(scaler: ScalerSide): number {
   return Math.max(1, Math.min(ownMinReplicas(scaler), scaler.maxReplicas));
 }
 
-/** Raises minReplicas to this many pods, up to maxReplicas; the former value is kept in an annotation and restored at the end (S18). */
+/** Raises minReplicas to this many pods, up to maxReplicas; the former value is saved in an annotation and restored at the end (S18). */
 export function raiseMinReplicas(world: World, side: Side, pods: number): Action[] {
   const scaler = scalerOf(world, side);
   if (!scaler) return [];

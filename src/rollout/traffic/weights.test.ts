@@ -59,7 +59,7 @@ describe('the weights of a canary release (flagger-behaviour 2.7.1)', () => {
     expect(walk({ stepWeights: [10, 10, 5, 40] })).toEqual([10, 40, 'promote']);
   });
 
-  it('go on with the next step from a weight that somebody set by hand, where Flagger jumps to 100', () => {
+  it('go on with the next step from a weight that was set by hand, where Flagger jumps to 100', () => {
     expect(walk({ stepWeights: [10, 40, 70] }, 25)).toEqual([40, 70, 'promote']);
   });
 

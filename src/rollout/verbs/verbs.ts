@@ -318,7 +318,7 @@ function startOlder(
     rollback.digest !== wanted.digest &&
     !rejectionOf(context, rollback.digest);
   const rejects = isOpen ? [{ ...rollback, reason: 'RolledBack' as const }] : [];
-  // A record does not tell what its pods mount: moving traffic off the primary first is right either way.
+  // A record does not say what its pods mount: moving traffic off the primary first is right either way.
   const release = {
     digest: wanted.digest,
     commit: wanted.commit,

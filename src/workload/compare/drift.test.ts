@@ -60,13 +60,13 @@ describe('drift', () => {
       [owner('holdfast-rollout', image, { operation: 'Apply' })],
     ],
     ['only the status', { kind: 'gone' }, otherImage, [owner('kubelet', image, { subresource: 'status' })]],
-    ['a field that nobody owns any more', { kind: 'gone' }, { minReadySeconds: undefined, selector: {} }, []],
+    ['a field without an owner', { kind: 'gone' }, { minReadySeconds: undefined, selector: {} }, []],
     ['something, without managedFields', { kind: 'gone' }, { minReadySeconds: 60 }, undefined],
   ])('of %s', (_, drift, spec, managedFields) => {
     expect(driftOf(live(spec, managedFields), applied, 'holdfast-rollout')).toEqual(drift);
   });
 
-  it('is told with the fields that others changed, the template first', () => {
+  it('is reported with the fields that others changed, the template first', () => {
     const spec = { minReadySeconds: 60, revisionHistoryLimit: 1, ...otherImage };
     const others = [owner('kubectl-edit', { 'f:minReadySeconds': {}, ...image }, { operation: 'Update' })];
     const paths = differencesBy(live(spec, others), applied, 'holdfast-rollout').map(({ path }) => path);

@@ -9,7 +9,7 @@ type Drift =
   | { readonly kind: 'none' }
   /**
    * Only fields that we wrote ourselves: a setting on its way, or an admission webhook that rewrote what we applied. We never patch a
-   * template, so a field of it that was updated under our manager's name was changed by somebody else.
+   * template, so a field of it that was updated under our manager's name was changed by another tool.
    */
   | { readonly kind: 'own' }
   | { readonly kind: 'foreign'; readonly manager: string }

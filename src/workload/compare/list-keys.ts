@@ -29,7 +29,7 @@ const keyDefaults: Readonly<Record<string, unknown>> = { protocol: 'TCP' };
 /** How the elements of a list are paired with those of another. */
 type ListPairing = { kind: 'position' } | { kind: 'set' } | { kind: 'key'; fields: readonly string[] };
 
-/** The pairing of the list in `field`; a list whose elements lack their key fields, or repeat one, goes by position. */
+/** The pairing of the list in `field`; by position if elements lack their key fields or repeat a key. */
 export function pairingOf(field: string, elements: readonly unknown[]): ListPairing {
   if (setLists.has(field)) return { kind: 'set' };
   const fields = listKeys[field]?.find(([first = '']) =>
@@ -46,7 +46,7 @@ export function elementKey(element: unknown, fields: readonly string[]): string 
   return JSON.stringify(fields.map((field) => record[field] ?? keyDefaults[field] ?? null));
 }
 
-/** Whether an element answers to a key as managedFields spells it, an object of field and value. */
+/** Whether an element has this key as managedFields writes it: an object of fields and values. */
 export function answersToKey(element: unknown, key: Readonly<Record<string, unknown>>): boolean {
   const record = (element ?? {}) as Record<string, unknown>;
   return Object.entries(key).every(([field, value]) => (record[field] ?? keyDefaults[field]) === value);

@@ -14,7 +14,7 @@ const flagger = {
   fieldsType: 'FieldsV1',
 };
 
-it("makes Flagger's fields ours, beside those that are ours already, and leaves all others alone", () => {
+it("makes Flagger's fields ours, in addition to those that already are, and leaves all others alone", () => {
   const others = [
     { manager: 'kubectl', operation: 'Update', fieldsV1: { 'f:spec': { 'f:type': {} } } },
     { ...flagger, subresource: 'status', fieldsV1: { 'f:status': {} } },

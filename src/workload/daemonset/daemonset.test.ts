@@ -31,7 +31,7 @@ function specOf(object: KubernetesObject) {
 }
 
 describe('a DaemonSet as target', () => {
-  it('at rest has a node selector that no node answers to, beside its own', () => {
+  it('at rest has a node selector that matches no node, in addition to its own', () => {
     const target = aDaemonTarget({}, { nodeSelector: { disk: 'ssd' } });
     const { workload } = canaryObjects({ ...source(target), replicas: 0 });
     expect(specOf(workload).template.spec.nodeSelector).toEqual({ disk: 'ssd', [zero]: 'true' });

@@ -5,7 +5,7 @@ import { aDeployment, aPod, containerStatus, viewOf } from './deployment.test-su
 describe('the facts about the pods of a Deployment', () => {
   const pulled = (imageID: string) => containerStatus({ running: {} }, { ready: true, imageID });
 
-  it('tell when one image name was two images', () => {
+  it('show when one image name is two images', () => {
     const pods = [
       aPod({ name: 'podinfo-primary-new-1', status: { ...pulled('example.com/podinfo@sha256:1') } }),
       aPod({ name: 'podinfo-primary-new-2', status: { ...pulled('example.com/podinfo@sha256:2') } }),
@@ -93,7 +93,7 @@ describe('the view of a Deployment', () => {
     expect(view).toMatchObject({ observed: false, updatedReadyReplicas: 0, readyReplicas: 3, faults: [] });
   });
 
-  it('tells pods of the current template from older ones', () => {
+  it('distinguishes pods of the current template from older ones', () => {
     const old = aPod({ name: 'old', hash: 'old', image: 'example.com/podinfo:5.0.0' });
     const broken = aPod({
       ready: false,
@@ -123,7 +123,7 @@ describe('the view of a Deployment', () => {
     expect(viewOf({ workload, pods: [aPod()] }).updatedReadyReplicas).toBe(0);
   });
 
-  it('takes the newest ReplicaSet when somebody took the revision away', () => {
+  it('takes the newest ReplicaSet when the revision was removed', () => {
     const workload = aDeployment();
     delete workload.metadata.annotations;
 
@@ -132,7 +132,7 @@ describe('the view of a Deployment', () => {
     expect(view.updatedReadyReplicas).toBe(1);
   });
 
-  it('counts nobody as current while a quota keeps the first new pod away, and says so', () => {
+  it('counts no pod as current while a quota prevents the first new pod, and reports that', () => {
     const conditions = [
       { type: 'ReplicaFailure', status: 'True', reason: 'FailedCreate', message: 'exceeded quota: compute' },
     ];
@@ -162,7 +162,7 @@ describe('the view of a Deployment', () => {
       ['mirror.test/podinfo:6.0.0@sha256:ab', 'example.com/podinfo:6.0.0'],
     ],
     ['a rule that pins digests', true, ['example.com/podinfo@sha256:ab', 'example.com/podinfo@sha256:ab']],
-    ['a pod that somebody changed', false, ['example.com/podinfo:5.0.0', 'example.com/podinfo:6.0.0']],
+    ['a pod that was changed by hand', false, ['example.com/podinfo:5.0.0', 'example.com/podinfo:6.0.0']],
   ])('knows pods of the current template whatever rewrote their images: %s', (_, imagesMatch, images) => {
     const pods = images.map((image, index) => aPod({ name: `podinfo-primary-new-${index}`, image }));
 

@@ -93,7 +93,7 @@ describe('the two sides of a Knative Service', () => {
     });
   });
 
-  it('tell why a revision fails, in words of Knative', () => {
+  it('say why a revision fails, in words of Knative', () => {
     const failed = { status: 'False', reason: 'ContainerMissing', message: 'image not found' };
     const seen = viewOf(live, 'canary', [revision('podinfo-00002', failed)]);
 

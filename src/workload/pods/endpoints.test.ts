@@ -47,7 +47,7 @@ describe('endpoints of pods', () => {
     ['the slice has other pods', [aSlice('web-primary', [at(8080)], [{ uid: 'gone' }])]],
     ['none is ready', [aSlice('web-primary', [at(8080)], [{ uid: 'one', ready: false }])]],
     ['the slice has no port', [aSlice('web-primary', null, [one!, two!])]],
-    ['the slice still has the port of before', [aSlice('web-primary', [at(9090)], [one!, two!])]],
+    ['the slice still has the previous port', [aSlice('web-primary', [at(9090)], [one!, two!])]],
     ['the slice has the port under another name', [aSlice('web-primary', [at(8080, 'web')], [one!, two!])]],
     ['the port is another protocol’s', [aSlice('web-primary', [{ ...at(8080), protocol: 'UDP' }], [one!])]],
   ])('are none while %s', (_, endpointSlices) => {
@@ -88,7 +88,7 @@ describe('endpoints of pods', () => {
     expect(endpointsOf({ service, endpointSlices: slices }, [both, aPod('two', { web: 8080 })])).toBe(1);
   });
 
-  it('leave out ports that a Service of somebody else’s had before', () => {
+  it('leave out ports that a taken-over Service had before', () => {
     const slices = [aSlice('web-primary', [at(8080)], [one!])];
     const service = aService([http, metrics], {}, { 'holdfast.dev/taken-over': '80/TCP' });
     expect(endpointsOf({ service, endpointSlices: slices }, pods)).toBe(1);

@@ -37,8 +37,8 @@ export interface EndpointSource {
 }
 
 /**
- * How many of these pods are ready addresses of every port of the Service: the number for the port that has the fewest. Undefined where nobody
- * makes endpoints by pods: without a Service, without a selector, or where it is a name for another host.
+ * How many of these pods are ready addresses of every port of the Service: the number for the port that has the fewest. Undefined if
+ * endpoints are not created from pods: without a Service, without a selector, or for an ExternalName.
  */
 export function endpointsOf(source: EndpointSource, pods: readonly Pod[]): number | undefined {
   const { service, endpointSlices = [] } = source;

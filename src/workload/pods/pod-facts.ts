@@ -72,7 +72,7 @@ export function podFacts(pods: readonly Pod[], template: PodTemplate, source: En
 
 /**
  * Whether the pods run the image of the template. A registry mirror keeps an image's last name and its tag or digest; images that are
- * the same in all pods were rewritten by a rule of the cluster. Any other difference is a pod that somebody changed.
+ * the same in all pods were rewritten by a rule of the cluster. Any other difference means that a pod was changed.
  */
 function isOneImage({ image, found }: ImageView): boolean {
   return found.length <= 1 || found.every((one) => lastNameOf(one) === lastNameOf(image));

@@ -60,7 +60,7 @@ describe('faults of pods', () => {
       'Evicted',
       'low on memory',
     ],
-  ])('are told apart: %s', (_, status, reason, message) => {
+  ])('are distinguished: %s', (_, status, reason, message) => {
     const view = viewOf({
       workload: aDeployment(),
       pods: [aPod({ ready: false, ...(status ? { status } : {}) })],
@@ -87,7 +87,7 @@ describe('faults of pods', () => {
     expect(faults.map(({ reason }) => reason)).toEqual(['NotReadyYet', 'ContainerCreating']);
   });
 
-  it('tell init containers, and why a container ended last', () => {
+  it('name init containers, and why a container ended last', () => {
     const failed = { waiting: { reason: 'CrashLoopBackOff' } };
     const lastState = { terminated: { reason: 'OOMKilled', exitCode: 137 } };
     const status = {
@@ -106,7 +106,7 @@ describe('faults of pods', () => {
   });
 
   it.each<[string, object, string]>([
-    ['a node that nobody hears of', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
+    ['a node that does not report', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
     [
       'a closed readiness gate',
       { type: 'Ready', status: 'False', reason: 'ReadinessGatesNotReady' },

@@ -89,13 +89,13 @@ describe('a route that is handed back', () => {
   const taken = { 'holdfast.dev/taken-over': 'spec' };
   const original = (text: string) => ({ 'flagger.kubernetes.io/original-configuration': text });
 
-  it('gets the spec of before, without what was added to it', () => {
+  it('gets its original spec, without what was added to it', () => {
     const live = route({ ...taken, ...original('{"http":[1],"exportTo":["."]}') });
     expect(originalSpecPatch(live)).toEqual({ http: [1], exportTo: ['.'], hosts: null });
   });
 
   it.each([
-    ['nobody kept it', route(taken)],
+    ['it was not saved', route(taken)],
     ['it is not JSON', route({ ...taken, ...original('{') })],
     ['it is no object', route({ ...taken, ...original('[1]') })],
     ['it was not taken over', route(original('{"http":[1]}'))],
@@ -110,7 +110,7 @@ describe('what is left to who applies an object', () => {
     { name: 'metrics', port: 9090 },
   ]);
 
-  it('is all of it while nobody else writes it', () => {
+  it('is all of it while no other tool writes it', () => {
     expect(manifestForOwner(manifest, undefined)).toBe(manifest);
     expect(manifestForOwner(manifest, aService([http]))).toBe(manifest);
   });

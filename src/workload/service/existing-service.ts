@@ -54,12 +54,12 @@ export function giveBackPatch(live: KubernetesObject): Record<string, null> | un
   return Object.fromEntries(keys.map((key) => [key, null]));
 }
 
-/** Merge patch of its spec to what that was before it was taken over; undefined where nobody kept that. */
+/** Merge patch to its spec before it was taken over; undefined if that was not saved. */
 export function originalSpecPatch({ metadata, spec }: KubernetesObject): object | undefined {
   const { annotations = {} } = metadata;
-  const kept = annotations[takenOverAnnotation] === undefined ? undefined : annotations[originalAnnotation];
+  const saved = annotations[takenOverAnnotation] === undefined ? undefined : annotations[originalAnnotation];
   try {
-    const original: unknown = JSON.parse(kept ?? 'null');
+    const original: unknown = JSON.parse(saved ?? 'null');
     if (!isRecord(original)) return undefined;
     const gone = Object.keys((spec ?? {}) as object).filter((key) => !Object.hasOwn(original, key));
     return { ...Object.fromEntries(gone.map((key) => [key, null])), ...original };

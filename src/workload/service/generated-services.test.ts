@@ -91,7 +91,7 @@ describe('the generated Services', () => {
     expect(primary.spec).toMatchObject({ clusterIP: 'None', trafficDistribution: 'PreferClose' });
   });
 
-  it('are taken over with ports and selector where somebody else made one', () => {
+  it('are taken over with ports and selector if another tool created one', () => {
     const live: KubernetesObject = {
       apiVersion: 'v1',
       kind: 'Service',

@@ -102,7 +102,7 @@ interface ServicePart {
   live: KubernetesObject | undefined;
 }
 
-/** One Service for server-side apply. Throws RefusedError for a live one that has no pods of its own. */
+/** One Service for server-side apply. Throws RefusedError for a live one that selects no pods. */
 export function generatedService(canary: Canary, part: ServicePart): KubernetesObject {
   const { name, live } = part;
   const ports = part.ports.map(({ name, protocol, port, targetPort, appProtocol }) => ({

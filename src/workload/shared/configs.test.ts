@@ -46,7 +46,7 @@ describe("the primary's stamp", () => {
 describe('a template', () => {
   const template = { metadata: { annotations: { note: 'x' } }, spec: { containers: [] } };
 
-  it('gets the stamp beside its own annotations, and is left alone without one', () => {
+  it('gets the stamp in addition to its own annotations, and stays as it is without one', () => {
     expect(stamped(template, 's').metadata?.annotations).toEqual({ note: 'x', 'flagger-id': 's' });
     expect(stamped(template, undefined)).toBe(template);
   });

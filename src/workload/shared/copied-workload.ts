@@ -44,7 +44,7 @@ export function canaryWorkload(source: WorkloadSource, spec: Record<string, unkn
   };
 }
 
-/** The primary: these fields of the spec, and selector and template of its own. `template` is the target's. Throws RefusedError. */
+/** The primary: these fields of the spec, and its own selector and template. `template` is the target's. Throws RefusedError. */
 export function primaryWorkload(
   source: PrimarySource,
   fields: Record<string, unknown>,

@@ -20,7 +20,7 @@ export function aCanary(spec: Partial<CanarySpec> = {}): Canary {
   };
 }
 
-/** Deployment podinfo as somebody would write it in Git. */
+/** Deployment podinfo as it stands in Git. */
 export function aTarget(): KubernetesObject {
   return {
     apiVersion: 'apps/v1',

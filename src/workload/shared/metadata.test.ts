@@ -12,7 +12,7 @@ function target(matchLabels: Record<string, string>, podLabels = matchLabels): K
   };
 }
 
-describe('the label that tells primary from canary', () => {
+describe('the label that distinguishes primary from canary', () => {
   it('may have the name of the workload or another value', () => {
     expect(selectorLabel(target({ app: 'podinfo' }))).toEqual({
       key: 'app',

@@ -134,7 +134,7 @@ export function atRestPatch(
   return { metadata: { annotations: { [atRestAnnotation]: wanted } } };
 }
 
-// The label that tells primary pods from canary pods.
+// The label that distinguishes primary pods from canary pods.
 
 /** Label keys in order of preference (Flagger's --selector-labels). */
 export const defaultSelectorLabels: readonly string[] = ['app', 'name', 'app.kubernetes.io/name'];

@@ -23,7 +23,7 @@ interface HoldGoal {
   readonly own: Fenceposts;
 }
 
-/** Before the first step: at most one pod, in case somebody resumes the Deployment. */
+/** Before the first step: at most one pod, in case the Deployment is resumed by hand. */
 export const FIRST_HOLD: Hold = { surgePercent: 1, unavailablePercent: 0 };
 
 /** Most pods for which whole percentages hit every count; above, a share is rounded down. */

@@ -83,7 +83,7 @@ function triedIn(source: ViewSource, whole: PodsView): TriedPods {
   };
 }
 
-/** The number of pods that the share is of; `spec.replicas` where somebody removed the annotation. */
+/** The number of pods that the share is of; `spec.replicas` if the annotation was removed. */
 function heldPods({ metadata, spec }: KubernetesObject): number {
   const text = metadata.annotations?.[heldPodsAnnotation];
   if (text !== undefined && /^[1-9]\d{0,5}$/.test(text)) return Number(text);

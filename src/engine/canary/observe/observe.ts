@@ -102,12 +102,12 @@ function foreignTarget(
   objects: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
   { target }: Pick<World, 'target'>,
 ): Partial<World> {
-  const madeAgain = isMadeAgain(made, objects) ? { madeAgain: true } : {};
-  return { target: target && { ...target, digest }, foreignTarget: true, ...madeAgain };
+  const recreated = isRecreated(made, objects) ? { recreated: true } : {};
+  return { target: target && { ...target, digest }, foreignTarget: true, ...recreated };
 }
 
 /** By times of the API server alone. Records that are not older than the Canary are its own: its first release is saved before its status. */
-function isMadeAgain(
+function isRecreated(
   { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
 ): boolean {

@@ -69,7 +69,7 @@ async function snapshotAt(
     { folder, files, problems: unread, tree },
     { builders, builds, cache: state.rendered, signal, variables, decryption, capabilities },
   );
-  if (written.anew > 0) parts.onRendered?.(state.key, written.anew);
+  if (written.renderedCount > 0) parts.onRendered?.(state.key, written.renderedCount);
   // A chart always has one: that of its release.
   const isChart = written.read.some((part) => part.isChart);
   const defaultNamespace = isChart ? releaseNamespace(source) : source.spec.defaultNamespace;
