@@ -1,9 +1,9 @@
 /** What the engine's readers take, without a way to write: for commands that look at a cluster as the controller does. */
 
 import { systemClock } from '../api/clock.ts';
-import type { EngineOptions, ReadParts } from '../engine/canary/context/context.ts';
 import { createHeads } from '../engine/canary/context/heads.ts';
 import type { NamespaceWatch } from '../engine/canary/context/namespace-view.ts';
+import type { EngineOptions, ReadParts } from '../engine/canary/context/observation.ts';
 import { createRecords } from '../engine/records/records.ts';
 import { routerFor } from '../providers/routing/table.ts';
 import type { HeadView } from '../rollout/world.ts';

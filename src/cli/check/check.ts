@@ -3,8 +3,7 @@ import { createHttpClient } from '../../http/client.ts';
 import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles } from '../../server/source-files.ts';
 import { checkReport } from '../../terminal/check-report.ts';
-import type { DataFormat } from '../../terminal/output.ts';
-import { screenOf } from '../../terminal/output.ts';
+import { type DataFormat, screenOf } from '../../terminal/output.ts';
 import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
 import {
   type ControllerFlags,

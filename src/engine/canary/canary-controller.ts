@@ -15,9 +15,10 @@ import { foreignControllerCondition, unknownController } from './context/flagger
 import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createAfterRevert, createLostRecords, type Reproduced } from './context/reproduction.ts';
 import { createShadowPass } from './shadow.ts';
-import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
+import { specsOf } from './status/spec-in-force.ts';
 import { mayName } from './status/spec-notices.ts';
 import { writeStatus } from './status/status.ts';
+import { kindsByNamespace } from './status/watched-kinds.ts';
 
 /** The parts of the controller of all Canaries. */
 interface CanaryControllerOptions

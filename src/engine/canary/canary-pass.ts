@@ -7,8 +7,9 @@ import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
 import { createDeletions } from './deletions.ts';
 import { awaitsFinalizer } from './perform/finalizer.ts';
-import { type CanaryInForce, canaryInForce, kindsByNamespace } from './status/spec-in-force.ts';
+import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
+import { kindsByNamespace } from './status/watched-kinds.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;

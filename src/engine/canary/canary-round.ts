@@ -7,14 +7,15 @@ import type { Decision } from '../../rollout/outcome.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import { findCondition, type News } from '../status-patch.ts';
-import type { CanaryParts, Observation } from './context/context.ts';
+import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
+import type { Observation } from './context/observation.ts';
 import { observe } from './observe/observe.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
-import { type CanaryInForce, kindsOf } from './status/spec-in-force.ts';
+import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import {
   type EngineFindings,
@@ -26,6 +27,7 @@ import {
   withoutUndone,
   writeStatus,
 } from './status/status.ts';
+import { kindsOf } from './status/watched-kinds.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;

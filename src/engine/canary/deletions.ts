@@ -2,8 +2,8 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { CanaryParts } from './context/context.ts';
+import { disownAll } from './perform/disown.ts';
 import { dropFinalizer, handsBack } from './perform/finalizer.ts';
-import { disownAll } from './perform/hand-back.ts';
 import { restoreScalers } from './perform/scalers.ts';
 
 /** Beyond the time the core gives pods to come up: with the core's own half minute, a minute beyond what is configured (L10). */

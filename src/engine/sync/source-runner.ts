@@ -1,5 +1,4 @@
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { objectKey } from '../../api/kubernetes.ts';
+import { type KubernetesObject, objectKey } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { OpenForge } from '../../contracts/forge.ts';
 import type { OpenPoller, Poller, Repositories } from '../../contracts/git.ts';

@@ -3,7 +3,6 @@ import type { Canary } from '../../api/canary/canary.ts';
 import { sleep, systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
-import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/context.ts';
 import { unknownController, watchFlagger } from '../../engine/canary/context/flagger-watch.ts';
 import { createHeads } from '../../engine/canary/context/heads.ts';
 import { createLiveHeads } from '../../engine/canary/context/live-heads.ts';
@@ -12,9 +11,11 @@ import {
   serviceKind,
   watchNamespace,
 } from '../../engine/canary/context/namespace-view.ts';
+import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/observation.ts';
 import { createAdoption } from '../../engine/canary/observe/adoption.ts';
 import { observe } from '../../engine/canary/observe/observe.ts';
-import { kindsByNamespace, readCanary } from '../../engine/canary/status/spec-in-force.ts';
+import { readCanary } from '../../engine/canary/status/spec-in-force.ts';
+import { kindsByNamespace } from '../../engine/canary/status/watched-kinds.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';

@@ -2,7 +2,7 @@ import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import type { ReadContext } from '../../engine/canary/context/context.ts';
+import type { ReadContext } from '../../engine/canary/context/observation.ts';
 import { bytesOf } from '../../engine/canary/observe/releases.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';

@@ -1,8 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Release } from '../../../release/release.ts';
 import { applySetIdOf } from '../../apply-set.ts';
-import type { Head } from './head.ts';
-import { createHeads } from './heads.ts';
+import { createHeads, type Head } from './heads.ts';
 
 function head(digest: string, at = digest): Head {
   const commit = { commit: at, subject: '', author: '', time: '' };

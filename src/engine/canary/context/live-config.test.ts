@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject, ObjectReference } from '../../../api/kubernetes.ts';
 import { aRelease } from '../../../workload/shared/fixtures.test-support.ts';
-import type { Head } from './head.ts';
+import type { Head } from './heads.ts';
 import { createLiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
 

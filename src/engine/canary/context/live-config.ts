@@ -1,6 +1,6 @@
 /** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
 import type { Canary } from '../../../api/canary/canary.ts';
-import { canaryLabel, type KubernetesObject, ownLabels } from '../../../api/kubernetes.ts';
+import { canaryLabel, type KubernetesObject, namespacedName, ownLabels } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
 import {
@@ -14,11 +14,11 @@ import {
 import { untrackedIn } from '../../../workload/expected-copies.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
-import type { Head } from './head.ts';
+import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
 
 /** Adds the content of config that is not in Git to the head that Git gives. */
-export interface LiveConfig {
+interface LiveConfig {
   /**
    * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
    * unchanged; content is read only when one of the objects changed.
@@ -27,6 +27,18 @@ export interface LiveConfig {
   /** Whether the last head named this ConfigMap or Secret. */
   namesLive(canaryKey: string, config: KubernetesObject): boolean;
   forgetLive(canaryKey: string): void;
+}
+
+/** Reads releases of Canaries from their live targets (design section 2.5). */
+export interface LiveHeads extends LiveConfig {
+  /**
+   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
+   * of them changed.
+   */
+  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last read named this ConfigMap or Secret. */
+  names(canaryKey: string, config: KubernetesObject): boolean;
+  forget(canaryKey: string): void;
 }
 
 interface Known {
@@ -93,9 +105,19 @@ export async function readLiveConfigs(
   return found.filter((object) => object !== undefined);
 }
 
-/** Keys of all configs that a release names. */
-export function configKeys(release: Release): string[] {
-  return configsOf(release).map(({ kind, name }) => configKey(kind, name));
+/** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
+export async function sharedConfigs(
+  { cluster, heads }: { readonly cluster: Pick<Cluster, 'get'>; readonly heads: Pick<Heads, 'releasesIn'> },
+  canary: Canary,
+  release: Release,
+): Promise<Set<string>> {
+  const keysOf = (one: Release) => configsOf(one).map(({ kind, name }) => configKey(kind, name));
+  const others = [...heads.releasesIn(canary.metadata.namespace ?? '')].filter(
+    ([key]) => key !== namespacedName(canary),
+  );
+  const elsewhere = new Set(others.flatMap(([, other]) => keysOf(other)));
+  const taken = await copiesOfOthers(cluster, canary, release);
+  return new Set(keysOf(release).filter((key) => elsewhere.has(key) || taken.has(key)));
 }
 
 /**

@@ -3,7 +3,9 @@ import { canaryLabel, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
+import { revisionKind } from '../../../workload/knative/knative.ts';
 import { endpointSliceKind, serviceNameLabel } from '../../../workload/pods/endpoints.ts';
+import type { ViewSource } from '../../../workload/shared/workload-kind.ts';
 
 /** What is watched in one namespace with Canaries, so that observing costs no request. */
 export interface NamespaceView {
@@ -232,4 +234,32 @@ export async function seeAnew(
   const done = new AbortController();
   const late = sleep(clock, patienceMs, done.signal).then(() => false);
   return Promise.race([view.refresh(freshMs, kinds), late]).finally(() => done.abort());
+}
+
+/** A workload of one side, and what it is reached by. */
+interface SideRead {
+  readonly workload: KubernetesObject;
+  /** Name of its Service; empty for none. */
+  readonly service: string;
+  readonly side: 'canary' | 'primary';
+  /** The port of the Canary's own route. */
+  readonly routePort?: number | undefined;
+}
+
+/** What the pods of a workload are seen from. */
+export function viewSource(
+  view: NamespaceView,
+  { workload, service, side, routePort }: SideRead,
+): ViewSource {
+  return {
+    workload,
+    pods: view.list(podKind),
+    replicaSets: view.replicaSets(),
+    controllerRevisions: view.list(controllerRevisionKind),
+    service: service === '' ? undefined : view.get(serviceKind, service),
+    endpointSlices: view.list(endpointSliceKind),
+    routePort,
+    side,
+    revisions: view.list(revisionKind),
+  };
 }

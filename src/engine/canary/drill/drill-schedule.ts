@@ -11,7 +11,8 @@ import {
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
 import { isStale } from '../../failure.ts';
 import { type ConditionNews, withCondition } from '../../status-patch.ts';
-import { type DrillParts, type DrillReport, drill } from './drill.ts';
+import { type DrillReport, drill } from './drill.ts';
+import type { DrillParts } from './objects.ts';
 
 /** What scheduled drills need. */
 export interface DrillScheduleParts extends DrillParts {

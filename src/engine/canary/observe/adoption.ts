@@ -30,9 +30,9 @@ import { templateTimeMs } from '../../../workload/pods/pods.ts';
 import { adoptedService, isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
-import type { Adoption, Observation, ReadParts } from '../context/context.ts';
 import { readLiveConfigs } from '../context/live-config.ts';
 import { controllerRevisionKind } from '../context/namespace-view.ts';
+import type { Adoption, Observation, ReadParts } from '../context/observation.ts';
 
 /** What finding out needs. */
 interface AdoptionOptions {

@@ -7,15 +7,17 @@ import { workloadKind } from '../../../workload/kinds.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
 import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
-import { type EngineOptions, type Observation, providerOf, type ReadParts } from '../context/context.ts';
 import type { FreezesInForce } from '../context/freeze-watch.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
-import { kindsOf } from '../status/spec-in-force.ts';
+import type { EngineOptions, Observation, ReadParts } from '../context/observation.ts';
+import { providerOf } from '../context/routers.ts';
+import { kindsOf } from '../status/watched-kinds.ts';
 import { primaryDrift } from './drift.ts';
+import { revisionOf } from './native-sides.ts';
+import { refuseForeignOwner, refuseInPlace, refuseOtherRoutes } from './refusals.ts';
 import { canaryName, observeRecords } from './releases.ts';
-import { refuseOtherRoutes } from './routes.ts';
-import { revisionOf, sideObjects, sideViews } from './sides.ts';
-import { findTargetOwner, refuseForeignOwner, refuseInPlace } from './target-owner.ts';
+import { sideObjects, sideViews } from './sides.ts';
+import { findTargetOwner } from './target-owner.ts';
 
 /** The result of observing a Canary: its world, or that the watches are still being started. */
 type Observed =

@@ -5,8 +5,9 @@ import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '..
 import { highestSequence, newestFirst, type RecordView } from '../../../rollout/world.ts';
 import { EngineError } from '../../failure.ts';
 import { recordVersion, recordViews } from '../../records/records.ts';
-import type { CanaryParts, ReadContext } from '../context/context.ts';
+import type { CanaryParts } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
+import type { ReadContext } from '../context/observation.ts';
 
 /**
  * The records of a Canary, newest first, each read and checked once per version (S10). A damaged one says so, and whether Git still gives

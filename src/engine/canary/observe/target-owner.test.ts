@@ -3,7 +3,7 @@ import type { Canary } from '../../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { RefusedError } from '../../../workload/shared/workload-kind.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
-import { refuseInPlace } from './target-owner.ts';
+import { refuseInPlace } from './refusals.ts';
 
 const canary = {
   apiVersion: 'flagger.app/v1beta1',

@@ -1,13 +1,11 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
-import { workloadKind } from '../../../workload/kinds.ts';
-import { digestAnnotation, primaryName } from '../../../workload/shared/metadata.ts';
-import { RefusedError } from '../../../workload/shared/workload-kind.ts';
+import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
-import type { ReadParts } from '../context/context.ts';
-import type { Head } from '../context/head.ts';
+import type { Head } from '../context/heads.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
+import type { ReadParts } from '../context/observation.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
 interface LiveWorkloads {
@@ -16,7 +14,7 @@ interface LiveWorkloads {
 }
 
 /** Who applies the target: Holdfast from Git, or another tool. */
-type TargetOwner = 'holdfast' | 'another';
+export type TargetOwner = 'holdfast' | 'another';
 
 /** Who applies the target, and whether it could be read. */
 interface TargetOwnership {
@@ -77,32 +75,4 @@ function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): b
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
   return view.reason === 'SourceNotRead' && isUntouched && ofPrimary !== undefined;
-}
-
-/** Throws RefusedError for a target that another tool applies, and for one whose copy still serves. */
-export function refuseInPlace(canary: Canary, view: NamespaceView, owner: TargetOwner): void {
-  refuseForeignOwner(canary, owner);
-  const { name } = canary.spec.targetRef;
-  const copy = view.get(workloadKind(canary), primaryName(canary));
-  const controller = copy?.metadata.ownerReferences?.find((owner) => owner.controller === true);
-  if (controller?.kind !== canary.kind || controller.name !== canary.metadata.name) return;
-  throw refused(
-    canary,
-    'TargetInvalid',
-    `${primaryName(canary)}, which another provider made of ${name}, still serves, and it is not known which provider: set spec.provider to it until the Canary is Ready, then to native`,
-  );
-}
-
-/** Throws RefusedError for a target that another tool applies. */
-export function refuseForeignOwner(canary: Canary, owner: TargetOwner): void {
-  if (owner !== 'another') return;
-  throw refused(
-    canary,
-    'OwnedByAnother',
-    `native changes ${canary.spec.targetRef.name} itself, but another tool applies it: let a Source apply it, or choose a provider that copies it`,
-  );
-}
-
-function refused(canary: Canary, reason: 'OwnedByAnother' | 'TargetInvalid', message: string): RefusedError {
-  return new RefusedError({ reason, object: describe(canary), field: 'spec.provider', message });
 }

@@ -16,10 +16,11 @@ import { isOwnerlessCopy } from '../../../workload/service/service.ts';
 import { configStamp, releaseAnnotations } from '../../../workload/shared/configs.ts';
 import { configAnnotation, serviceNames } from '../../../workload/shared/metadata.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type Performers, routeReferences, routerOf } from '../context/context.ts';
+import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
+import { routeReferences, routerOf } from '../context/routers.ts';
 import { bytesOf } from '../observe/releases.ts';
-import { wantedRoutes } from '../observe/routes.ts';
+import { wantedRoutes } from '../observe/wanted-routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';

@@ -11,9 +11,8 @@ import { type PodToReplace, rankNodes } from '../../../workload/shared/native-ki
 import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { podKind, serviceKind } from '../context/namespace-view.ts';
+import { podKind, serviceKind, viewSource } from '../context/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
-import { viewSource } from '../observe/view-source.ts';
 import {
   applyRollout,
   applyUnwatched,

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import { joinActionFailures } from './action-text.ts';
-import { inLanes, isReversible, reliesOn } from './perform.ts';
+import { inLanes, isReversible, reliesOn } from './order.ts';
 
 const route = { primaryWeight: 100, canaryWeight: 0, mirrored: false, matched: false };
 const traffic: Action = { type: 'SetTraffic', route };

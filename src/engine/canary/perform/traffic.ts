@@ -4,16 +4,11 @@ import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { withMark } from '../../applied.ts';
 import { EngineError } from '../../failure.ts';
-import { type ActionContext, type Performers, routerOf } from '../context/context.ts';
+import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
-import {
-  hasPorts,
-  labelOf,
-  liveRoutes,
-  liveServices,
-  wantedRoutes,
-  wantedServices,
-} from '../observe/routes.ts';
+import { routerOf } from '../context/routers.ts';
+import { labelOf, liveRoutes, liveServices } from '../observe/routes.ts';
+import { hasPorts, wantedRoutes, wantedServices } from '../observe/wanted-routes.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 
 /** Services and routing objects between two workloads. */

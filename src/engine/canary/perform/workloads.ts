@@ -1,12 +1,6 @@
-import {
-  describe,
-  type KubernetesObject,
-  namespacedName,
-  referenceOf,
-  versionOf,
-} from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import { isFollowed, type Release } from '../../../release/release.ts';
+import { isFollowed } from '../../../release/release.ts';
 import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
 import { sharedIn } from '../../../workload/expected-copies.ts';
 import {
@@ -16,19 +10,12 @@ import {
   sideNames,
   workloadKind,
 } from '../../../workload/kinds.ts';
-import {
-  isRevisionReady,
-  latestRevisionOf,
-  primaryAnnotations,
-  recordedRevision,
-  revisionKind,
-} from '../../../workload/knative/knative.ts';
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { configKeys, copiesOfOthers, readLiveConfigs, untrackedConfigs } from '../context/live-config.ts';
+import { readLiveConfigs, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyRollout,
@@ -61,7 +48,7 @@ export const workloadPerformers = {
       replicas: scalerKindOf(canary.spec) ? await ownedReplicas(context, primary) : replicas,
       live: primary,
       liveConfigs: await readLiveConfigs(parts.cluster, view.namespace, release),
-      sharedConfigs: await sharedConfigs(context, release),
+      sharedConfigs: await sharedConfigs(parts, canary, release),
       untracked: primary ? untrackedConfigs(observation, primary, release) : new Set(),
       includeLabelPrefixes: parts.options.includeLabelPrefixes,
     });
@@ -108,16 +95,22 @@ export const workloadPerformers = {
     const { canary, primary, view } = context.observation;
     if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
     const { release } = await bytesOf(context, digest);
-    const sharedConfigs = sharedIn(primary, { canary, release });
+    const shared = sharedIn(primary, { canary, release });
     const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
     // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
     const liveConfigs = found.filter((config) => {
       const { kind, metadata } = config;
-      const name = copyName(canary, metadata.name, sharedConfigs.has(configKey(kind, metadata.name)));
+      const name = copyName(canary, metadata.name, shared.has(configKey(kind, metadata.name)));
       return isFollowed(config) || !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
     });
     const { includeLabelPrefixes } = context.parts.options;
-    const copies = configCopies({ canary, release, liveConfigs, sharedConfigs, includeLabelPrefixes });
+    const copies = configCopies({
+      canary,
+      release,
+      liveConfigs,
+      sharedConfigs: shared,
+      includeLabelPrefixes,
+    });
     let wrote = false;
     for (const copy of copies) wrote = (await applyUnwatched(context, copy)) || wrote;
     return wrote;
@@ -139,17 +132,8 @@ export const copyPerformers = {
   },
 } satisfies Partial<Performers>;
 
-/** What differs where both sides are revisions of one Knative Service, whose annotations say which of them is the primary. */
-export const revisionPerformers = {
-  async ApplyPrimary(context, { digest, precondition }) {
-    await ensureFreshPrimary(context, precondition);
-    return (await promoteRevision(context, digest)) ?? applyCanary(context, { digest, replicas: 1 });
-  },
-  EnsureServices: async () => false,
-} satisfies Partial<Performers>;
-
 /** Tracked config under its own names first, then the target (design section 4, admit). */
-async function applyCanary(
+export async function applyCanary(
   context: ActionContext,
   { digest, replicas }: { readonly digest: string; readonly replicas: number },
 ): Promise<boolean> {
@@ -193,17 +177,6 @@ function sourceOf({ parts, observation }: ActionContext, { release, settings, se
   return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
 }
 
-/** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */
-async function sharedConfigs({ parts, observation }: ActionContext, release: Release): Promise<Set<string>> {
-  const { canary, view } = observation;
-  const others = [...parts.heads.releasesIn(view.namespace)].filter(
-    ([key]) => key !== namespacedName(canary),
-  );
-  const elsewhere = new Set(others.flatMap(([, other]) => configKeys(other)));
-  const taken = await copiesOfOthers(parts.cluster, canary, release);
-  return new Set(configKeys(release).filter((key) => elsewhere.has(key) || taken.has(key)));
-}
-
 function missing(
   { observation }: ActionContext,
   configs: ReadonlyArray<{ kind: string; name: string }>,
@@ -214,53 +187,4 @@ function missing(
     `${describe(observation.canary)}: the pod template names ${names}, which is in neither Git nor the cluster`,
     true,
   );
-}
-
-/**
- * Makes the revision of this release the primary. One that is ready gets all requests with the same write, so that none goes to a revision that
- * is neither side; else they stay where they are. False while Knative has not made the revision yet; undefined when there is none, and the
- * template has to be written. Throws EngineError ReleaseUnknown where that is another tool's to do.
- */
-async function promoteRevision(context: ActionContext, digest: string): Promise<boolean | undefined> {
-  const { parts, observation } = context;
-  const { target, world, view } = observation;
-  if (!target) return undefined;
-  const revision = revisionFor(context, target, digest);
-  if (revision === undefined) {
-    if (world.target?.digest === digest) return false;
-    if (!world.foreignTarget) return undefined;
-    throw new EngineError(
-      'ReleaseUnknown',
-      `${describe(target)}: no revision of release ${digest.slice(0, 15)} is left, and another tool writes its template; apply it there again`,
-      true,
-    );
-  }
-  const annotations = primaryAnnotations(target, { digest, revision });
-  if (Object.entries(annotations).every(([key, value]) => target.metadata.annotations?.[key] === value))
-    return false;
-  // As the router writes it for a canary without a share.
-  const traffic = [
-    { latestRevision: true, percent: 0 },
-    { latestRevision: false, revisionName: revision, percent: 100 },
-  ];
-  const isReady = isRevisionReady(view.get(revisionKind, revision));
-  await parts.cluster.patch(referenceOf(target), {
-    metadata: { ...versionOf(target), annotations },
-    ...(isReady ? { spec: { traffic } } : {}),
-  });
-  return true;
-}
-
-/** The newest revision where it is of this release, or the recorded one while it exists; a ready one first. */
-function revisionFor(
-  { observation }: ActionContext,
-  target: KubernetesObject,
-  digest: string,
-): string | undefined {
-  const { view, world } = observation;
-  const newest = world.target?.digest === digest ? latestRevisionOf(target) : undefined;
-  const known = recordedRevision(target, digest);
-  const found = [newest, known].flatMap((name) => (name && view.get(revisionKind, name)) || []);
-  const best = found.find(isRevisionReady) ?? found[0];
-  return best?.metadata.name;
 }

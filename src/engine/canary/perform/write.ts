@@ -12,7 +12,8 @@ import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
 import { StaleView } from '../../failure.ts';
-import { type ActionContext, type CanaryParts, routeReferences, routerOf } from '../context/context.ts';
+import type { ActionContext, CanaryParts } from '../context/context.ts';
+import { routeReferences, routerOf } from '../context/routers.ts';
 
 /**
  * Applies an object unless the cluster has it already; true when a request was made. The write carries the live version (S17). `mark`: see

@@ -1,4 +1,5 @@
 /** Fields of a Canary that are not acted on, and objects that it names and that do not exist: reported by condition and Event; nothing waits. */
+
 import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { unsupportedFields } from '../../../api/canary/unsupported-fields.ts';
@@ -14,7 +15,8 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import { type CanaryParts, providerOf } from '../context/context.ts';
+import type { CanaryParts } from '../context/context.ts';
+import { providerOf } from '../context/routers.ts';
 
 /** Types of the conditions; used as reasons, too. */
 const notActedOn = 'FieldsNotActedOn';

@@ -6,7 +6,7 @@ import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { namespacedName } from '../../../api/kubernetes.ts';
 import { viewOf } from '../../../release/build.ts';
 import { canaryOfLedger, ledgerPrefix } from '../../../writeback/names.ts';
-import type { Head } from '../../canary/context/head.ts';
+import type { Head } from '../../canary/context/heads.ts';
 import { isReverted } from '../../canary/context/reproduction.ts';
 import type { SyncContext } from '../context/context.ts';
 import type { ApplyFailure, Snapshot } from '../context/state.ts';

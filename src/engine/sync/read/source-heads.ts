@@ -4,7 +4,7 @@ import { type ReleaseCanary, releaseOfPlan, viewOf } from '../../../release/buil
 import { recordTooLarge } from '../../../release/record.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { type FileProblem, formatOrigin, formatProblem } from '../../../render/rendered-object.ts';
-import type { Head } from '../../canary/context/head.ts';
+import type { Head } from '../../canary/context/heads.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { SourceParts } from '../context/parts.ts';
 import type { ApplyFailure, Snapshot, SourceState } from '../context/state.ts';
