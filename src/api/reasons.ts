@@ -95,7 +95,7 @@ export const rolloutReasons = {
   ),
   PrimaryNotReady: row(
     'pods of the primary are not ready',
-    'whoever is ready',
+    'the side that is ready',
     'continues when they are; after promotion: hold or revert',
     'look at the pods of the primary',
   ),
@@ -202,13 +202,9 @@ export const rolloutReasons = {
     'open the gate, approve, or revert it in Git',
   ),
   GateOpened: row('a closed gate opened', 'as before', 'the release continues'),
-  GateSwitched: row(
-    'somebody opened or closed a gate that Holdfast serves',
-    'as before',
-    'the release continues',
-  ),
+  GateSwitched: row('a gate that Holdfast serves was opened or closed', 'as before', 'the release continues'),
   DashboardRequest: row(
-    'somebody asked for something on the dashboard',
+    'a request was made on the dashboard',
     'as before',
     'what was asked for, or an answer that says why not',
   ),
@@ -279,7 +275,7 @@ export const rolloutReasons = {
   ),
   PrimaryUnhealthy: row(
     'the serving primary lost readiness',
-    'whoever is ready',
+    'the side that is ready',
     'revert or hold, as onFailure says',
     'fix or revert it in Git, or retry',
   ),
@@ -316,7 +312,7 @@ export const rolloutReasons = {
   Superseded: row('a newer revision is waiting', 'primary', 'the newer revision is rolled out'),
   Reverting: row(
     'the primary is reverted to the last-known-good',
-    'whoever is ready',
+    'the side that is ready',
     'Failed with Reverted=True',
     'look at the pods of the primary if it lasts',
   ),
@@ -328,13 +324,13 @@ export const rolloutReasons = {
   RevertedInGit: row('Git went back to the last-known-good', 'primary with the last-known-good', 'Succeeded'),
   NotLastKnownGood: row(
     'the primary ran a release that was never verified',
-    'whoever is ready',
+    'the side that is ready',
     'the primary is reverted to the last-known-good',
     'find out who changed the primary',
   ),
   LKGNotReady: row(
     'the last-known-good does not become ready',
-    'whoever is ready',
+    'the side that is ready',
     'ends when it does; a newer revision is still tried',
     'look at the pods of the primary',
   ),
@@ -376,7 +372,7 @@ export const rolloutReasons = {
   ),
   PrimaryMissing: row(
     'the primary was deleted',
-    'nobody, or the canary',
+    'no side, or the canary',
     'it is recreated from the last-known-good',
     'find out who deleted it',
   ),
@@ -389,7 +385,7 @@ export const rolloutReasons = {
   Succeeded: row('the release is promoted and verified', 'primary', 'the next commit is rolled out'),
   Terminating: row(
     'the Canary is being deleted, its target takes the traffic back',
-    'whoever is ready',
+    'the side that is ready',
     'the Canary is deleted once the target carries all traffic',
   ),
   HandedBack: row(
@@ -405,7 +401,7 @@ export const rolloutReasons = {
   Moved: row('the provider of the spec is in effect', 'the side that this provider serves from', 'nothing'),
   HandBackGivenUp: row(
     'the target did not take the traffic back in time; native: the workload could not be reverted',
-    'whoever is ready; the primary stays where it is needed',
+    'the side that is ready; the primary stays where it is needed',
     'the Canary is deleted anyway',
     'look at the pods of the target, then delete what was left without an owner',
   ),
@@ -418,15 +414,15 @@ export const rolloutReasons = {
     'fix what the message names, then run holdfast drill',
   ),
   NoRecord: row('no release is proven good yet', 'what served before', 'the first good one is recorded'),
-  InSync: row('nobody changed the primary', 'primary', 'nothing'),
+  InSync: row('the primary is as Holdfast wrote it', 'primary', 'nothing'),
   ForeignChange: row(
-    'somebody changed the primary',
+    'another tool or a person changed the primary',
     'primary',
     'the next release overwrites it',
     'stop the other writer',
   ),
   ReplicasChanged: row(
-    'somebody changed the number of pods of the primary',
+    'another tool or a person scaled the primary',
     'primary',
     'it is scaled back to the number in Git',
     'leave replicas to Git, or to an autoscaler that spec.autoscalerRef names',

@@ -8,8 +8,8 @@ import { knative, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import { configCopies, missingConfigs, plainConfig } from './shared/configs.ts';
 import { canaryCopyName, primaryName } from './shared/metadata.ts';
-import type { NativeKind } from './shared/native-kind.ts';
 import {
+  type NativeKind,
   type PrimarySource,
   refuseTarget,
   type WorkloadKind,

@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { nativeDaemonSet } from './daemonset/native.ts';
-import { type IncomingRelease, rankNodes } from './shared/native-kind.ts';
-import type { ViewSource } from './shared/workload-kind.ts';
+import { type IncomingRelease, rankNodes, type ViewSource } from './shared/workload-kind.ts';
 import { nativeStatefulSet } from './statefulset/native.ts';
 
 const bringing: IncomingRelease = {

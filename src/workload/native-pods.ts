@@ -2,8 +2,7 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { controllerUid, currentReplicaSet, revisionHashLabel, templateHashLabel } from './pods/pods.ts';
 import { isBeforeFirstStep } from './shared/metadata.ts';
-import type { NativeKind, RevisionPods } from './shared/native-kind.ts';
-import type { ViewSource } from './shared/workload-kind.ts';
+import type { NativeKind, RevisionPods, ViewSource } from './shared/workload-kind.ts';
 
 const nothing = '-';
 

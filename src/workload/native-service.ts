@@ -5,7 +5,7 @@ import { servicePorts } from '../release/ports.ts';
 import { revisionHashLabel, templateHashLabel } from './pods/pods.ts';
 import { generatedService } from './service/generated-services.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from './shared/metadata.ts';
-import type { RevisionPods } from './shared/native-kind.ts';
+import type { RevisionPods } from './shared/workload-kind.ts';
 
 /** Instead of the hash of new pods while there are none; no hash is like it. */
 const noHash = 'none';

@@ -3,8 +3,7 @@ import type { RouteView } from '../api/observed.ts';
 import type { StuckPod } from '../rollout/world.ts';
 import { noPodFacts } from './pods/pod-facts.ts';
 import { promotedDigestOf, stepShareOf } from './shared/metadata.ts';
-import type { NativeKind, TriedPods } from './shared/native-kind.ts';
-import type { PodsView, ViewSource } from './shared/workload-kind.ts';
+import type { NativeKind, PodsView, TriedPods, ViewSource } from './shared/workload-kind.ts';
 
 /** The sides of one workload, and how far the step is reached. */
 export interface NativeView {

@@ -12,20 +12,21 @@ import {
   promotedRevisionAnnotation,
   triedRevisionAnnotation,
 } from '../shared/metadata.ts';
+import { fenceposts, podsOfShareExactly } from '../shared/rolling-update.ts';
 import {
   type HeldFields,
   type IncomingRelease,
   type NativeKind,
   type NodeRanks,
+  type PodsView,
   podToReplace,
   replacedByHand,
   type StepGoal,
   type StepMove,
   type TriedPods,
   type Unsuitable,
-} from '../shared/native-kind.ts';
-import { fenceposts, podsOfShareExactly } from '../shared/rolling-update.ts';
-import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+  type ViewSource,
+} from '../shared/workload-kind.ts';
 import { daemonSetSettings, viewDaemonSet } from './daemonset.ts';
 
 const onDelete = { updateStrategy: { type: 'OnDelete' } };

@@ -3,14 +3,6 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { currentReplicaSet, templateHashLabel } from '../pods/pods.ts';
 import { isBeforeFirstStep } from '../shared/metadata.ts';
 import {
-  type HeldFields,
-  type IncomingRelease,
-  type NativeKind,
-  type TriedPods,
-  tooFewReplicas,
-  type Unsuitable,
-} from '../shared/native-kind.ts';
-import {
   FIRST_HOLD,
   fenceposts,
   grantedBy,
@@ -18,7 +10,16 @@ import {
   isWholeStep,
   nextHold,
 } from '../shared/rolling-update.ts';
-import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+import {
+  type HeldFields,
+  type IncomingRelease,
+  type NativeKind,
+  type PodsView,
+  type TriedPods,
+  tooFewReplicas,
+  type Unsuitable,
+  type ViewSource,
+} from '../shared/workload-kind.ts';
 import { deploymentSettings, viewDeployment } from './deployment.ts';
 
 /** Ready pods of a held Deployment never become available: a year. */

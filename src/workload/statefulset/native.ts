@@ -3,18 +3,19 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { WorkloadSettings } from '../../release/release.ts';
 import { isReady } from '../pods/pods.ts';
 import { heldPodsAnnotation, isBeforeFirstStep } from '../shared/metadata.ts';
+import { podsOfShareExactly } from '../shared/rolling-update.ts';
 import {
   type HeldFields,
   type IncomingRelease,
   type NativeKind,
+  type PodsView,
   podToReplace,
   replacedByHand,
   type TriedPods,
   tooFewReplicas,
   type Unsuitable,
-} from '../shared/native-kind.ts';
-import { podsOfShareExactly } from '../shared/rolling-update.ts';
-import type { PodsView, ViewSource } from '../shared/workload-kind.ts';
+  type ViewSource,
+} from '../shared/workload-kind.ts';
 import { podsOfRevision, statefulSetSettings, viewStatefulSet } from './statefulset.ts';
 
 /** Above every ordinal: pods that are replaced or added are created from the older template. */

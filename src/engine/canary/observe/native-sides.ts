@@ -8,7 +8,7 @@ import { revisionPods } from '../../../workload/native-pods.ts';
 import { servicePending } from '../../../workload/native-service.ts';
 import { viewNative } from '../../../workload/native-view.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
-import type { RevisionPods } from '../../../workload/shared/native-kind.ts';
+import type { RevisionPods } from '../../../workload/shared/workload-kind.ts';
 import { type NamespaceView, serviceKind, viewSource } from '../context/namespace-view.ts';
 import type { ReadParts } from '../context/observation.ts';
 

@@ -7,7 +7,7 @@ import { isNativeService, nativeService } from '../../../workload/native-service
 import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
-import { type PodToReplace, rankNodes } from '../../../workload/shared/native-kind.ts';
+import { type PodToReplace, rankNodes } from '../../../workload/shared/workload-kind.ts';
 import { withMark } from '../../applied.ts';
 import { StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
