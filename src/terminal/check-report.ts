@@ -86,12 +86,8 @@ export async function guarded(
     return await work();
   } catch (error) {
     const { message, actor } = error as { message?: string; actor?: string };
-    return [bad('failed', subject, message ?? String(error), { actor: actorNamed(actor) })];
+    // ApiError and GitError name further actors.
+    const who = actor === 'author' || actor === 'nobody' ? actor : 'administrator';
+    return [bad('failed', subject, message ?? String(error), { actor: who })];
   }
-}
-
-/** ApiError and GitError name further actors. */
-function actorNamed(word: string | undefined): Actor {
-  if (word === 'author' || word === 'nobody') return word;
-  return 'administrator';
 }

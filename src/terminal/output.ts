@@ -9,6 +9,11 @@ export interface CommandResult {
   readonly exitCode: 0 | 1 | 2 | 3 | 4;
 }
 
+/** The result of a command that did what it was asked for, with this on standard output. */
+export function printed(stdout: string): CommandResult {
+  return { stdout, stderr: '', exitCode: 0 };
+}
+
 /** Formats for programs. */
 export type DataFormat = 'json' | 'yaml';
 

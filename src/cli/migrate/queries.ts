@@ -27,7 +27,6 @@ import {
   type ProgramFlags,
   programsIn,
   releaseLimitsIn,
-  withProgramFlags,
 } from '../flags.ts';
 import { withGit } from '../git-reading.ts';
 
@@ -63,16 +62,6 @@ export function withCanaryFlags(command: Command): Command {
 export interface MoveFlags extends ProgramFlags, ClusterFlags {
   readonly offline?: boolean;
   readonly output: 'text' | DataFormat;
-}
-
-/** Adds them. */
-export function withMoveFlags(command: Command): Command {
-  return withProgramFlags(
-    command
-      .option('--offline', 'do not contact a cluster, so that no step is verified')
-      .addOption(kubeconfigOption())
-      .addOption(contextOption()),
-  ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
 /** Which Canaries are asked about, and as which controller; and what to say about that. Throws InputError, ApiError. */

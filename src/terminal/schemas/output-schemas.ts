@@ -5,7 +5,6 @@ import * as cluster from './cluster.ts';
 import * as events from './events.ts';
 import * as repository from './repository.ts';
 import * as requests from './requests.ts';
-import * as trees from './trees.ts';
 
 /** All kinds of output, in the order of the alphabet. */
 export const outputSchemas = {
@@ -34,7 +33,7 @@ export const outputSchemas = {
   SourceDifference: canaries.sourceDifference,
   Suspension: requests.suspension,
   SyncResult: requests.syncResult,
-  Trees: trees.trees,
+  Trees: canaries.trees,
   Validation: repository.validation,
   Version: cluster.version,
   WaitResult: requests.waitResult,

@@ -131,8 +131,16 @@ const canaryPlanned = z.object({
   canary: canaryName,
   change: z
     .enum([
-      ...(['release', 'first', 'again', 'rejected', 'settings', 'spec', 'frozen', 'missing'] as const),
-      ...(['removed', 'none'] as const),
+      'release',
+      'first',
+      'again',
+      'rejected',
+      'settings',
+      'spec',
+      'frozen',
+      'missing',
+      'removed',
+      'none',
     ])
     .describe(
       'release: a rollout begins; first: there is nothing before it; again: head is proven already; rejected: head was rejected; settings: applied without analysis; spec: the Canary alone; frozen: something is broken; missing: its target is not in the Source; removed: it leaves Git; none.',
@@ -203,8 +211,15 @@ export const plan = z.object({
             z.object({
               rule: z
                 .enum([
-                  ...(['immutableField', 'recreated', 'deletion', 'crdVersion', 'volumeSize'] as const),
-                  ...(['jobRuns', 'serviceType', 'frozenConfig', 'configKeys'] as const),
+                  'immutableField',
+                  'recreated',
+                  'deletion',
+                  'crdVersion',
+                  'volumeSize',
+                  'jobRuns',
+                  'serviceType',
+                  'frozenConfig',
+                  'configKeys',
                 ])
                 .describe('Which rule found it.'),
               severity: z
