@@ -2,30 +2,29 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import { Command, InvalidArgumentError, type Option } from 'commander';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
+import { parseDurationMs } from '../api/time.ts';
 import { ApiError, isApiError } from '../cluster/errors.ts';
 import type { ListSources } from '../engine/sync/apply/dry-apply.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
 import { scheduleProblem } from '../git/poll/schedule.ts';
+import { workloadProviders } from '../providers/routing/table.ts';
 import type { Connection } from '../server/connection.ts';
 import type { ListenAddress } from '../server/http/http-server.ts';
 import { DEFAULT_CLUSTER_NAME } from '../server/options.ts';
 import { isLogLevel } from '../server/process.ts';
 import { type CommandResult, formatSpan } from '../terminal/output.ts';
+import { defaultSelectorLabels } from '../workload/shared/metadata.ts';
 import {
   commaList,
   httpUrl,
-  includeLabelPrefixOption,
-  ingressAnnotationsPrefixOption,
   ingressClassOption,
   kubeconfigOption,
   type LimitFlags,
-  meshProviderOption,
-  minAnalysisIntervalOption,
+  matching,
   type ProgramFlags,
   type ReleaseFlags,
-  selectorLabelsOption,
-  watchNamespacesOption,
   withLimitFlags,
   withProgramFlags,
 } from './flags.ts';
@@ -234,7 +233,7 @@ export interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
 
 /** Declares the flags of `holdfast run`. */
 export function withRunFlags(command: Command): Command {
-  return withReceiverFlags(withLimitFlags(withProgramFlags(withServerFlags(command))));
+  return withReceiverFlags(withLimitFlags(withProgramFlags(withRolloutFlags(withServerFlags(command)))));
 }
 
 function withServerFlags(command: Command): Command {
@@ -243,7 +242,7 @@ function withServerFlags(command: Command): Command {
     .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
     .addOption(kubeconfigOption())
     .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
-    .addOption(watchNamespacesOption())
+    .option('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', commaList, [])
     .option('--data-dir <folder>', 'folder for Git repositories', path.join(dataHome, 'holdfast'))
     .option(
       '--cluster-name <name>',
@@ -271,9 +270,23 @@ function withServerFlags(command: Command): Command {
       '--dashboard-proxy-secret <file>',
       'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
     )
-    .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
-    .addOption(minAnalysisIntervalOption())
-    .addOption(meshProviderOption())
+    .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info');
+}
+
+function withRolloutFlags(command: Command): Command {
+  return command
+    .option(
+      '--min-analysis-interval <duration>',
+      'minimum analysis interval; shorter intervals are raised to it',
+      duration,
+      limits.minAnalysisIntervalMs,
+    )
+    .option(
+      '--mesh-provider <name>',
+      'routing provider of Canaries without spec.provider',
+      provider,
+      'kubernetes',
+    )
     .option(
       '--metrics-server <url>',
       'Prometheus for the built-in metrics',
@@ -294,9 +307,23 @@ function withServerFlags(command: Command): Command {
       '--cloud-identity',
       "lend the cloud identity of Holdfast's pod to every CloudWatch and Cloud Monitoring template without a Secret",
     )
-    .addOption(selectorLabelsOption())
-    .addOption(includeLabelPrefixOption())
-    .addOption(ingressAnnotationsPrefixOption())
+    .option(
+      '--selector-labels <names>',
+      'labels that tell primary from canary pods (comma-separated)',
+      commaList,
+      [...defaultSelectorLabels],
+    )
+    .option(
+      '--include-label-prefix <prefixes>',
+      'prefixes of labels to copy to generated objects (comma-separated, * for all)',
+      commaList,
+      [],
+    )
+    .option(
+      '--ingress-annotations-prefix <prefix>',
+      'prefix of the annotations of ingress-nginx',
+      'nginx.ingress.kubernetes.io',
+    )
     .addOption(ingressClassOption())
     .option(
       '--drill-schedule <cron>',
@@ -312,9 +339,20 @@ function withServerFlags(command: Command): Command {
     );
 }
 
-function clusterName(text: string): string {
-  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be lower-case letters, digits and dashes, at most 63.');
+const clusterName = matching(
+  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  'must be lower-case letters, digits and dashes, at most 63.',
+);
+
+function duration(text: string): number {
+  const ms = parseDurationMs(text);
+  if (ms !== undefined && ms >= 1) return ms;
+  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
+}
+
+function provider(text: string): string {
+  if (workloadProviders().includes(text)) return text;
+  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
 }
 
 function listenAddress(text: string): ListenAddress {

@@ -1,10 +1,7 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
-import { parseDurationMs } from '../api/time.ts';
-import { workloadProviders } from '../providers/routing/table.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
-import { defaultSelectorLabels } from '../workload/shared/metadata.ts';
 
 /** Which cluster a command talks to. */
 export interface ClusterFlags {
@@ -32,12 +29,12 @@ export function namespaceOption(): Option {
   );
 }
 
-/** `-l` of the objects that a command is about. */
+/** `-l` of the objects that a command is about. Empty labels, as of a variable that is not set, would choose every object. */
 export function selectorOption(): Option {
   return new Option(
     '-l, --selector <labels>',
     'only objects with these labels, for example team=shop,tier!=test',
-  ).argParser(labels);
+  ).argParser(matching(/[^\s,]/, 'must name labels, such as team=shop.'));
 }
 
 /** `-A`, in place of `-n`. */
@@ -50,11 +47,6 @@ export function holdfastNamespaceOption(flag: '--namespace' | '--holdfast-namesp
   return new Option(`${flag} <name>`, 'namespace where Holdfast runs')
     .argParser(namespaceName)
     .default('holdfast-system');
-}
-
-/** The namespaces that the controller watches. */
-export function watchNamespacesOption(): Option {
-  return listOption('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', []);
 }
 
 /** References from one namespace to another. */
@@ -72,11 +64,12 @@ export function noCrossNamespaceRefsOption(): Option {
 
 /** The administrator's choice to give Sources more than the role `edit` in their own namespace. */
 export function trustedNamespacesOption(): Option {
-  return listOption(
+  return new Option(
     '--trusted-source-namespaces <names>',
     "write Sources of these namespaces that name no service account with Holdfast's own permissions, in all namespaces but its own and kube-system (comma-separated)",
-    [],
-  );
+  )
+    .argParser(commaList)
+    .default([]);
 }
 
 /** Whose rights are checked. */
@@ -87,64 +80,17 @@ export function asUserOption(): Option {
   );
 }
 
-/** The provider of Canaries without `spec.provider`. */
-export function meshProviderOption(): Option {
-  return new Option('--mesh-provider <name>', 'routing provider of Canaries without spec.provider')
-    .argParser(provider)
-    .default('kubernetes');
-}
-
 /** The ingress class of generated routes. */
 export function ingressClassOption(): Option {
   return new Option(
     '--ingress-class <name>',
     'ingress class of every HTTPProxy (default: none is written)',
-  ).argParser(ingressClass);
-}
-
-/** The least interval of an analysis. */
-export function minAnalysisIntervalOption(): Option {
-  return new Option(
-    '--min-analysis-interval <duration>',
-    'minimum analysis interval; shorter intervals are raised to it',
-  )
-    .argParser(duration)
-    .default(limits.minAnalysisIntervalMs);
-}
-
-/** Labels that select the pods of a workload. */
-export function selectorLabelsOption(): Option {
-  return listOption(
-    '--selector-labels <names>',
-    'labels that tell primary from canary pods (comma-separated)',
-    defaultSelectorLabels,
-  );
-}
-
-/** Labels that generated objects take over from the target. */
-export function includeLabelPrefixOption(): Option {
-  return listOption(
-    '--include-label-prefix <prefixes>',
-    'prefixes of labels to copy to generated objects (comma-separated, * for all)',
-    [],
-  );
-}
-
-/** What the annotations of a canary's Ingress begin with (Flagger's --ingress-annotations-prefix). */
-export function ingressAnnotationsPrefixOption(): Option {
-  return new Option(
-    '--ingress-annotations-prefix <prefix>',
-    'prefix of the annotations of ingress-nginx',
-  ).default('nginx.ingress.kubernetes.io');
+  ).argParser(matching(objectName, 'must be the name of an ingress class.'));
 }
 
 /** `-o`, with a closed list of formats. */
 export function outputOption(preset: string, formats: readonly string[]): Option {
   return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);
-}
-
-function listOption(flag: string, description: string, preset: readonly string[]): Option {
-  return new Option(flag, description).argParser(commaList).default([...preset]);
 }
 
 /** The parts between commas, without empty ones. */
@@ -155,33 +101,30 @@ export function commaList(text: string): string[] {
     .filter(Boolean);
 }
 
-/** Name of a namespace. An empty one, as of a variable that is not set, would mean all of them. Throws InvalidArgumentError. */
-export function namespaceName(text: string): string {
-  if (/^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be a namespace name: lower-case letters, digits and dashes.');
+/** Parses a value that must match the pattern. Throws InvalidArgumentError with the message. */
+export function matching(pattern: RegExp, message: string): (text: string) => string {
+  return (text) => {
+    if (pattern.test(text)) return text;
+    throw new InvalidArgumentError(message);
+  };
 }
 
-/** Empty labels, as of a variable that is not set, would choose every object. */
-function labels(text: string): string {
-  if (/[^\s,]/.test(text)) return text;
-  throw new InvalidArgumentError('must name labels, such as team=shop.');
-}
+/** Name of a namespace. An empty one, as of a variable that is not set, would mean all of them. */
+export const namespaceName: (text: string) => string = matching(
+  /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/,
+  'must be a namespace name: lower-case letters, digits and dashes.',
+);
 
-function duration(text: string): number {
-  const ms = parseDurationMs(text);
-  if (ms !== undefined && ms >= 1) return ms;
-  throw new InvalidArgumentError('must be a duration such as 10s or 500ms.');
-}
+const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
-function ingressClass(text: string): string {
-  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be the name of an ingress class.');
-}
+/** Name of a service account. */
+export const accountName: (text: string) => string = matching(
+  objectName,
+  'must be the name of a service account, without a namespace.',
+);
 
-function provider(text: string): string {
-  if (workloadProviders().includes(text)) return text;
-  throw new InvalidArgumentError(`must be one of ${workloadProviders().join(', ')}.`);
-}
+/** Name of a Secret. */
+export const secretName: (text: string) => string = matching(objectName, 'must be the name of a Secret.');
 
 /** Whether a text is an http:// or https:// URL. */
 export function isHttpUrl(text: string): boolean {
@@ -264,12 +207,6 @@ export function releaseLimitsIn({ enableConfigTracking, crossNamespaceRefs }: Re
 function truth(text: string): boolean {
   if (text === 'true' || text === 'false') return text === 'true';
   throw new InvalidArgumentError('must be true or false.');
-}
-
-/** Name of a service account. Throws InvalidArgumentError. */
-export function accountName(text: string): string {
-  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be the name of a service account, without a namespace.');
 }
 
 function count(text: string): number {

@@ -28,3 +28,25 @@ export async function readAll(
 ): Promise<readonly KubernetesObject[]> {
   return (await client.list(apiVersionOf(kind), kind, present(query))).items;
 }
+
+/** The line that says that no object was found; without a namespace the one of the kubeconfig is meant. */
+export function noneFound(
+  kinds: string,
+  {
+    namespace,
+    allNamespaces,
+    selector,
+  }: {
+    readonly namespace?: string | undefined;
+    readonly allNamespaces?: boolean;
+    readonly selector?: string | undefined;
+  },
+): string {
+  const labels = selector === undefined ? '' : ` with labels ${selector}`;
+  const where = allNamespaces
+    ? ''
+    : namespace === undefined
+      ? ' in this namespace'
+      : ` in namespace ${namespace}`;
+  return `No ${kinds} found${labels}${where}${allNamespaces ? '' : ' (use -A for all namespaces)'}.\n`;
+}

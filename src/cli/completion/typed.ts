@@ -68,7 +68,8 @@ function readWord(read: WordsRead, word: string): void {
     read.isPastFlags = word === '--';
     read.awaiting = readFlag(command, word, flags);
   } else {
-    const inner = words.length === 0 ? subcommand(command, word) : undefined;
+    const isNamed = (one: Command) => one.name() === word || one.aliases().includes(word);
+    const inner = words.length === 0 ? command.commands.find(isNamed) : undefined;
     if (inner) read.command = inner;
     else words.push(word);
   }
@@ -101,10 +102,6 @@ function wordAtCursor(command: Command, position: number): Wanted {
   const last = all.at(-1);
   const argument = all[position] ?? (last?.variadic ? last : undefined);
   return argument ? { kind: 'argument', argument, position } : { kind: 'nothing' };
-}
-
-function subcommand(command: Command, word: string): Command | undefined {
-  return command.commands.find((one) => one.name() === word || one.aliases().includes(word));
 }
 
 /** `--flag=value` as both; without a value where there is none. */

@@ -16,10 +16,10 @@ import {
 import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
-import { readAll } from '../objects.ts';
+import { noneFound, readAll } from '../objects.ts';
 import { tellOfSilence } from '../watch-canary.ts';
 import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
-import { noneFound, readSubjects, withSubjects } from './subjects.ts';
+import { readSubjects, withSubjects } from './subjects.ts';
 
 interface EventFlags extends SubjectFlags {
   readonly watch?: boolean;

@@ -10,9 +10,10 @@ import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
+import { noneFound } from '../objects.ts';
 import { type CanaryPod, podsOf } from './canary-pods.ts';
 import { type LogBounds, type LogSelection, type LogSource, logSources, readLog } from './pod-logs.ts';
-import { noneFound, readSubjects, withSubjects } from './subjects.ts';
+import { readSubjects, withSubjects } from './subjects.ts';
 
 interface LogFlags extends SubjectFlags {
   readonly output: 'text' | 'json';
@@ -90,7 +91,7 @@ export const logsCommand: CliCommand = {
 
 function optionsIn(flags: LogFlags, signal: AbortSignal): LogOptions {
   return {
-    side: sideIn(flags),
+    side: flags.canary ? 'canary' : flags.primary ? 'primary' : undefined,
     container: flags.container,
     previous: flags.previous === true,
     tailLines: flags.tail < 0 ? undefined : flags.tail,
@@ -99,11 +100,6 @@ function optionsIn(flags: LogFlags, signal: AbortSignal): LogOptions {
     format: flags.output,
     signal,
   };
-}
-
-function sideIn({ canary, primary }: LogFlags): LogSelection['side'] {
-  if (canary) return 'canary';
-  return primary ? 'primary' : undefined;
 }
 
 /** A reader that is slow holds up the log, and not our memory. */

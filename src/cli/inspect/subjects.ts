@@ -54,14 +54,3 @@ export async function readSubjects(
   );
   return lists.flat();
 }
-
-/** What to say where none was found. */
-export function noneFound(kinds: string, { namespace, allNamespaces, selector }: SubjectFlags): string {
-  const labels = selector === undefined ? '' : ` with labels ${selector}`;
-  const where = allNamespaces
-    ? ''
-    : namespace === undefined
-      ? ' in this namespace'
-      : ` in namespace ${namespace}`;
-  return `No ${kinds} found${labels}${where}${allNamespaces ? '' : ' (use -A for all namespaces)'}.\n`;
-}

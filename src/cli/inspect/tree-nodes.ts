@@ -55,13 +55,13 @@ export async function sourceTree(client: Reader, source: KubernetesObject): Prom
     ({ apiVersion, kind }) => kind === 'Canary' && apiVersion === apiVersionOf('Canary'),
   );
   const below = await Promise.all(canaries.map((canary) => canaryNode(client, canary, unread)));
-  const inCanaries = new Set(below.flatMap(({ children }) => children.map(keyOf)));
+  const inCanaries = new Set(below.flatMap(({ children }) => children.map(nodeKey)));
   const drift = conditionOf((source.status ?? {}) as SourceStatus, 'Drifted');
   const driftMessage = drift?.status === 'True' ? drift.message : '';
   const others = members
-    .filter((object) => !canaries.includes(object) && !inCanaries.has(keyOf(object)))
+    .filter((object) => !canaries.includes(object) && !inCanaries.has(nodeKey(object)))
     .map((object) => nodeOf(object, { drift: driftIn(driftMessage, object) }));
-  const children = [...others, ...below].sort((left, right) => (keyOf(left) < keyOf(right) ? -1 : 1));
+  const children = [...others, ...below].sort((left, right) => (nodeKey(left) < nodeKey(right) ? -1 : 1));
   if (children.length > limits.treeObjects)
     unread.add(`${children.length - limits.treeObjects} more objects are not shown`);
   const {
@@ -159,13 +159,14 @@ async function canaryNode(client: Reader, canary: KubernetesObject, unread: Set<
     detail: `${phaseOf(canary)}${weight}${why}`,
     owner: ownerOf(canary),
     drift,
-    // A Service that is not wanted by this kind of rollout, or is not written yet, is nothing that is missing.
-    children: [...objects.filter(({ health, role }) => health !== 'missing' || isNeeded(role)), ...copies],
+    // A Service that this kind of rollout does not need, or that is not written yet, is not missing.
+    children: [
+      ...objects.filter(
+        ({ health, role }) => health !== 'missing' || role === 'canary' || role === 'primary',
+      ),
+      ...copies,
+    ],
   };
-}
-
-function isNeeded(role: string | undefined): boolean {
-  return role === 'canary' || role === 'primary';
 }
 
 /** The primary's copies of ConfigMaps and Secrets. Records of releases are none. */
@@ -253,7 +254,7 @@ function driftIn(message: string, object: KubernetesObject): string {
   return found?.slice(found.indexOf(`${describe(object)}: `) + describe(object).length + 2) ?? '';
 }
 
-function keyOf(object: KubernetesObject | TreeNode): string {
+function nodeKey(object: KubernetesObject | TreeNode): string {
   return describe(
     'metadata' in object
       ? (object as KubernetesObject)

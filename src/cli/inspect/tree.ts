@@ -15,7 +15,8 @@ import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { glyphsFor } from '../../terminal/timeline/rows.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
-import { noneFound, readSubjects, withSubjects } from './subjects.ts';
+import { noneFound } from '../objects.ts';
+import { readSubjects, withSubjects } from './subjects.ts';
 import { canaryTree, type ObjectTree, sourceTree, type TreeNode } from './tree-nodes.ts';
 
 interface TreeFlags extends SubjectFlags {
@@ -87,7 +88,11 @@ interface Row {
 }
 
 const columns: ReadonlyArray<TableColumn<Row>> = [
-  { title: 'OBJECT', value: ({ node, lead }) => lead + nameOf(node) },
+  {
+    title: 'OBJECT',
+    value: ({ node: { kind, namespace, name }, lead }) =>
+      `${lead}${kind} ${namespace ? `${namespace}/` : ''}${name}`,
+  },
   { title: 'HEALTH', value: ({ node }) => node.health, tone: ({ node }) => tones[node.health] },
   { title: 'ROLE', value: ({ node }) => node.role ?? '' },
   { title: 'ALSO WRITTEN BY', value: ({ node }) => node.owner, least: 15 },
@@ -104,10 +109,6 @@ const tones: Readonly<Record<TreeNode['health'], Tone>> = {
 
 function detailOf({ node: { detail, drift } }: Row): string {
   return [detail, drift && !detail.includes(drift) ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
-}
-
-function nameOf({ kind, namespace, name }: TreeNode): string {
-  return namespace ? `${kind} ${namespace}/${name}` : `${kind} ${name}`;
 }
 
 function rowsOf(root: TreeNode, isUnicode: boolean): Row[] {

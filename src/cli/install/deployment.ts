@@ -51,12 +51,18 @@ export function deployment(options: DeploymentOptions): KubernetesObject {
 
 function podSpec(options: DeploymentOptions): object {
   const { name, image, selector, replicas, dashboard, dashboardProxySecret: proxySecret } = options;
+  const onDifferentNodes = {
+    maxSkew: 1,
+    topologyKey: 'kubernetes.io/hostname',
+    whenUnsatisfiable: 'ScheduleAnyway',
+    labelSelector: { matchLabels: { ...selector } },
+  };
   return {
     serviceAccountName: name,
     automountServiceAccountToken: true,
     enableServiceLinks: false,
     terminationGracePeriodSeconds: 30,
-    ...(replicas > 1 ? { topologySpreadConstraints: [apart(selector)] } : {}),
+    ...(replicas > 1 ? { topologySpreadConstraints: [onDifferentNodes] } : {}),
     securityContext: {
       runAsNonRoot: true,
       runAsUser: userId,
@@ -128,16 +134,6 @@ function chosenFlags(options: DeploymentOptions): string[] {
     ...(ingressClass ? [`--ingress-class=${ingressClass}`] : []),
     ...flagArguments(flags),
   ];
-}
-
-/** Copies on different nodes where there are some. */
-function apart(selector: Readonly<Record<string, string>>): object {
-  return {
-    maxSkew: 1,
-    topologyKey: 'kubernetes.io/hostname',
-    whenUnsatisfiable: 'ScheduleAnyway',
-    labelSelector: { matchLabels: { ...selector } },
-  };
 }
 
 function fromPod(name: string, fieldPath: string): object {

@@ -12,6 +12,7 @@ import {
   holdfastNamespaceOption,
   ingressClassOption,
   outputOption,
+  secretName,
   trustedNamespacesOption,
 } from '../flags.ts';
 import { deployment, service } from './deployment.ts';
@@ -166,7 +167,13 @@ export function installObjects(options: InstallOptions): KubernetesObject[] {
     dashboard,
   };
   const pod = {
-    ...{ ...shared, ...rights, image, crossNamespaceRefs, ingressClass, replicas: copies, flags },
+    ...shared,
+    ...rights,
+    image,
+    crossNamespaceRefs,
+    ingressClass,
+    replicas: copies,
+    flags,
     dashboardProxySecret,
   };
   return [
@@ -212,11 +219,6 @@ function providerList(text: string): string[] {
   const unknown = names.find((one) => !workloadProviders().includes(one));
   if (unknown === undefined) return names;
   throw new InvalidArgumentError(`must be of ${workloadProviders().join(', ')}.`);
-}
-
-function secretName(text: string): string {
-  if (/^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/.test(text)) return text;
-  throw new InvalidArgumentError('must be the name of a Secret.');
 }
 
 function replicas(text: string): number {

@@ -8,7 +8,7 @@ import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { type CommandResult, counted, formatAge } from '../../terminal/output.ts';
+import { type CommandResult, counted, formatAge, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
@@ -302,8 +302,4 @@ export function endOf(until: string, nowMs: number): number {
     );
   if (endMs <= nowMs) throw new InputError(`--until ${until} is in the past`);
   return endMs;
-}
-
-function printed(stdout: string): CommandResult {
-  return { stdout, stderr: '', exitCode: 0 };
 }

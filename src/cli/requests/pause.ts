@@ -1,6 +1,6 @@
 import { describe, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import type { CommandResult } from '../../terminal/output.ts';
+import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { parseObjectArgument } from '../flags.ts';
@@ -129,8 +129,4 @@ interface FieldsOf {
   readonly manager?: string;
   readonly operation?: string;
   readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
-}
-
-function printed(stdout: string): CommandResult {
-  return { stdout, stderr: '', exitCode: 0 };
 }

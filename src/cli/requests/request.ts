@@ -187,9 +187,15 @@ export async function ended(begun: Begun): Promise<CommandResult> {
 
 /** What the next object would meet as well. */
 const ofTheCluster = [
-  ...(['unauthorized', 'unknownKind', 'tooManyRequests', 'transient', 'timeout'] as const),
-  ...(['badAnswer', 'aborted', 'configuration'] as const),
-];
+  'unauthorized',
+  'unknownKind',
+  'tooManyRequests',
+  'transient',
+  'timeout',
+  'badAnswer',
+  'aborted',
+  'configuration',
+] as const;
 
 /** What is told of an object that has no answer. */
 function failed(

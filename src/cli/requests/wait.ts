@@ -81,7 +81,11 @@ export async function waitFor(
     const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
     const rest = isMeant ? outcomeOf(status) : undefined;
     // Of the commit that was named, a rollback is no success.
-    const isGone = rest === 'RolledBack' && isRejected(status, options.commit);
+    const { commit } = options;
+    const isGone =
+      rest === 'RolledBack' &&
+      commit !== undefined &&
+      status.rejected?.some((entry) => entry.commit.startsWith(commit));
     const outcome = isGone ? ('Failed' as const) : rest;
     if (outcome) return { canary, status, outcome };
     const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
@@ -114,10 +118,6 @@ export async function waitFor(
     stderr: '',
     exitCode,
   };
-}
-
-function isRejected({ rejected = [] }: CanaryStatus, commit: string | undefined): boolean {
-  return commit !== undefined && rejected.some((entry) => entry.commit.startsWith(commit));
 }
 
 /** Phase, step and message. Times are left out: they change with every look. */

@@ -2,10 +2,16 @@ import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
-import { type CommandResult, type DataFormat, formatData, type Screen } from '../../terminal/output.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  printed,
+  type Screen,
+} from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import type { ObjectArgument } from '../flags.ts';
-import { readAll, readOne } from '../objects.ts';
+import { noneFound, readAll, readOne } from '../objects.ts';
 import { canaryDetail, sourceDetail } from './detail.ts';
 import { canaryRow, canaryTable, sourceRow, sourceTable, type TableOptions } from './rows.ts';
 
@@ -60,15 +66,16 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
       : []),
     ...(sources.length > 0 ? [sourceTable(sources.map(sourceRow), table)] : []),
   ];
-  if (blocks.length === 0) return { stdout: '', stderr: nothingFound(options) + note, exitCode: 0 };
+  const words = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
+  if (blocks.length === 0)
+    return {
+      stdout: '',
+      stderr:
+        noneFound(words, { namespace, allNamespaces: namespace === undefined, selector: labelSelector }) +
+        note,
+      exitCode: 0,
+    };
   return { ...printed(blocks.map(textOf).join('\n')), stderr: note };
-}
-
-function nothingFound({ kind, namespace, labelSelector }: StatusOptions): string {
-  const what = kind === undefined ? 'Canaries or Sources' : kind === 'Canary' ? 'Canaries' : 'Sources';
-  const labels = labelSelector === undefined ? '' : ` with labels ${labelSelector}`;
-  const where = namespace === undefined ? '' : ` in namespace ${namespace} (use -A for all namespaces)`;
-  return `No ${what} found${labels}${where}.\n`;
 }
 
 /** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
@@ -100,8 +107,4 @@ export function clean(object: KubernetesObject): KubernetesObject {
 
 function textOf(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`;
-}
-
-function printed(stdout: string): CommandResult {
-  return { stdout, stderr: '', exitCode: 0 };
 }

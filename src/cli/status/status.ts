@@ -10,7 +10,6 @@ import {
   holdfastNamespaceOption,
   kubeconfigOption,
   namespaceOption,
-  type ObjectArgument,
   outputOption,
   parseObjectArgument,
   refuseNameBeside,
@@ -44,7 +43,10 @@ export const statusCommand: CliCommand = {
       .option('-w, --watch', 'show it again as it changes, until you press Ctrl-C')
       .addOption(outputOption('table', ['table', 'wide', 'json', 'yaml']))
       .action(async (kind: string | undefined, name: string | undefined, flags: StatusFlags) => {
-        const subject = subjectOf(kind, name, flags);
+        const subject = parseObjectArgument(kind, name);
+        if (flags.watch && flags.output === 'yaml')
+          throw new InputError('--watch has no -o yaml; use -o json');
+        refuseNameBeside(subject.name, flags);
         const asked = {
           ...subject,
           labelSelector: flags.selector,
@@ -92,11 +94,4 @@ async function stoppedNote({ client }: Pick<Connection, 'client'>, namespace: st
   return leader?.state === 'stopped'
     ? `warning: ${leader.reason}; nothing of this changes until one does\n`
     : '';
-}
-
-function subjectOf(kind: string | undefined, name: string | undefined, flags: StatusFlags): ObjectArgument {
-  const subject = parseObjectArgument(kind, name);
-  if (flags.watch && flags.output === 'yaml') throw new InputError('--watch has no -o yaml; use -o json');
-  refuseNameBeside(subject.name, flags);
-  return subject;
 }

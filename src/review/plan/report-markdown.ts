@@ -47,9 +47,11 @@ export function planMarkdown(report: PlanReport, mostBytes: number): string {
 
 function fitted(title: string, pieces: readonly Piece[], mostBytes: number): string {
   let text = title;
-  while (bytesOf(text) > mostBytes - reservedBytes) text = text.slice(0, Math.max(0, text.length - 100));
+  while (Buffer.byteLength(text) > mostBytes - reservedBytes)
+    text = text.slice(0, Math.max(0, text.length - 100));
   const left = new Map<string, number>();
-  const fits = (more: string) => bytesOf(text) + bytesOf(more) <= mostBytes - reservedBytes;
+  const fits = (more: string) =>
+    Buffer.byteLength(text) + Buffer.byteLength(more) <= mostBytes - reservedBytes;
   for (const { text: full, brief, what } of pieces) {
     if (fits(full)) text += full;
     else {
@@ -108,8 +110,4 @@ function escaped(text: string): string {
     .replace(/>/g, '&gt;')
     .replace(/[\\`*_[\]#|~]/g, (sign) => `&#${sign.charCodeAt(0)};`)
     .replace(/@/g, '@\u200b');
-}
-
-function bytesOf(text: string): number {
-  return Buffer.byteLength(text);
 }
