@@ -69,7 +69,7 @@ describe('pods', () => {
     expect(statuses[0]?.restartCount).toBe(expected === 'CrashLoopBackOff' ? 3 : 0);
   });
 
-  test('recover as soon as a rule is taken away', async () => {
+  test('recover as soon as a rule is removed', async () => {
     const remove = sandbox.behaviour.rule(() => ({ failure: 'Unschedulable' }));
     await apply(deployment('web'));
     clock.advance(1_000);
@@ -98,7 +98,7 @@ describe('faults', () => {
     await expect(fetch(`${sandbox.url}/version`)).rejects.toThrow();
   });
 
-  test('log requests, and tell writes from dry runs', async () => {
+  test('log requests, and distinguish writes from dry runs', async () => {
     await apply(service('web', 'web'));
     await fetch(`${sandbox.url}/api/v1/namespaces/default/services/web?dryRun=All`, { method: 'DELETE' });
     expect(sandbox.requests.all().map((each) => each.method)).toEqual(['PATCH', 'DELETE']);

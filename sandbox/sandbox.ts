@@ -61,19 +61,19 @@ export interface Sandbox {
   /** Counts requests and failures of an apex Service over time. */
   sampleTraffic(options: SamplerOptions): TrafficSampler;
   /**
-   * From now on the gateway's controller does not look at routes of this rule, by default at none: their status stays of the generation it is
-   * of, and requests follow what was taken before. The returned function lets it go on.
+   * From now on the gateway's controller ignores the routes of this rule, by default all: their status stays at its generation, and requests
+   * follow the state that was accepted before. The returned function resumes it.
    */
   holdRoutes(rule?: RouteRule): () => void;
   /** Adds a rule that answers, cuts or leaves hanging matching requests; the returned function takes it away. */
   fault(rule: FaultRule): () => void;
   /** Adds a rule that hides, repeats or delays lines of watches; the returned function takes it away. */
   perturbWatches(rule: WatchRule): () => void;
-  /** From now on this rule decides what impersonated users may write; before, everybody may do everything. */
+  /** From now on this rule decides what impersonated users may write; before, all users may do everything. */
   authorize(rule: AccessRule): void;
-  /** From now on this rule says who sent a token; before, every token is its user's name. */
+  /** From now on this rule maps tokens to users; before, every token is the name of its user. */
   authenticate(rule: TokenRule): void;
-  /** EndpointSlices stay as they are, as under a controller that stands still; the returned function ends that. */
+  /** Stops the controller of EndpointSlices; the returned function resumes it. */
   holdEndpoints(): () => void;
   /** Forgets all watch history and continue tokens: resuming clients get 410. */
   expireHistory(): void;
@@ -170,7 +170,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
   };
 }
 
-/** Rules in the order in which they were added; adding one gives the way to take it away. */
+/** Rules in the order in which they were added; adding one returns how to remove it. */
 function createRules<Rule>(): { all: () => readonly Rule[]; add: (rule: Rule) => () => void } {
   let rules: readonly Rule[] = [];
   return {
@@ -195,7 +195,7 @@ function createFirstObjects(world: ApiWorld, loop: ControllerLoop): void {
   loop.drain();
 }
 
-/** A kubeconfig that client libraries accept although the sandbox speaks plain HTTP. */
+/** A kubeconfig that client libraries accept although the sandbox serves plain HTTP. */
 function kubeconfigFor(server: string): string {
   return JSON.stringify({
     apiVersion: 'v1',

@@ -1,8 +1,8 @@
 import type { Clock } from '../src/api/clock.ts';
 
-/** A clock that stands still until it is told to move. */
+/** A clock that only moves by `advance`. */
 export interface VirtualClock extends Clock {
-  /** Moves time forward and runs every timer that falls due, in order; timers set meanwhile included. */
+  /** Moves time forward and runs every timer that falls due, in order; including timers that are set in between. */
   advance(durationMs: number): void;
   /** Milliseconds until the next timer falls due; undefined: none is set. */
   nextInMs(): number | undefined;

@@ -55,7 +55,7 @@ const TABLE: Readonly<Record<string, readonly Row[]>> = {
   'coordination.k8s.io/v1': [{ kind: 'Lease', plural: 'leases' }],
   'policy/v1': [{ kind: 'PodDisruptionBudget', plural: 'poddisruptionbudgets', short: ['pdb'], ...ROUTE }],
   'networking.k8s.io/v1': [{ kind: 'NetworkPolicy', plural: 'networkpolicies', short: ['netpol'] }],
-  // Kept only: nothing is refused by them here.
+  // Stored only: the sandbox does not evaluate them.
   'admissionregistration.k8s.io/v1': [
     { kind: 'ValidatingAdmissionPolicy', plural: 'validatingadmissionpolicies', cluster: true },
     { kind: 'ValidatingAdmissionPolicyBinding', plural: 'validatingadmissionpolicybindings', cluster: true },

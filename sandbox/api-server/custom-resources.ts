@@ -45,7 +45,7 @@ function scalePaths(scale: unknown): ScalePaths | undefined {
   };
 }
 
-/** Keeps the registry in step with the stored definitions, and marks new ones Established. */
+/** Updates the registry from the stored definitions, and marks new ones Established. */
 export function serveCustomResources(world: ApiWorld): void {
   world.store.subscribe((event) => {
     if (event.storageKey !== CRD_KEY) return;

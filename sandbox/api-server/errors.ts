@@ -96,7 +96,7 @@ export function badRequest(message: string): ApiError {
   return new ApiError(400, 'BadRequest', message);
 }
 
-/** 410: the version asked for is no longer kept. */
+/** 410: the requested version is no longer stored. */
 export function expired(message: string): ApiError {
   return new ApiError(410, 'Expired', message);
 }

@@ -70,7 +70,7 @@ function duplicateItem(path: string, item: unknown, node: MergeNode): ApiError {
   return new ApiError(500, 'InternalError', message);
 }
 
-/** A path the way conflict messages write it: `.spec.template.spec.containers[name="app"].image`. */
+/** A path in the notation of conflict messages: `.spec.template.spec.containers[name="app"].image`. */
 export function dotted(path: string): string {
   return path.split(SEPARATOR).map(dottedElement).join('');
 }

@@ -47,7 +47,7 @@ export function clone<T>(value: T): T {
   return copy as T;
 }
 
-/** A field named like one that every object inherits is a field like others. */
+/** Sets a field, also one named `__proto__`, as an own property. */
 function setOwn(target: JsonRecord, field: string, value: unknown): void {
   if (field !== '__proto__') target[field] = value;
   else Object.defineProperty(target, field, { value, enumerable: true, writable: true, configurable: true });

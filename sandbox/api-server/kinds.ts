@@ -2,7 +2,7 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { JsonRecord } from './json.ts';
 import type { MergeNode } from './merge-schema.ts';
 
-/** Where a kind keeps what its scale subresource shows; dotted JSON paths without the leading dot. */
+/** The fields of a kind that its scale subresource shows; dotted JSON paths without the leading dot. */
 export interface ScalePaths {
   readonly replicas: readonly string[];
   readonly statusReplicas: readonly string[];

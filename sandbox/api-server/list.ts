@@ -13,7 +13,7 @@ interface Page {
   readonly rest: readonly KubernetesObject[];
 }
 
-/** Answers list requests; keeps what is left of a paged list as it was when its first page was read. */
+/** Answers list requests; further pages of a list show the state at its first page. */
 export interface Lister {
   list(request: ApiRequest, target: ResourcePath): JsonRecord;
   /** Every continue token answers 410 from now on. */

@@ -17,7 +17,7 @@ export function mergePatch(target: unknown, patch: unknown): unknown {
 
 /**
  * Strategic merge patch: keyed lists merge by their keys; `$patch: delete|replace` and `$retainKeys` are honoured, `$setElementOrder` is
- * only a wish for an order and ignored. Neither argument is changed. Throws 400 for other directives.
+ * only a hint for the order and ignored. Neither argument is changed. Throws 400 for other directives.
  */
 export function strategicPatch(target: unknown, patch: unknown, node: MergeNode): unknown {
   if (Array.isArray(patch) && Array.isArray(target) && node.keys) return strategicList(target, patch, node);

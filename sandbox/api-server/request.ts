@@ -11,7 +11,7 @@ export interface ApiRequest {
   readonly accept: string;
   readonly contentType: string;
   readonly userAgent: string;
-  /** Impersonate-User; empty: nobody. */
+  /** Impersonate-User; empty: no impersonation. */
   readonly impersonated: string;
   readonly body: string;
 }

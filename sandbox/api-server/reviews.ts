@@ -1,7 +1,7 @@
 import type { JsonRecord } from './json.ts';
 import type { ApiRequest } from './request.ts';
 
-/** What somebody wants to do, as an access review says it. */
+/** What a user wants to do, in the terms of an access review. */
 interface Access {
   readonly user: string;
   readonly verb: string;
@@ -15,7 +15,7 @@ interface Access {
 /** Whether a user may do something; asked for writes of impersonated users and access reviews. */
 export type AccessRule = (access: Access) => boolean;
 
-/** The name of the user who has a token; undefined: nobody. */
+/** The name of the user of a token; undefined: unknown. */
 export type TokenRule = (token: string) => string | undefined;
 
 interface ReviewRules {

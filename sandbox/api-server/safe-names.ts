@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** What Kubernetes makes names of: no vowels, and no digits that look like one. */
+/** The characters of generated names in Kubernetes: no vowels, and no digits that look like one. */
 const letters = 'bcdfghjklmnpqrstvwxz2456789';
 
 /** Five random letters, as at the end of a pod's name. */

@@ -223,7 +223,7 @@ function mergeLists(live: unknown[], applied: unknown[], node: MergeNode): unkno
   return interleave([...liveByKey], appliedKeys, merged);
 }
 
-/** The applied order, with items that only the live list has kept after the item they followed. */
+/** The applied order, in which items that only the live list has stay after the item that they followed. */
 function interleave(live: Array<[string, unknown]>, appliedKeys: string[], merged: unknown[]): unknown[] {
   const applied = new Set(appliedKeys);
   const out: unknown[] = [];

@@ -42,7 +42,7 @@ export type WatchRule = (
   line: WatchLine,
 ) => ReadonlyArray<Pick<WatchLine, 'type' | 'object'>> | { readonly until: Promise<unknown> } | undefined;
 
-/** An answer of what is served beside the API. */
+/** An answer to a path besides the API. */
 interface BesideAnswer {
   readonly code: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -61,17 +61,17 @@ interface ApiServerParts {
   watchRule: WatchRule;
   /** Whether a user may do something. */
   mayAccess: AccessRule;
-  /** Who sent a token. */
+  /** The user of a token. */
   whoSent: TokenRule;
   /** The log of a pod, as this query asks for it. Throws ApiError. */
   podLog(pod: KubernetesObject, query: URLSearchParams): string;
   /** Lets the controllers react. */
   settle(): void;
-  /** Answers paths beside the Kubernetes API, such as metric queries. */
+  /** Answers paths besides the Kubernetes API, such as metric queries. */
   extra(request: ApiRequest): BesideAnswer | undefined;
 }
 
-/** An HTTP server that speaks the Kubernetes API; not listening yet. */
+/** An HTTP server of the Kubernetes API; not listening yet. */
 export function createApiServer(parts: ApiServerParts): Server {
   return createServer((incoming, response) => {
     void serve(parts, incoming, response);
@@ -301,9 +301,9 @@ export interface LoggedRequest {
   readonly path: string;
   readonly query: string;
   readonly userAgent: string;
-  /** Impersonate-User; empty: nobody. */
+  /** Impersonate-User; empty: no impersonation. */
   readonly impersonated: string;
-  /** HTTP status, 0 while the answer is still under way or when the connection was cut. */
+  /** HTTP status, 0 without a complete answer. */
   code: number;
 }
 

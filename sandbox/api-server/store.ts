@@ -14,7 +14,7 @@ export interface StoreEvent {
 export interface Store {
   version(): number;
   get(storageKey: string, namespace: string | undefined, name: string): KubernetesObject | undefined;
-  /** In the order of namespace and name, as etcd keeps them. */
+  /** Sorted by namespace and name, as in etcd. */
   list(storageKey: string, namespace?: string): KubernetesObject[];
   /** Adds or replaces; returns the stored object with its new resourceVersion. */
   put(storageKey: string, object: KubernetesObject): KubernetesObject;
@@ -44,7 +44,7 @@ export function createStore(historyLimit: number): Store {
   const shelves = new Map<string, Shelf>();
   const listeners = new Set<(event: StoreEvent) => void>();
   let counter = 1;
-  /** For kinds that nobody has touched yet. */
+  /** For kinds without objects so far. */
   let forgottenVersion = 0;
 
   function shelf(storageKey: string): Shelf {

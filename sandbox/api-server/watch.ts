@@ -144,7 +144,7 @@ function sendBacklog(world: ApiWorld, plan: WatchPlan, sink: WatchSink): 'sent' 
   return 'sent';
 }
 
-/** An object that leaves the selection is DELETED for this watch, one that enters it is ADDED. */
+/** The event type for this watch: DELETED for an object that leaves the selection, ADDED for one that enters it. */
 function forward(plan: WatchPlan, event: StoreEvent, sink: WatchSink): void {
   if (event.storageKey !== plan.target.kind.storageKey) return;
   const before = event.previous !== undefined && plan.matches(event.previous);

@@ -9,7 +9,7 @@ const REVISIONS = 'apps/controllerrevisions';
 export const HASH_LABEL = 'controller-revision-hash';
 
 /**
- * The ControllerRevision of a DaemonSet's or StatefulSet's current template: it is created, or gets the highest number anew, as the real
+ * The ControllerRevision of a DaemonSet's or StatefulSet's current template: it is created, or gets the highest number again, as the real
  * controllers do.
  */
 export function ensureRevision(client: ControllerClient, workload: KubernetesObject): KubernetesObject {
@@ -27,7 +27,7 @@ export function hashOfRevision({ metadata }: KubernetesObject): string {
   return asStrings(metadata.labels)[HASH_LABEL] ?? '';
 }
 
-/** The pod template that a ControllerRevision keeps. */
+/** The pod template in a ControllerRevision. */
 export function revisedTemplate(revision: KubernetesObject): unknown {
   return at(revision, 'data', 'spec', 'template');
 }

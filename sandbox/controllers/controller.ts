@@ -12,7 +12,7 @@ const MAX_PASSES = 100_000;
 /** One controller: which of its keys a change concerns, and how a key is brought to its desired state. */
 export interface Controller {
   readonly name: string;
-  /** Keys (mostly `namespace/name`) to look at after this change. */
+  /** Keys (mostly `namespace/name`) to reconcile after this change. */
   keysFor(event: StoreEvent): readonly string[];
   reconcile(key: string): void;
 }
@@ -22,11 +22,11 @@ export interface ControllerLoop {
   add(controller: Controller): void;
   /** Works until nothing is left to do now. Called after each request and each timer. */
   drain(): void;
-  /** Looks at a key again after a delay. A second call for the same key and controller replaces the first. */
+  /** Reconciles a key again after a delay. A second call for the same key and controller replaces the first. */
   later(delayMs: number, controller: string, key: string): void;
-  /** Looks at every stored object of this kind again, as if it had just been added. */
+  /** Reconciles every stored object of this kind again, as if it had just been added. */
   touch(storageKey: string): void;
-  /** The controller stands still, as one whose leader is gone; the returned function lets it go on with what it missed. */
+  /** Stops the controller, as after the loss of its leader; the returned function resumes it with the missed changes. */
   hold(controller: string): () => void;
   close(): void;
 }
@@ -171,11 +171,6 @@ export function controllerName(object: KubernetesObject, kind: string): string |
   return reference?.kind === kind ? reference.name : undefined;
 }
 
-/** `namespace/name`. */
-export function namespacedName(object: KubernetesObject): string {
-  return `${object.metadata.namespace ?? ''}/${object.metadata.name}`;
-}
-
 /** Both halves of `namespace/name`. */
 export function splitKey(key: string): [string, string] {
   const [namespace = '', name = ''] = key.split('/');
@@ -187,7 +182,7 @@ export function findCondition(conditions: unknown, type: string): JsonRecord | u
   return asRecords(conditions).find((condition) => condition.type === type);
 }
 
-/** New conditions that keep `lastTransitionTime` where the status did not change. */
+/** New conditions; `lastTransitionTime` stays where the status did not change. */
 export function withTransitions(previous: unknown, wanted: readonly JsonRecord[], now: string): JsonRecord[] {
   return wanted.map((condition) => {
     const before = findCondition(previous, String(condition.type));

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, asString, asStrings, at } from '../api-server/json.ts';
 import {
   type Controller,
@@ -6,7 +6,6 @@ import {
   type ControllerLoop,
   controllerName,
   isControlledBy,
-  namespacedName,
   splitKey,
 } from './controller.ts';
 import { ensureRevision, HASH_LABEL, hashOfRevision } from './controller-revisions.ts';
@@ -20,7 +19,7 @@ interface Place {
   readonly pods: readonly KubernetesObject[];
 }
 
-/** Keeps one pod on each node that the node selector finds, and replaces pods of older templates as updateStrategy says. */
+/** Maintains one pod on each selected node, and replaces pods of older templates by updateStrategy. */
 export function daemonSetController(client: ControllerClient, loop: ControllerLoop): Controller {
   return {
     name: 'daemonsets',
@@ -105,7 +104,7 @@ function replaceOld(client: ControllerClient, daemonSet: KubernetesObject, hash:
   else replaceInPlace(client, replacement, maxUnavailable);
 }
 
-/** The old pod of a node goes once the new one beside it is available. */
+/** Removes the old pod of a node when the new one on it is available. */
 function replaceWithSurge(client: ControllerClient, replacement: Replacement, maxSurge: number): void {
   const { daemonSet, hash, places, isAvailable } = replacement;
   let room = maxSurge - places.filter(({ pods }) => pods.length > 1).length;
@@ -124,7 +123,7 @@ function replaceWithSurge(client: ControllerClient, replacement: Replacement, ma
   }
 }
 
-/** Old pods that are not available go at once, others while no more than maxUnavailable nodes are without an available pod. */
+/** Removes unavailable old pods immediately, others while at most maxUnavailable nodes lack an available pod. */
 function replaceInPlace(client: ControllerClient, replacement: Replacement, maxUnavailable: number): void {
   const { hash, places, isAvailable } = replacement;
   const outdated = places.flatMap(({ pods }) =>
@@ -158,7 +157,7 @@ function writeStatus(
   const live = client.get(DAEMON_SETS, daemonSet.metadata.namespace, daemonSet.metadata.name);
   if (!live) return undefined;
   const places = placesOf(client, live);
-  // One pod stands for its node: the oldest, as the real controller counts.
+  // One pod counts for its node: the oldest, as in the real controller.
   const counted = places.map(({ pods }) => pods[0]).filter((pod) => pod !== undefined);
   const waits = counted.map((pod) => availableInMs(client, live, pod)).filter((wait) => wait !== undefined);
   const available = waits.filter((wait) => wait === 0).length;

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, at, type JsonRecord } from '../api-server/json.ts';
 import {
   type Controller,
@@ -7,7 +7,6 @@ import {
   controllerName,
   findCondition,
   isControlledBy,
-  namespacedName,
 } from './controller.ts';
 import { ensureNewest, observe, type Rollout, resize } from './deployment-revisions.ts';
 import {

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import {
   asRecord,
   asRecords,
@@ -9,13 +9,7 @@ import {
   sameJson,
 } from '../api-server/json.ts';
 import { matchesSelector } from '../api-server/selectors.ts';
-import {
-  type Controller,
-  type ControllerClient,
-  isControlledBy,
-  namespacedName,
-  splitKey,
-} from './controller.ts';
+import { type Controller, type ControllerClient, isControlledBy, splitKey } from './controller.ts';
 
 const SLICES = 'discovery.k8s.io/endpointslices';
 const SERVICE_NAME = 'kubernetes.io/service-name';
@@ -63,7 +57,7 @@ export function podsOfService(
   return pods.filter((pod) => matchesSelector(selector, pod.metadata.labels ?? {}));
 }
 
-/** Ports of the Service as this pod has them, by number; those that it lacks are left out. */
+/** Ports of the Service as numbers of this pod, without those that it lacks. */
 export function endpointPorts(service: KubernetesObject, pod: KubernetesObject): JsonRecord[] {
   return asRecords(at(service, 'spec', 'ports')).flatMap((port) => {
     const number = numberIn(pod, port);

@@ -1,18 +1,12 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asRecord, asRecords, at } from '../api-server/json.ts';
 import { timestamp } from '../api-server/object-writer.ts';
 import type { Store } from '../api-server/store.ts';
-import {
-  type Controller,
-  type ControllerClient,
-  namespacedName,
-  splitKey,
-  withTransitions,
-} from './controller.ts';
+import { type Controller, type ControllerClient, splitKey, withTransitions } from './controller.ts';
 
 const CONTROLLER_NAME = 'projectcontour.io/gateway-controller';
 
-/** Answers every route that the gateway takes, which is at once unless a test holds it back: as a healthy one does within moments. */
+/** Accepts every route immediately, like a healthy gateway, unless a test holds it back. */
 export function routeControllers(client: ControllerClient, gateway: Gateway): Controller[] {
   const [routes, proxies] = routeKeys;
   const takes = (key: RouteKey) => (route: KubernetesObject) => gateway.take(key, route);
@@ -107,7 +101,7 @@ function gatewayStatus(gateway: KubernetesObject, now: string): unknown {
   };
 }
 
-// The gateway of the sandbox: what it took of the routes, which is not always what they say by now.
+// The gateway of the sandbox serves the routes as it accepted them last, which may be an older generation.
 
 /** Kinds that say where requests go, as the store calls them. */
 export const routeKeys = ['gateway.networking.k8s.io/httproutes', 'projectcontour.io/httpproxies'] as const;
@@ -118,7 +112,7 @@ export type RouteKey = (typeof routeKeys)[number];
 /** Which routes a hold is about. */
 export type RouteRule = (route: KubernetesObject) => boolean;
 
-/** Takes routes at once, unless they are held back; requests follow what was taken last. */
+/** Accepts routes immediately, unless they are held back; requests follow the last accepted state. */
 export interface Gateway {
   /** Routes of this rule are not taken until the returned function is called. */
   hold(rule?: RouteRule): () => void;
@@ -128,7 +122,7 @@ export interface Gateway {
   served(key: RouteKey, namespace: string): KubernetesObject[];
 }
 
-/** A gateway that holds nothing back; `look` makes it look at every route again. */
+/** A gateway that holds no route back; `look` reconciles every route again. */
 export function createGateway(store: Store, look: (key: RouteKey) => void): Gateway {
   const taken = new Map<string, { readonly key: RouteKey; readonly route: KubernetesObject }>();
   let rules: readonly RouteRule[] = [];

@@ -1,11 +1,11 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, at } from '../api-server/json.ts';
-import { type Controller, type ControllerClient, namespacedName, splitKey } from './controller.ts';
+import { type Controller, type ControllerClient, splitKey } from './controller.ts';
 
 const SCALERS = 'autoscaling/horizontalpodautoscalers';
 const DEPLOYMENTS = 'apps/deployments';
 
-/** Keeps replicas within the bounds, which is what the real controller does without metrics; a workload at zero is left alone. */
+/** Sets replicas within the bounds, as the real controller does without metrics; a workload at zero is not changed. */
 export function horizontalPodAutoscaler(client: ControllerClient): Controller {
   return {
     name: 'horizontalpodautoscalers',

@@ -44,7 +44,7 @@ type PodRule = (pod: KubernetesObject) => PodOutcome | undefined;
 
 /** The adjustable part of the sandbox. */
 export interface Behaviour {
-  /** Adds a rule before all others; the returned function takes it away. Pods follow at once either way. */
+  /** Adds a rule before all others; the returned function removes it. Pods change immediately in both cases. */
   rule(rule: PodRule): () => void;
   outcomeOf(pod: KubernetesObject): PodOutcome;
 }

@@ -30,7 +30,7 @@ function atAge(outcome: PodOutcome, ageMs: number): PodOutcome {
   return ageMs < crashAfterMs ? { ...healthy, unreadyAfterMs: crashAfterMs } : outcome;
 }
 
-/** Without an init container none can fail. */
+/** Without init containers `InitFails` does not apply. */
 function possible(pod: KubernetesObject, outcome: PodOutcome): PodOutcome {
   if (outcome.failure !== 'InitFails' || initContainersOf(pod).length > 0) return outcome;
   const { failure: _, ...healthy } = outcome;
@@ -86,7 +86,7 @@ function isBeforeStart({ failure }: PodOutcome): boolean {
   return failure === 'ImagePullBackOff' || failure === 'InitFails' || failure === 'Waiting';
 }
 
-/** The first one fails, those behind it wait; without a failure they are done at once. */
+/** The first one fails, the others wait; without a failure they complete immediately. */
 function initStatuses(pod: KubernetesObject, outcome: PodOutcome, started: string): JsonRecord {
   const containers = initContainersOf(pod);
   if (containers.length === 0) return {};

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecord, asString, asStrings, at } from '../api-server/json.ts';
 import { randomSuffix } from '../api-server/safe-names.ts';
 import {
@@ -6,13 +6,12 @@ import {
   type ControllerClient,
   type ControllerLoop,
   findCondition,
-  namespacedName,
   splitKey,
 } from './controller.ts';
 import type { Behaviour } from './pod-behaviour.ts';
 import { podStatusAt } from './pod-status.ts';
 
-/** The nodes of a sandbox; pods that nobody placed go to the first. */
+/** The nodes of a sandbox; pods without a node are scheduled to the first. */
 export const sandboxNodes = ['sandbox-node-a', 'sandbox-node-b', 'sandbox-node-c'] as const;
 
 /** What the pod controller works with. */

@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, asRecords, asString, at } from '../api-server/json.ts';
 import {
   type Controller,
@@ -7,14 +7,13 @@ import {
   controllerName,
   findCondition,
   isControlledBy,
-  namespacedName,
   splitKey,
 } from './controller.ts';
 import { isServing, newPod } from './pods.ts';
 
 const REPLICA_SETS = 'apps/replicasets';
 
-/** Keeps as many pods as each ReplicaSet wants, and counts them in its status. */
+/** Maintains the number of pods of each ReplicaSet, and counts them in its status. */
 export function replicaSetController(client: ControllerClient, loop: ControllerLoop): Controller {
   function reconcile(key: string): void {
     const replicaSet = client.get(REPLICA_SETS, ...splitKey(key));

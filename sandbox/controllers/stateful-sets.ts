@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, namespacedName } from '../../src/api/kubernetes.ts';
 import { asNumber, asString, at } from '../api-server/json.ts';
 import {
   type Controller,
@@ -6,7 +6,6 @@ import {
   type ControllerLoop,
   controllerName,
   isControlledBy,
-  namespacedName,
   splitKey,
 } from './controller.ts';
 import { ensureRevision, HASH_LABEL, revisedTemplate } from './controller-revisions.ts';
@@ -14,7 +13,7 @@ import { availableInMs, newPod } from './pods.ts';
 
 const STATEFUL_SETS = 'apps/statefulsets';
 
-/** What one look works with. `pods` are all of its own, by ordinal. */
+/** The state in one reconcile. `pods` are those of the StatefulSet, by ordinal. */
 interface Look {
   readonly client: ControllerClient;
   readonly set: KubernetesObject;
@@ -23,12 +22,12 @@ interface Look {
   readonly current: KubernetesObject;
   readonly first: number;
   readonly count: number;
-  /** OrderedReady: nothing goes on beside a pod that is not available. */
+  /** OrderedReady: one unavailable pod stops all other changes. */
   readonly inOrder: boolean;
   readonly pods: ReadonlyMap<number, KubernetesObject>;
 }
 
-/** Keeps the pods of each StatefulSet by their ordinals, and replaces them as updateStrategy says; volumes are not made. */
+/** Maintains the pods of each StatefulSet by their ordinals, and replaces them by its updateStrategy; without volumes. */
 export function statefulSetController(client: ControllerClient, loop: ControllerLoop): Controller {
   return {
     name: 'statefulsets',
@@ -76,7 +75,7 @@ function wantedOrdinals({ first, count }: Look): number[] {
   return Array.from({ length: count }, (_, index) => first + index);
 }
 
-/** Makes missing pods; false while the order forbids to go on. */
+/** Creates missing pods; false while the order does not allow to continue. */
 function fill(look: Look): boolean {
   const { client, inOrder, pods } = look;
   for (const ordinal of wantedOrdinals(look)) {
@@ -106,7 +105,7 @@ function partitionOf(set: KubernetesObject): number {
   return asNumber(at(set, 'spec', 'updateStrategy', 'rollingUpdate', 'partition'));
 }
 
-/** Pods beyond the wanted ones go, highest first; false while one is going in order. */
+/** Removes surplus pods, highest ordinal first; false while one is terminating in order. */
 function condemn(look: Look): boolean {
   const { client, inOrder, pods } = look;
   const wanted = new Set(wantedOrdinals(look));

@@ -9,7 +9,7 @@ const MATCHED_SHARE = 0.1;
 /** A Service that gets some of an apex's requests. */
 interface Backend {
   readonly service: string;
-  /** 0-1. A mirrored copy has a share of its own and does not count among the answers. */
+  /** 0-1. A mirrored copy has a separate share and does not count among the answers. */
   readonly share: number;
   readonly mirrored: boolean;
 }
@@ -34,7 +34,7 @@ export function backendsOf({ gateway }: RouteParts, namespace: string, apex: str
   return rules ? sharesOf(rules) : [{ service: apex, share: 1, mirrored: false }];
 }
 
-/** Services that users address: those that are no copy, and those that only routes know. */
+/** Services that users address: without the generated copies, and including those that only routes name. */
 export function apexesOf({ store, gateway }: RouteParts, namespace: string): string[] {
   const routed = servedRules(gateway, namespace).flatMap((rules) =>
     rules.flatMap((rule) => rule.backends.map((each) => each.service)),

@@ -63,7 +63,7 @@ describe('traffic', () => {
     expect(sandbox.traffic('default', 'web').successShare).toBe(0.5);
   });
 
-  test('goes on by a route that was deleted while the gateway is held back', async () => {
+  test('continues by a route that was deleted while the gateway is held back', async () => {
     await twoCopies({ ERROR_PERCENT: '100' });
     clock.advance(1_000);
     await apply(route(80));

@@ -57,7 +57,7 @@ export interface TrafficModel {
 
 const BASE_DURATION_MS = 5;
 
-/** What the model looks at. */
+/** What the model reads. */
 interface TrafficParts extends RouteParts {
   readonly clock: Clock;
   readonly behaviour: Behaviour;
@@ -106,7 +106,7 @@ function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficVi
   };
 }
 
-/** Requests go to ready pods that have every port of the Service; `isAnswering`: somebody listens there. */
+/** Requests go to ready pods that have every port of the Service; `isAnswering`: the pod listens there. */
 function servingPods(
   store: Store,
   service: KubernetesObject,
@@ -119,7 +119,7 @@ function servingPods(
   });
 }
 
-/** A pod of the sandbox listens where its containers say that they do; one that says nothing of ports listens everywhere. */
+/** A pod of the sandbox listens on the ports of its containers, and on all ports if they declare none. */
 function listensOn(pod: KubernetesObject, port: unknown): boolean {
   const declared = asRecords(at(pod, 'spec', 'containers')).flatMap(({ ports }) => asRecords(ports));
   return declared.length === 0 || declared.some(({ containerPort }) => containerPort === port);
