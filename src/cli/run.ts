@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { limits } from '../api/limits.ts';
 import { InputError } from '../api/problems.ts';
+import type { DefaultReceiver } from '../server/alerts-port.ts';
 import { startApp } from '../server/app.ts';
 import type { AppOptions } from '../server/options.ts';
 import { createLog, keepHeapSmall } from '../server/process.ts';
-import type { DefaultReceiver } from '../server/providers.ts';
 import type { CliCommand } from './command.ts';
 import { type ReceiverFlags, type RunFlags, withRunFlags } from './controller-flags.ts';
 import { isHttpUrl, type LimitFlags, programsIn, releaseLimitsIn } from './flags.ts';

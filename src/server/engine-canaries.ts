@@ -5,9 +5,10 @@ import { createAdoption } from '../engine/canary/observe/adoption.ts';
 import { createHooks } from '../providers/hooks/webhook.ts';
 import { routerFor, routers } from '../providers/routing/table.ts';
 import { step } from '../rollout/step.ts';
+import { createAlertsPort } from './alerts-port.ts';
 import { createReferences, type EngineSets, type EngineWiring } from './engine-wiring.ts';
+import { createMetricsPort } from './metrics-port.ts';
 import { DEFAULT_CLUSTER_NAME, namespacesOf } from './options.ts';
-import { createAlertsPort, createMetricsPort } from './providers.ts';
 
 /** What rollouts use, besides what they share with Sources. */
 export function canaryParts(wiring: EngineWiring, sets: EngineSets) {

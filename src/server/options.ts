@@ -2,8 +2,8 @@ import type { LeaseTimes } from '../cluster/election/lease-attempt.ts';
 import type { RateBounds } from '../cluster/transport/transport.ts';
 import type { RouteSettings } from '../contracts/routing.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
+import type { DefaultReceiver } from './alerts-port.ts';
 import type { ListenAddress } from './http/http-server.ts';
-import type { DefaultReceiver } from './providers.ts';
 
 /** The name of a cluster without a configured one. */
 export const DEFAULT_CLUSTER_NAME = 'default';

@@ -10,7 +10,8 @@ import type { WatchedSet } from '../contracts/cluster.ts';
 import type { AlertNews } from '../contracts/notifications.ts';
 import { createHttpClient } from '../http/client.ts';
 import { startTestServer, type TestServer } from '../http/testing/servers.ts';
-import { createAlertsPort, createMetricsPort, type DefaultReceiver } from './providers.ts';
+import { createAlertsPort, type DefaultReceiver } from './alerts-port.ts';
+import { createMetricsPort } from './metrics-port.ts';
 
 let server: TestServer;
 let seen: Array<{ path: string; author: string }>;

@@ -13,9 +13,10 @@ import { createHttpClient } from '../http/client.ts';
 import { startTestServer, type TestServer } from '../http/testing/servers.ts';
 import type { HttpClient } from '../http/types.ts';
 import { createHooks } from '../providers/hooks/webhook.ts';
+import { createAlertsPort } from './alerts-port.ts';
 import { createRepositories } from './git.ts';
 import { createGitAccess } from './git-access.ts';
-import { createAlertsPort, createMetricsPort } from './providers.ts';
+import { createMetricsPort } from './metrics-port.ts';
 import { rememberFileSources } from './source-files.ts';
 
 let server: TestServer;

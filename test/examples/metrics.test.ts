@@ -15,7 +15,7 @@ import type { MetricCluster } from '../../src/providers/metrics/provider.ts';
 import { supportedMetricProviders } from '../../src/providers/metrics/table.ts';
 import { askedOf, doubles } from '../../src/providers/metrics/testing/doubles.ts';
 import { renderPlain } from '../../src/render/render.ts';
-import { createMetricsPort } from '../../src/server/providers.ts';
+import { createMetricsPort } from '../../src/server/metrics-port.ts';
 
 const page = 'docs/guides/metrics.md';
 const text = readFileSync(resolve(import.meta.dirname, '../..', page), 'utf8');

@@ -7,7 +7,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { Metrics } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { listed } from '../../review/plan/metrics.ts';
-import { createMetricsPort } from '../../server/providers.ts';
+import { createMetricsPort } from '../../server/metrics-port.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 
 /** What asking metrics takes. */

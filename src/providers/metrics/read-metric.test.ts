@@ -5,7 +5,8 @@ import type { Canary } from '../../api/canary/canary.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
 import { createHttpClient } from '../../http/client.ts';
 import { startTestServer } from '../../http/testing/servers.ts';
-import { type MetricSource, readMetric, templateOf } from './read-metric.ts';
+import { type MetricSource, templateOf } from './question.ts';
+import { readMetric } from './read-metric.ts';
 import { supportedMetricProviders } from './table.ts';
 
 const nowMs = Date.UTC(2026, 0, 1);

@@ -8,8 +8,8 @@ import type { MetricReading } from '../../api/observed.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import { judge } from '../../health/check-results.ts';
 import type { HttpClient } from '../../http/types.ts';
-import { templateOf } from '../../providers/metrics/read-metric.ts';
-import { createMetricsPort } from '../../server/providers.ts';
+import { templateOf } from '../../providers/metrics/question.ts';
+import { createMetricsPort } from '../../server/metrics-port.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
 import type { Measured } from './report.ts';
 

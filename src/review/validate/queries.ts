@@ -2,7 +2,7 @@ import type { CanaryMetric } from '../../api/canary/analysis.ts';
 import { parseCanary } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { queryProblem } from '../../providers/metrics/query-check.ts';
-import { templateOf } from '../../providers/metrics/read-metric.ts';
+import { templateOf } from '../../providers/metrics/question.ts';
 import type { RenderedObject, RenderResult } from '../../render/rendered-object.ts';
 import { kindOf } from './kinds.ts';
 import type { Finding } from './releases.ts';

@@ -11,9 +11,9 @@ import type {
 import type { Person } from '../http/reviews.ts';
 import { AccessUnknown, type DashboardAccess, type Rights, rightsOf, type Verdict } from './access.ts';
 import { canaryView, changesOf, podsOf } from './canary-view.ts';
-import { groupKindsOf, type Model, objectRows, ourResources } from './model.ts';
+import { type Model, ourResources } from './model.ts';
 import { offers } from './requests.ts';
-import { withoutCredentials } from './rows.ts';
+import { groupKindsOf, objectRows, withoutCredentials } from './rows.ts';
 import { type Feed, StreamEnd } from './streams.ts';
 
 /** The user of a page, and what decides what it shows. */

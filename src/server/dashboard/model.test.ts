@@ -2,7 +2,8 @@ import { expect, test } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
-import { createModel, groupKindsOf } from './model.ts';
+import { createModel } from './model.ts';
+import { groupKindsOf } from './rows.ts';
 
 function sourceNaming(groupKinds: readonly string[]) {
   const annotations = { 'applyset.kubernetes.io/contains-group-kinds': groupKinds.join(',') };

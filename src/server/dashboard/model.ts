@@ -1,17 +1,10 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
-import {
-  groupKindsAnnotation,
-  type KubernetesObject,
-  namespacedName,
-  partOfLabel,
-} from '../../api/kubernetes.ts';
-import { limits } from '../../api/limits.ts';
+import { type KubernetesObject, namespacedName, partOfLabel } from '../../api/kubernetes.ts';
 import { stamp } from '../../api/time.ts';
 import type { OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
-import type { CanaryRow, Freshness, ObjectRow, SourceRow } from '../../dashboard/views.ts';
+import type { CanaryRow, Freshness, SourceRow } from '../../dashboard/views.ts';
 import { applySetId } from '../../engine/apply-set.ts';
-import { healthOf } from '../../engine/sync/status/health.ts';
 import { primaryName } from '../../workload/shared/metadata.ts';
 import type { Sides } from './canary-view.ts';
 import { createJournal, type Journal } from './journal.ts';
@@ -162,45 +155,6 @@ export function createModel(options: ModelOptions): Model {
     enter: watches.enter,
     close: watches.close,
   };
-}
-
-/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Users who may edit the Source can change it, and each kind needs a watch. */
-export function groupKindsOf({
-  metadata,
-}: KubernetesObject): Array<{ readonly group: string; readonly kind: string }> {
-  const text = metadata.annotations?.[groupKindsAnnotation] ?? '';
-  return [...new Set(text.split(','))]
-    .filter(Boolean)
-    .slice(0, limits.kindsOutsideGit)
-    .map((one) => {
-      const [kind = '', ...group] = one.split('.');
-      return { kind, group: group.join('.') };
-    });
-}
-
-const tones = { healthy: 'good', progressing: 'busy', failed: 'bad' } as const;
-
-/** The objects of a Source, unhealthy ones first. */
-export function objectRows(objects: readonly KubernetesObject[]): ObjectRow[] {
-  return objects
-    .map((object): ObjectRow => {
-      const health = healthOf(object, object);
-      const { kind, metadata } = object;
-      const problem = health.kind === 'healthy' ? '' : health.why;
-      return {
-        kind,
-        namespace: metadata.namespace ?? '',
-        name: metadata.name,
-        tone: tones[health.kind],
-        problem,
-      };
-    })
-    .sort(
-      (a, b) =>
-        Number(a.tone === 'good') - Number(b.tone === 'good') ||
-        `${a.kind}/${a.namespace}/${a.name}`.localeCompare(`${b.kind}/${b.namespace}/${b.name}`),
-    )
-    .slice(0, limits.dashboardObjects);
 }
 
 /** The plural of our kinds, and their groups, for questions about rights. */

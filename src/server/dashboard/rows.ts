@@ -11,9 +11,16 @@ import {
   sourceMessageOf,
   toneOf,
 } from '../../api/canary/summary.ts';
-import { isSuspended, type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
+import {
+  groupKindsAnnotation,
+  isSuspended,
+  type KubernetesObject,
+  partOfLabel,
+} from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
-import type { CanaryRow, SourceRow } from '../../dashboard/views.ts';
+import type { CanaryRow, ObjectRow, SourceRow } from '../../dashboard/views.ts';
+import { healthOf } from '../../engine/sync/status/health.ts';
 
 const ownerAnnotation = 'holdfast.dev/owner';
 
@@ -80,4 +87,43 @@ export function withoutCredentials(url: string): string {
   parsed.password = '';
   if (parsed.protocol !== 'ssh:') parsed.username = '';
   return parsed.href;
+}
+
+/** Kinds of the objects of a Source, as its annotation for ApplySets says: `Deployment.apps,Service`. Users who may edit the Source can change it, and each kind needs a watch. */
+export function groupKindsOf({
+  metadata,
+}: KubernetesObject): Array<{ readonly group: string; readonly kind: string }> {
+  const text = metadata.annotations?.[groupKindsAnnotation] ?? '';
+  return [...new Set(text.split(','))]
+    .filter(Boolean)
+    .slice(0, limits.kindsOutsideGit)
+    .map((one) => {
+      const [kind = '', ...group] = one.split('.');
+      return { kind, group: group.join('.') };
+    });
+}
+
+const tones = { healthy: 'good', progressing: 'busy', failed: 'bad' } as const;
+
+/** The objects of a Source, unhealthy ones first. */
+export function objectRows(objects: readonly KubernetesObject[]): ObjectRow[] {
+  return objects
+    .map((object): ObjectRow => {
+      const health = healthOf(object, object);
+      const { kind, metadata } = object;
+      const problem = health.kind === 'healthy' ? '' : health.why;
+      return {
+        kind,
+        namespace: metadata.namespace ?? '',
+        name: metadata.name,
+        tone: tones[health.kind],
+        problem,
+      };
+    })
+    .sort(
+      (a, b) =>
+        Number(a.tone === 'good') - Number(b.tone === 'good') ||
+        `${a.kind}/${a.namespace}/${a.name}`.localeCompare(`${b.kind}/${b.namespace}/${b.name}`),
+    )
+    .slice(0, limits.dashboardObjects);
 }

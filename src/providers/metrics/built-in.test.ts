@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
-import { builtInQuery } from './read-metric.ts';
+import { builtInQuery } from './built-in.ts';
 import { type MetricRole, metricSubject } from './subject.ts';
 
 const canary: Canary = {
