@@ -1,3 +1,4 @@
+import { postPromotionAnnotation } from '../../api/canary/canary.ts';
 import { canaryLabel, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 
@@ -72,4 +73,25 @@ function relatedNames(canary: KubernetesObject): Names {
     scaler: autoscalerRef?.name,
     isService: targetRef?.kind === 'Service',
   };
+}
+
+/** Whether a changed MetricTemplate or AlertProvider can be one that the Canary names; from the raw Canary, which need not parse. */
+export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
+  const { name } = changed.metadata;
+  const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
+  return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
+}
+
+/** The Canary itself and those with the same target: when one is deleted, the other may begin. */
+export function canariesOfSameTarget(
+  canary: KubernetesObject,
+  all: readonly KubernetesObject[],
+): KubernetesObject[] {
+  const target = JSON.stringify((canary.spec as { targetRef?: unknown } | undefined)?.targetRef);
+  return all.filter(
+    (other) =>
+      other.metadata.namespace === canary.metadata.namespace &&
+      (other.metadata.name === canary.metadata.name ||
+        JSON.stringify((other.spec as { targetRef?: unknown } | undefined)?.targetRef) === target),
+  );
 }

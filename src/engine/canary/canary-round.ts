@@ -1,41 +1,24 @@
 /** One observation of a Canary, and what follows from it. */
 
 import type { Canary } from '../../api/canary/canary.ts';
-import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
-import type { Decision } from '../../rollout/outcome.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
-import { findCondition, type News } from '../status-patch.ts';
+import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
-import { seeAnew } from './context/namespace-view.ts';
-import type { Observation } from './context/observation.ts';
 import { observe } from './observe/observe.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
+import { keepsStatus, withoutUndone } from './perform/order.ts';
 import { type Performed, performAll } from './perform/perform.ts';
 import { sourceWriter } from './perform/write.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
-import {
-  type EngineFindings,
-  isReported,
-  joinFailures,
-  keepsStatus,
-  newsOf,
-  withEngineConditions,
-  withoutUndone,
-  writeStatus,
-} from './status/status.ts';
-import { kindsOf } from './status/watched-kinds.ts';
+import { joinFailures } from './status/status.ts';
+import { deletionFreshMsOf, readWhole } from './whole-view.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;
-/** What was read whole so long ago is fresh enough to give a release up. */
-const finalFreshMs = 10_000;
-/** While a Canary is being deleted, everything is read whole this often. */
-const deletionFreshMs = 30_000;
-
 /** How a round ended. */
 interface RoundEnd {
   /** As written last. */
@@ -50,19 +33,6 @@ interface RoundEnd {
   readonly failure?: Failure | undefined;
   /** The Canary is being deleted, and its finalizer was removed. */
   readonly isFinalized?: boolean;
-}
-
-/** What was observed of a Canary, and what was decided on it. */
-interface RoundState {
-  readonly parts: CanaryParts;
-  readonly inForce: CanaryInForce;
-  readonly observation: Observation;
-  readonly decision: Decision;
-  /** As decided, with the answers that came since. */
-  readonly status: CanaryStatus;
-  readonly findings: EngineFindings;
-  /** A problem that stays until somebody fixes it, and that blocks nothing. */
-  readonly persistentFailure: Failure | undefined;
 }
 
 /** The result of the first write of a decision. */
@@ -90,12 +60,7 @@ export async function runRound(
   const observation = { ...observed.observation, world };
   const { nowMs, rejectionsProblem } = world;
   const decision = parts.step(world);
-  // How old a view may be, where watches alone do not do.
-  const freshMs = isFinal(world.status, decision) ? finalFreshMs : deletionFreshMsOf(world.canary);
-  if (freshMs !== undefined) {
-    const kinds = kindsOf(observation.canary, parts);
-    if (await seeAnew(parts.clock, observation.view, { freshMs, kinds })) return { canary, again: true };
-  }
+  if (await readWhole(parts, observation, decision)) return { canary, again: true };
   const status = parts.outbox.answered(canary, decision.status);
   // Where the Secret with the rejections is damaged, only the status says what was rejected.
   const damaged =
@@ -112,32 +77,6 @@ export async function runRound(
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
   return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before.failure);
-}
-
-/** A deletion needs time for what follows when it learns of a lost event. */
-function deletionFreshMsOf({ metadata }: Canary): number | undefined {
-  return metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
-}
-
-/**
- * Whether a release is rejected, held or taken back, a person is called, or a Canary that is deleted let go of: by what was observed, which
- * may be less than there is (S19).
- */
-function isFinal(before: CanaryStatus, { status: after, actions }: Decision): boolean {
-  const isKnown = ({ digest, time }: { digest: string; time: string }) =>
-    before.rejected?.some((known) => known.digest === digest && known.time === time) === true;
-  const state = after.postPromotion?.state;
-  const isGivenUp = state === 'Held' || state === 'Reverting';
-  return (
-    actions.some(({ type }) => type === 'RemoveFinalizer') ||
-    (isGivenUp && state !== before.postPromotion?.state) ||
-    (asksForPerson(after) && !asksForPerson(before)) ||
-    after.rejected?.some((one) => !isKnown(one)) === true
-  );
-}
-
-function asksForPerson({ conditions }: CanaryStatus): boolean {
-  return findCondition(conditions, 'Stalled')?.status === 'True';
 }
 
 async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {
@@ -201,64 +140,4 @@ async function conclude(
   );
   if (failure) emitFailure(round.parts, canary, failure);
   return saved;
-}
-
-/** Events follow the write that makes them true; a decision that changes nothing emits nothing again. */
-async function saveStatus(
-  { parts, inForce, decision, findings, persistentFailure, status }: RoundState,
-  canary: Canary,
-  failed: Failure | undefined,
-): Promise<Canary | undefined> {
-  const failure = joinFailures([persistentFailure, failed]);
-  const reported = withEngineConditions(canary, withWriter(parts, canary, status), { ...findings, failure });
-  const whole = { ...reported, specInForce: inForce.specInForce };
-  const written = await writeStatus(parts, canary, whole);
-  if (!written) return undefined;
-  emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
-  if (persistentFailure && failure && !isReported(canary.status, failure))
-    emitFailure(parts, canary, persistentFailure);
-  return written;
-}
-
-/** The release under way with the user that it is written as. */
-function withWriter(parts: CanaryParts, canary: Canary, status: CanaryStatus): CanaryStatus {
-  const { run } = status;
-  if (!run) return status;
-  return { ...status, run: { ...run, account: sourceWriter(parts, canary, run.digest)?.account } };
-}
-
-/** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */
-export async function report(
-  parts: CanaryParts,
-  canary: Canary,
-  failure: Failure,
-): Promise<Canary | undefined> {
-  const { generation } = canary.metadata;
-  const observed = {
-    ...canary.status,
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
-  const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
-  emitFailure(parts, canary, failure);
-  try {
-    return await writeStatus(parts, canary, status);
-  } catch (error) {
-    parts.log.warn({ err: error, canary: namespacedName(canary) }, 'could not write the status of a Canary');
-    return undefined;
-  }
-}
-
-function emitFailure({ events }: CanaryParts, canary: Canary, { reason, message }: Failure): void {
-  events.emit(canary, { type: 'Warning', reason, message });
-}
-
-function emitNews(
-  { events, eventHooks }: CanaryParts,
-  { canary, status }: { canary: Canary; status: CanaryStatus },
-  news: readonly News[],
-): void {
-  for (const event of news) {
-    events.emit(canary, event);
-    eventHooks.emit(canary, status, event);
-  }
 }

@@ -1,6 +1,13 @@
-import { type CanaryStatus, gitPart, livePart } from '../../../api/canary/status.ts';
+import {
+  type CanaryStatus,
+  gitPart,
+  livePart,
+  revertMessageSeparator,
+  whyReverted,
+} from '../../../api/canary/status.ts';
 import type { Clock } from '../../../api/clock.ts';
-import { namespacedName } from '../../../api/kubernetes.ts';
+import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
+import { limits, shorten } from '../../../api/limits.ts';
 import { type Release, withLivePart } from '../../../release/release.ts';
 import type { World } from '../../../rollout/world.ts';
 import { type ConditionNews, findCondition } from '../../status-patch.ts';
@@ -194,4 +201,39 @@ export function createLostRecords(
       return undefined;
     },
   };
+}
+
+/** The finding comes first and has at least this much of the message. */
+const findingCharacters = 500;
+/** Room for how many are not named. */
+const moreCharacters = 20;
+
+/** The conditions with Reverted naming what a revert left as head says (design section 5, Scope); the same list where nothing is new. */
+export function withRemainingChanges(
+  conditions: Condition[],
+  others: readonly string[],
+  nowMs: number,
+): Condition[] {
+  const reverted = findCondition(conditions, 'Reverted');
+  if (reverted?.status !== 'True') return conditions;
+  const finding = whyReverted(reverted.message ?? '');
+  const message =
+    others.length === 0
+      ? finding
+      : withNames(`${shorten(finding, findingCharacters)}${revertMessageSeparator}`, others);
+  if (message === reverted.message) return conditions;
+  const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
+  return conditions.map((condition) => (condition === reverted ? next : condition));
+}
+
+/** As many names as fit; the others are counted. */
+function withNames(start: string, names: readonly string[]): string {
+  let text = start;
+  for (const [index, name] of names.entries()) {
+    const next = `${text}${index > 0 ? ', ' : ''}${name}`;
+    if (next.length + moreCharacters > limits.conditionMessageCharacters)
+      return `${text} and ${names.length - index} more`;
+    text = next;
+  }
+  return text;
 }

@@ -1,4 +1,6 @@
 /** The order in which actions are performed, and which are left out when another one failed (ADR 31). */
+
+import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { type Action, laneOf, lanes } from '../../../rollout/outcome.ts';
 
 /**
@@ -67,4 +69,40 @@ function isFirstRecord(record: Action, template: Action): boolean {
   if (record.type !== 'SaveRecord' || record.promotedTime !== undefined) return false;
   const isTemplate = template.type === 'ApplyPrimary' || template.type === 'ApplyCanary';
   return isTemplate && template.digest === record.digest;
+}
+
+type Field = keyof CanaryStatus;
+
+/** The fields of the status that say that an action was done, where that is never read back; `all`: the whole decision is made again. */
+const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> = {
+  // What the program before left in the status says what is to be taken over.
+  AdoptPrimary: 'all',
+  // The request is answered with it.
+  Unreject: 'all',
+  Disown: 'all',
+  ReleaseCopies: 'all',
+  RemoveFinalizer: 'all',
+  RemoveScaler: ['scaler'],
+  ScaleCanary: ['scaledDown'],
+};
+
+/** Whether the decided status must not be written at all, since it would say that these actions were done. */
+export function keepsStatus(undone: readonly Action[]): boolean {
+  return undone.some(({ type }) => fieldsByAction[type] === 'all');
+}
+
+/** The decided status; fields that would say that these actions were done keep their former values. */
+export function withoutUndone(
+  decided: CanaryStatus,
+  before: CanaryStatus,
+  undone: readonly Action[],
+): CanaryStatus {
+  if (keepsStatus(undone)) return withoutSpecInForce(before);
+  const fields = undone.flatMap(({ type }) => fieldsByAction[type] ?? []) as Field[];
+  const status: Record<string, unknown> = { ...decided };
+  for (const field of fields) {
+    if (before[field] === undefined) delete status[field];
+    else status[field] = before[field];
+  }
+  return status as CanaryStatus;
 }

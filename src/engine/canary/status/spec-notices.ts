@@ -1,10 +1,10 @@
 /** Fields of a Canary that are not acted on, and objects that it names and that do not exist: reported by condition and Event; nothing waits. */
 
-import { type Canary, postPromotionAnnotation } from '../../../api/canary/canary.ts';
+import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { unsupportedFields } from '../../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
-import { type Condition, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
 import type { ReferenceKind } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
@@ -49,13 +49,6 @@ function namedObjects({ metadata, spec }: Canary): NamedObject[] {
     return { path, kind: 'AlertProvider', namespace: providerRef.namespace || own, name: providerRef.name };
   });
   return [...templates, ...providers];
-}
-
-/** Whether a changed object can be one of them; from the raw Canary, which need not parse. */
-export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
-  const { name } = changed.metadata;
-  const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
-  return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
 }
 
 /** Everything to report about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template. */

@@ -6,13 +6,9 @@ import { limits } from '../../../api/limits.ts';
 import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError } from '../../failure.ts';
 import { mergePatchOf } from '../../status-patch.ts';
-import {
-  joinFailures,
-  keepsStatus,
-  withEngineConditions,
-  withoutUndone,
-  withRemainingChanges,
-} from './status.ts';
+import { withRemainingChanges } from '../context/reproduction.ts';
+import { keepsStatus, withoutUndone } from '../perform/order.ts';
+import { joinFailures, withEngineConditions } from './status.ts';
 
 const firstMs = Date.parse('2026-01-01T00:00:00Z');
 const failure = new EngineError('Forbidden', 'create Secret shop/web: forbidden');

@@ -1,15 +1,7 @@
 import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
-import {
-  type CanaryStatus,
-  revertMessageSeparator,
-  whyReverted,
-  withoutSpecInForce,
-  writtenCondition,
-} from '../../../api/canary/status.ts';
+import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
 import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
-import { limits, shorten } from '../../../api/limits.ts';
-import type { Action } from '../../../rollout/outcome.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   type ConditionNews,
@@ -21,7 +13,7 @@ import {
 } from '../../status-patch.ts';
 import type { CanaryParts } from '../context/context.ts';
 import { foreignControllerCondition } from '../context/flagger-watch.ts';
-import { isReverted, reproducedCondition } from '../context/reproduction.ts';
+import { isReverted, reproducedCondition, withRemainingChanges } from '../context/reproduction.ts';
 import { newNotices, withNotices } from './spec-notices.ts';
 
 /**
@@ -152,75 +144,4 @@ export function joinFailures(failures: ReadonlyArray<Failure | undefined>): Fail
 export function isReported(status: CanaryStatus | undefined, { reason, message }: Failure): boolean {
   const ready = findCondition(status?.conditions, 'Ready');
   return ready?.reason === reason && ready.message !== '' && message.startsWith(ready.message);
-}
-
-/** The finding comes first and has at least this much of the message. */
-const findingCharacters = 500;
-/** Room for how many are not named. */
-const moreCharacters = 20;
-
-/** The conditions with Reverted naming what a revert left as head says (design section 5, Scope); the same list where nothing is new. */
-export function withRemainingChanges(
-  conditions: Condition[],
-  others: readonly string[],
-  nowMs: number,
-): Condition[] {
-  const reverted = findCondition(conditions, 'Reverted');
-  if (reverted?.status !== 'True') return conditions;
-  const finding = whyReverted(reverted.message ?? '');
-  const message =
-    others.length === 0
-      ? finding
-      : withNames(`${shorten(finding, findingCharacters)}${revertMessageSeparator}`, others);
-  if (message === reverted.message) return conditions;
-  const next = { ...reverted, message, lastUpdateTime: new Date(nowMs).toISOString() };
-  return conditions.map((condition) => (condition === reverted ? next : condition));
-}
-
-/** As many names as fit; the others are counted. */
-function withNames(start: string, names: readonly string[]): string {
-  let text = start;
-  for (const [index, name] of names.entries()) {
-    const next = `${text}${index > 0 ? ', ' : ''}${name}`;
-    if (next.length + moreCharacters > limits.conditionMessageCharacters)
-      return `${text} and ${names.length - index} more`;
-    text = next;
-  }
-  return text;
-}
-
-type Field = keyof CanaryStatus;
-
-/** The fields of the status that say that an action was done, where that is never read back; `all`: the whole decision is made again. */
-const fieldsByAction: Partial<Record<Action['type'], 'all' | readonly Field[]>> = {
-  // What the program before left in the status says what is to be taken over.
-  AdoptPrimary: 'all',
-  // The request is answered with it.
-  Unreject: 'all',
-  Disown: 'all',
-  ReleaseCopies: 'all',
-  RemoveFinalizer: 'all',
-  RemoveScaler: ['scaler'],
-  ScaleCanary: ['scaledDown'],
-};
-
-/** Whether the decided status must not be written at all, since it would say that these actions were done. */
-export function keepsStatus(undone: readonly Action[]): boolean {
-  return undone.some(({ type }) => fieldsByAction[type] === 'all');
-}
-
-/** The decided status; fields that would say that these actions were done keep their former values. */
-export function withoutUndone(
-  decided: CanaryStatus,
-  before: CanaryStatus,
-  undone: readonly Action[],
-): CanaryStatus {
-  if (keepsStatus(undone)) return withoutSpecInForce(before);
-  const fields = undone.flatMap(({ type }) => fieldsByAction[type] ?? []) as Field[];
-  const status: Record<string, unknown> = { ...decided };
-  for (const field of fields) {
-    if (before[field] === undefined) delete status[field];
-    else status[field] = before[field];
-  }
-  return status as CanaryStatus;
 }

@@ -1,0 +1,94 @@
+/** What a round reports: status, events and failures. */
+
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
+import type { Decision } from '../../rollout/outcome.ts';
+import type { Failure } from '../failure.ts';
+import type { News } from '../status-patch.ts';
+import type { CanaryParts } from './context/context.ts';
+import type { Observation } from './context/observation.ts';
+import { sourceWriter } from './perform/write.ts';
+import type { CanaryInForce } from './status/spec-in-force.ts';
+import {
+  type EngineFindings,
+  isReported,
+  joinFailures,
+  newsOf,
+  withEngineConditions,
+  writeStatus,
+} from './status/status.ts';
+
+/** What was observed of a Canary, and what was decided on it. */
+export interface RoundState {
+  readonly parts: CanaryParts;
+  readonly inForce: CanaryInForce;
+  readonly observation: Observation;
+  readonly decision: Decision;
+  /** As decided, with the answers that came since. */
+  readonly status: CanaryStatus;
+  readonly findings: EngineFindings;
+  /** A problem that stays until somebody fixes it, and that blocks nothing. */
+  readonly persistentFailure: Failure | undefined;
+}
+
+/** Events follow the write that makes them true; a decision that changes nothing emits nothing again. */
+export async function saveStatus(
+  { parts, inForce, decision, findings, persistentFailure, status }: RoundState,
+  canary: Canary,
+  failed: Failure | undefined,
+): Promise<Canary | undefined> {
+  const failure = joinFailures([persistentFailure, failed]);
+  const reported = withEngineConditions(canary, withWriter(parts, canary, status), { ...findings, failure });
+  const whole = { ...reported, specInForce: inForce.specInForce };
+  const written = await writeStatus(parts, canary, whole);
+  if (!written) return undefined;
+  emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
+  if (persistentFailure && failure && !isReported(canary.status, failure))
+    emitFailure(parts, canary, persistentFailure);
+  return written;
+}
+
+/** The release under way with the user that it is written as. */
+function withWriter(parts: CanaryParts, canary: Canary, status: CanaryStatus): CanaryStatus {
+  const { run } = status;
+  if (!run) return status;
+  return { ...status, run: { ...run, account: sourceWriter(parts, canary, run.digest)?.account } };
+}
+
+/** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */
+export async function report(
+  parts: CanaryParts,
+  canary: Canary,
+  failure: Failure,
+): Promise<Canary | undefined> {
+  const { generation } = canary.metadata;
+  const observed = {
+    ...canary.status,
+    ...(generation === undefined ? {} : { observedGeneration: generation }),
+  };
+  const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });
+  emitFailure(parts, canary, failure);
+  try {
+    return await writeStatus(parts, canary, status);
+  } catch (error) {
+    parts.log.warn({ err: error, canary: namespacedName(canary) }, 'could not write the status of a Canary');
+    return undefined;
+  }
+}
+
+/** Reports a failure as an Event. */
+export function emitFailure({ events }: CanaryParts, canary: Canary, { reason, message }: Failure): void {
+  events.emit(canary, { type: 'Warning', reason, message });
+}
+
+function emitNews(
+  { events, eventHooks }: CanaryParts,
+  { canary, status }: { canary: Canary; status: CanaryStatus },
+  news: readonly News[],
+): void {
+  for (const event of news) {
+    events.emit(canary, event);
+    eventHooks.emit(canary, status, event);
+  }
+}

@@ -1,0 +1,109 @@
+/** Passes that leave Canaries alone: in shadow mode, and while Flagger acts on them (design section 2.5). */
+
+import type { Canary } from '../../api/canary/canary.ts';
+import type { Log } from '../../contracts/cluster.ts';
+import type { Decision } from '../../rollout/outcome.ts';
+import { isStale } from '../failure.ts';
+import { findCondition, withCondition } from '../status-patch.ts';
+import type { PassResult } from '../work-queue.ts';
+import type { CanaryParts } from './context/context.ts';
+import { foreignControllerCondition, unknownController } from './context/flagger-watch.ts';
+import { observe } from './observe/observe.ts';
+import { describeAction } from './perform/action-text.ts';
+import { canaryInForce } from './status/spec-in-force.ts';
+import { writeStatus } from './status/status.ts';
+
+type Pass = (key: string) => Promise<PassResult>;
+
+const watchWaitMs = 2_000;
+
+/**
+ * A pass over a Canary that only logs what would be done next, once per change (`--shadow`, design section 2.5). What comes after that step
+ * depends on what it would have done, and is unknown.
+ */
+export function createShadowPass(parts: CanaryParts): Pass {
+  const logOnce = createDecisionLog(parts.log);
+
+  return async (key) => {
+    const object = parts.canaries.get(key);
+    if (!object) return { againAfterMs: undefined };
+    const read = canaryInForce(parts, object);
+    if ('failure' in read) {
+      logOnce(key, { problem: read.failure.message });
+      return { againAfterMs: undefined };
+    }
+    const observed = await observe(parts, read.canary);
+    if (observed.kind === 'waiting') return { againAfterMs: watchWaitMs };
+    const decision = parts.step(observed.observation.world);
+    logOnce(key, describeDecision(decision));
+    return { againAfterMs: decision.wakeAfterMs };
+  };
+}
+
+function describeDecision({ actions, status, check }: Decision): Record<string, unknown> {
+  const asks = check ? [...check.metrics, ...check.hooks] : [];
+  return {
+    phase: status.phase,
+    would: actions.map((action) => describeAction(action)),
+    asks,
+    status: status.message,
+  };
+}
+
+function createDecisionLog(log: Log): (key: string, fields: Record<string, unknown>) => void {
+  const logged = new Map<string, string>();
+  return (canary, fields) => {
+    const text = JSON.stringify(fields);
+    if (logged.get(canary) === text) return;
+    logged.set(canary, text);
+    log.info({ canary, ...fields }, 'shadow mode: nothing was written');
+  };
+}
+
+/** A Lease expires without a watch event: it is checked this often. */
+const againMs = 10_000;
+const unknownAgainMs = 500;
+
+/** Phases in which Flagger writes no status: in the others a write of ours would give it a conflict, and it would lose what it had not written. */
+const quietPhases = new Set(['Initialized', 'Succeeded']);
+
+/** A pass over a Canary that does nothing while Flagger acts on it, and reports that once (design section 2.5). */
+export function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
+  const reported = new Set<string>();
+
+  return async (key) => {
+    const object = parts.canaries.get(key);
+    const controller = object && parts.flagger.actsOn(object.metadata.namespace ?? '');
+    if (!object || controller === undefined) {
+      reported.delete(key);
+      return pass(key);
+    }
+    if (controller === unknownController) return { againAfterMs: unknownAgainMs };
+    const message = `${controller}; Holdfast writes nothing until it is scaled to zero`;
+    await writeFlaggerCondition(parts, object as Canary, message);
+    if (!reported.has(key)) {
+      parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
+      reported.add(key);
+    }
+    return { againAfterMs: againMs };
+  };
+}
+
+async function writeFlaggerCondition(
+  parts: Pick<CanaryParts, 'clock' | 'cluster'>,
+  canary: Canary,
+  message: string,
+): Promise<void> {
+  const status = canary.status ?? {};
+  if (!quietPhases.has(status.phase ?? '') || canary.metadata.deletionTimestamp !== undefined) return;
+  if (findCondition(status.conditions, foreignControllerCondition)?.status === 'True') return;
+  const type = foreignControllerCondition;
+  const news = { type, status: 'True' as const, reason: 'FlaggerActs', message };
+  const conditions = withCondition(status.conditions ?? [], news, parts.clock.nowMs());
+  try {
+    await writeStatus(parts, canary, { ...status, conditions });
+  } catch (error) {
+    // Flagger was faster: the next pass reports it.
+    if (!isStale(error)) throw error;
+  }
+}

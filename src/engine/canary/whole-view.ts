@@ -1,0 +1,53 @@
+/** Decisions that are only made on a view that was read whole, since watches may have lost an event (S19). */
+/** One observation of a Canary, and what follows from it. */
+
+import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { Decision } from '../../rollout/outcome.ts';
+import { findCondition } from '../status-patch.ts';
+import type { CanaryParts } from './context/context.ts';
+import { seeAnew } from './context/namespace-view.ts';
+import type { Observation } from './context/observation.ts';
+import { kindsOf } from './status/watched-kinds.ts';
+
+/** What was read whole so long ago is fresh enough to give a release up. */
+const finalFreshMs = 10_000;
+/** While a Canary is being deleted, everything is read whole this often. */
+const deletionFreshMs = 30_000;
+
+/** Reads everything anew that the decision depends on, unless that was done just now; true: it was read, and has to be decided again. */
+export async function readWhole(
+  parts: CanaryParts,
+  { canary, view, world }: Observation,
+  decision: Decision,
+): Promise<boolean> {
+  const freshMs = isFinal(world.status, decision) ? finalFreshMs : deletionFreshMsOf(world.canary);
+  if (freshMs === undefined) return false;
+  return seeAnew(parts.clock, view, { freshMs, kinds: kindsOf(canary, parts) });
+}
+
+/** A deletion needs time for what follows when it learns of a lost event. */
+export function deletionFreshMsOf({ metadata }: Canary): number | undefined {
+  return metadata.deletionTimestamp === undefined ? undefined : deletionFreshMs;
+}
+
+/**
+ * Whether a release is rejected, held or taken back, a person is called, or a Canary that is deleted let go of: by what was observed, which
+ * may be less than there is (S19).
+ */
+function isFinal(before: CanaryStatus, { status: after, actions }: Decision): boolean {
+  const isKnown = ({ digest, time }: { digest: string; time: string }) =>
+    before.rejected?.some((known) => known.digest === digest && known.time === time) === true;
+  const state = after.postPromotion?.state;
+  const isGivenUp = state === 'Held' || state === 'Reverting';
+  return (
+    actions.some(({ type }) => type === 'RemoveFinalizer') ||
+    (isGivenUp && state !== before.postPromotion?.state) ||
+    (asksForPerson(after) && !asksForPerson(before)) ||
+    after.rejected?.some((one) => !isKnown(one)) === true
+  );
+}
+
+function asksForPerson({ conditions }: CanaryStatus): boolean {
+  return findCondition(conditions, 'Stalled')?.status === 'True';
+}
