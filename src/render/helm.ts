@@ -2,7 +2,7 @@ import { createPause } from '../api/clock.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { SourceHelm } from '../api/source/source.ts';
 import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
-import { renderFile } from './file.ts';
+import { renderFile } from './render.ts';
 import type { FileProblem, RenderedObject, RenderLimits } from './rendered-object.ts';
 import { inside, type TreeFile } from './tree.ts';
 import { splitDocuments } from './yaml/documents.ts';

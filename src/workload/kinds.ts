@@ -1,9 +1,7 @@
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { daemonSet } from './daemonset/daemonset.ts';
-import { nativeDaemonSet } from './daemonset/native.ts';
-import { deployment } from './deployment/deployment.ts';
-import { nativeDeployment } from './deployment/native.ts';
+import { daemonSet, nativeDaemonSet } from './daemonset/daemonset.ts';
+import { deployment, nativeDeployment } from './deployment/deployment.ts';
 import { knative, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
 import { configCopies, missingConfigs, plainConfig } from './shared/configs.ts';
@@ -15,8 +13,7 @@ import {
   type WorkloadKind,
   type WorkloadSource,
 } from './shared/workload-kind.ts';
-import { nativeStatefulSet } from './statefulset/native.ts';
-import { statefulSet } from './statefulset/statefulset.ts';
+import { nativeStatefulSet, statefulSet } from './statefulset/statefulset.ts';
 
 /** The table of target kinds: a further kind is one more file and one more line here. */
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { nativeDaemonSet } from './daemonset/native.ts';
+import { nativeDaemonSet } from './daemonset/daemonset.ts';
 import { type IncomingRelease, rankNodes, type ViewSource } from './shared/workload-kind.ts';
-import { nativeStatefulSet } from './statefulset/native.ts';
+import { nativeStatefulSet } from './statefulset/statefulset.ts';
 
 const bringing: IncomingRelease = {
   settings: { replicas: 3, strategy: { type: 'RollingUpdate' } },

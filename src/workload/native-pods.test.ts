@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { nativeDeployment } from './deployment/native.ts';
+import { nativeDeployment } from './deployment/deployment.ts';
 import { revisionPods } from './native-pods.ts';
-import { nativeStatefulSet } from './statefulset/native.ts';
+import { nativeStatefulSet } from './statefulset/statefulset.ts';
 
 const revision = 'deployment.kubernetes.io/revision';
 

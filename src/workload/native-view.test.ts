@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
-import { nativeDeployment } from './deployment/native.ts';
+import { nativeDeployment } from './deployment/deployment.ts';
 import { viewNative } from './native-view.ts';
 
 interface Seen {

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Canary } from '../api/canary/canary.ts';
 import type { KubernetesObject, PodTemplate } from '../api/kubernetes.ts';
 import type { Release, WorkloadSettings } from '../release/release.ts';
-import { heldBy, holdOf } from './deployment/native.ts';
+import { heldBy, holdOf } from './deployment/deployment.ts';
 import { nativeWorkload, type Stage } from './native-workload.ts';
 import { RefusedError } from './shared/workload-kind.ts';
 

@@ -2,7 +2,7 @@ import { createPause } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { type Builder, type Built, failedBuild, failureText } from '../build/builder.ts';
 import { isKustomization } from '../build/collect.ts';
-import { renderFile } from '../file.ts';
+import { renderFile } from '../render.ts';
 import type { FileProblem, Origin, RenderedObject, RenderLimits } from '../rendered-object.ts';
 import { pathFrom, type TreeFile } from '../tree.ts';
 import { splitDocuments } from '../yaml/documents.ts';

@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { objectsOf } from '../file.ts';
+import { objectsOf } from '../render.ts';
 import type { RenderedObject, RenderLimits } from '../rendered-object.ts';
 import { scanFile } from '../yaml/scan.ts';
 import { type ExpansionBudget, ExpansionFault, expand, spend, type Variables } from './expand.ts';

@@ -1,14 +1,38 @@
-/** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that no node answers to. */
+/** DaemonSets as targets (flagger-behaviour.md 2.10): one pod a node, scaled to zero by a node selector that matches no node. */
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import { templateOf, type WorkloadSettings } from '../../release/release.ts';
 import { identityOf, podFacts } from '../pods/pod-facts.ts';
 import { faultsOf } from '../pods/pod-faults.ts';
-import { currentDaemonPods } from '../pods/pods.ts';
-import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
-import { settingsAnnotation } from '../shared/metadata.ts';
 import {
+  controlledPods,
+  currentDaemonPods,
+  currentHash,
+  isReady,
+  type Pod,
+  revisionHashLabel,
+} from '../pods/pods.ts';
+import { canaryWorkload, primaryWorkload } from '../shared/copied-workload.ts';
+import {
+  isBeforeFirstStep,
+  promotedDigestOf,
+  promotedRevisionAnnotation,
+  settingsAnnotation,
+  triedRevisionAnnotation,
+} from '../shared/metadata.ts';
+import { fenceposts, podsOfShareExactly } from '../shared/rolling-update.ts';
+import {
+  type HeldFields,
+  type IncomingRelease,
+  type NativeKind,
+  type NodeRanks,
   type PodsView,
+  podToReplace,
   refuseTarget,
+  replacedByHand,
+  type StepGoal,
+  type StepMove,
+  type TriedPods,
+  type Unsuitable,
   type ViewSource,
   type WorkloadKind,
   type WorkloadSource,
@@ -97,7 +121,7 @@ function refuseHostPorts(target: KubernetesObject, { spec }: PodTemplate): void 
 }
 
 /** Every setting with an explicit value, by default Kubernetes' own, so that a setting removed from Git does not stay. */
-export function daemonSetSettings({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
+function daemonSetSettings({ strategy, minReadySeconds, revisionHistoryLimit }: WorkloadSettings) {
   const given = strategy?.rollingUpdate as Record<string, unknown> | undefined | null;
   const { maxSurge = 0, maxUnavailable = maxSurge === 0 ? 1 : 0 } = given ?? {};
   return {
@@ -120,7 +144,7 @@ interface DaemonSetStatus {
 }
 
 /** A DaemonSet as the rollout sees it. Pods on nodes that no longer match do not count, as in its own status. */
-export function viewDaemonSet(source: ViewSource): PodsView {
+function viewDaemonSet(source: ViewSource): PodsView {
   const { workload } = source;
   const { metadata } = workload;
   const status = (workload.status ?? {}) as DaemonSetStatus;
@@ -152,5 +176,203 @@ export function viewDaemonSet(source: ViewSource): PodsView {
     ...facts,
     // Never more than the controller counts: the ControllerRevision may be seen later than the status.
     updatedReadyReplicas: Math.min(facts.updatedReadyReplicas, updatedReplicas),
+  };
+}
+
+// Rolled out in place (provider native): OnDelete, and pods that are deleted node by node. The controller creates every pod from the current
+// template, so it is the new one only while pods of a step are created, and the older one at all other times (ADR 27).
+
+const onDelete = { updateStrategy: { type: 'OnDelete' } };
+/** Instead of a revision: the template is unchanged, so all pods are of the release. */
+const ALL_PODS = 'all';
+
+/** The DaemonSet entry of the table of kinds. */
+export const nativeDaemonSet: NativeKind = {
+  kind: 'DaemonSet',
+  settingsFields: daemonSetSettings,
+  unsuitable,
+  withhold: ({ isSameTemplate }) => ({
+    spec: onDelete,
+    template: 'promoted',
+    ...(isSameTemplate ? { annotations: { [triedRevisionAnnotation]: ALL_PODS } } : {}),
+  }),
+  next,
+  splitView(source) {
+    const { workload } = source;
+    const view = viewDaemonSet(source);
+    const { updateStrategy } = workload.spec as { updateStrategy?: StepGoal['settings']['strategy'] };
+    // There is no second set of pods: during a step the pods of the other nodes serve.
+    const keepsReadyPod = view.desiredReplicas > ownRoom(updateStrategy, view.desiredReplicas);
+    const whole = { ...view, keepsReadyPod };
+    if (isBeforeFirstStep(workload)) return { whole, tried: undefined };
+    const isSame = annotationOf(workload, triedRevisionAnnotation) === ALL_PODS;
+    return { whole, tried: isSame ? allOf(whole) : triedIn(source, whole) };
+  },
+  revision(source) {
+    const { workload } = source;
+    const tried = annotationOf(workload, triedRevisionAnnotation);
+    if (promotedDigestOf(workload) === undefined || tried === ALL_PODS) return observedHash(source);
+    return tried ?? takenHash(source);
+  },
+};
+
+/**
+ * As many nodes at once as the user's own maxUnavailable allows, each when those before are ready. The new template stays no longer than it
+ * takes to create the pods of these nodes.
+ */
+function next({ source, weightPercent, settings, ranks }: StepGoal): StepMove {
+  const { workload } = source;
+  const tried = annotationOf(workload, triedRevisionAnnotation);
+  // Before the first step the template is still that of the older pods.
+  const promoted = annotationOf(workload, promotedRevisionAnnotation) ?? observedHash(source);
+  if (promoted === undefined) return { held: { spec: onDelete, template: 'promoted' }, replace: [] };
+  const { created, creating } = heldWith(promoted);
+  if (tried === ALL_PODS) return { held: created(ALL_PODS), replace: [] };
+  const seen = podsOf(source, ranks);
+  const wanted = podsOfShareExactly(weightPercent, seen.nodes);
+  const room = Math.max(0, ownRoom(settings.strategy, seen.nodes) - seen.missing - seen.unready);
+  if (tried !== undefined) {
+    const surplus = seen.tried.slice(wanted);
+    if (surplus.length > 0) return { held: created(tried), replace: surplus.map(podToReplace) };
+    return { held: seen.tried.length < wanted && room > 0 ? creating : created(tried), replace: [] };
+  }
+  // The nodes that lack a pod get one of the new template.
+  const lacking = wanted - seen.tried.length - seen.missing;
+  if (seen.hash === undefined) return { held: creating, replace: [] };
+  const taken = seen.older.filter(isReady).slice(0, Math.max(0, Math.min(room, lacking)));
+  const isMade = taken.length === 0 && (seen.missing === 0 || seen.tried.length >= wanted);
+  return { held: isMade ? created(seen.hash) : creating, replace: taken.map(podToReplace) };
+}
+
+/**
+ * `creating`: the new template, for the nodes whose pods are deleted. `created`: the pods that are tried exist, and the template is the older one
+ * again, so that new nodes and replaced pods get that.
+ */
+function heldWith(promoted: string): { readonly creating: HeldFields; created(tried: string): HeldFields } {
+  const annotations = { [promotedRevisionAnnotation]: promoted };
+  return {
+    creating: { spec: onDelete, annotations },
+    created: (tried) => ({
+      spec: onDelete,
+      template: 'promoted',
+      annotations: { ...annotations, [triedRevisionAnnotation]: tried },
+    }),
+  };
+}
+
+/** Rounded up, as its controller does. At least one, since no second pod fits on a node. */
+function ownRoom(strategy: StepGoal['settings']['strategy'], nodes: number): number {
+  const given = strategy?.rollingUpdate as Readonly<Record<string, unknown>> | null | undefined;
+  return Math.max(1, fenceposts(nodes, { maxSurge: given?.maxUnavailable ?? 1 }).maxSurge);
+}
+
+/** Its pods by revision, in the order of the nodes. */
+interface DaemonPods {
+  /** Of the pods that are tried; undefined while its controller has not created a revision of the template. */
+  readonly hash: string | undefined;
+  readonly tried: readonly Pod[];
+  readonly older: readonly Pod[];
+  readonly nodes: number;
+  /** Nodes without a pod, or with one that is being deleted. */
+  readonly missing: number;
+  /** Pods that are not ready. */
+  readonly unready: number;
+}
+
+function podsOf(source: ViewSource, ranks: NodeRanks = new Map()): DaemonPods {
+  const { workload } = source;
+  const hash = annotationOf(workload, triedRevisionAnnotation) ?? takenHash(source);
+  const rankOf = (pod: Pod) => ranks.get(nodeOf(pod)) ?? Number.MAX_SAFE_INTEGER;
+  // The nodes that are ranked first, then by name.
+  const own = controlledPods(workload, source.pods).toSorted(
+    (left, right) =>
+      rankOf(left) - rankOf(right) ||
+      nodeOf(left).localeCompare(nodeOf(right)) ||
+      left.metadata.name.localeCompare(right.metadata.name),
+  );
+  const isTried = ({ metadata }: Pod) => hash !== undefined && metadata.labels?.[revisionHashLabel] === hash;
+  const { desiredNumberScheduled: nodes = 0 } = (workload.status ?? {}) as {
+    desiredNumberScheduled?: number;
+  };
+  return {
+    hash,
+    tried: own.filter(isTried),
+    older: own.filter((pod) => !isTried(pod)),
+    nodes,
+    missing: Math.max(0, nodes - new Set(own.map(nodeOf)).size),
+    unready: own.filter((pod) => !isReady(pod)).length,
+  };
+}
+
+/** The hash of the new template, once its controller and our caches have seen it; until then the newest revision may be an older one. */
+function takenHash(source: ViewSource): string | undefined {
+  const promoted = annotationOf(source.workload, promotedRevisionAnnotation);
+  const hash = observedHash(source);
+  return promoted !== undefined && hash !== promoted ? hash : undefined;
+}
+
+function observedHash({ workload, controllerRevisions }: ViewSource): string | undefined {
+  const { observedGeneration = 0 } = (workload.status ?? {}) as { observedGeneration?: number };
+  const isSeen = observedGeneration >= (workload.metadata.generation ?? 0);
+  return isSeen ? currentHash(workload, controllerRevisions) : undefined;
+}
+
+function annotationOf({ metadata }: KubernetesObject, key: string): string | undefined {
+  return metadata.annotations?.[key];
+}
+
+function nodeOf({ spec }: Pod): string {
+  return spec?.nodeName ?? '';
+}
+
+function allOf(whole: PodsView): TriedPods {
+  const { desiredReplicas, updatedReadyReplicas, replicas } = whole;
+  return {
+    view: whole,
+    leaving: desiredReplicas,
+    olderAvailable: 0,
+    isReached: () => updatedReadyReplicas === desiredReplicas && replicas === desiredReplicas,
+  };
+}
+
+function triedIn(source: ViewSource, whole: PodsView): TriedPods {
+  const { workload } = source;
+  const isCreated = annotationOf(workload, triedRevisionAnnotation) !== undefined;
+  const { tried, older, nodes, missing } = podsOf(source);
+  const { template } = workload.spec as unknown as { template: PodTemplate };
+  const facts = podFacts(tried, template, source);
+  const { updatedReadyReplicas: ready } = facts;
+  return {
+    view: {
+      ...whole,
+      ...facts,
+      // The template is the older one then, and says nothing about these images.
+      imagesMatch: isCreated || facts.imagesMatch,
+      desiredReplicas: Math.max(1, tried.length),
+      replicas: tried.length,
+      updatedReplicas: tried.length,
+      readyReplicas: ready,
+      availableReplicas: ready,
+      faults: whole.observed ? faultsOf(workload, tried) : [],
+    },
+    leaving: tried.length + missing,
+    olderAvailable: older.filter(isReady).length,
+    isReached: (weightPercent) =>
+      isCreated &&
+      missing === 0 &&
+      tried.length === podsOfShareExactly(weightPercent, nodes) &&
+      ready === tried.length,
+  };
+}
+
+function unsuitable({ settings, live, isFirst }: IncomingRelease): Unsuitable | undefined {
+  const byHand = replacedByHand(settings);
+  if (byHand) return byHand;
+  const { desiredNumberScheduled: nodes = 0 } = (live?.status ?? {}) as { desiredNumberScheduled?: number };
+  if (!isFirst || nodes >= 2) return undefined;
+  return {
+    field: 'spec.template.spec.nodeSelector',
+    message: `matches ${nodes} nodes; provider native needs at least 2, since one pod cannot be split`,
+    isLive: true,
   };
 }
