@@ -161,10 +161,10 @@ async function misbehave(fault: Fault, { response, progress, answer }: Misbehavi
 function answer(parts: ApiServerParts, request: ApiRequest, response: ServerResponse): void {
   if (['/healthz', '/readyz', '/livez'].includes(request.path)) return sendText(response, 'ok');
   if (request.path === '/version') return sendJson(response, 200, VERSION);
-  const beside = parts.extra(request);
-  if (beside) {
-    for (const [name, value] of Object.entries(beside.headers)) response.setHeader(name, value);
-    return sendJson(response, beside.code, beside.body);
+  const extra = parts.extra(request);
+  if (extra) {
+    for (const [name, value] of Object.entries(extra.headers)) response.setHeader(name, value);
+    return sendJson(response, extra.code, extra.body);
   }
   const discovery = discover(parts.world.kinds, request);
   if (discovery) return sendJson(response, 200, discovery.body, discovery.contentType);

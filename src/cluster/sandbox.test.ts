@@ -66,11 +66,11 @@ describe('cluster client on the sandbox', () => {
   });
 
   it('names the manager that owns a field', async () => {
-    await client.apply(configMap('owned', '1'), { manager: 'somebody', force: false });
+    await client.apply(configMap('owned', '1'), { manager: 'other', force: false });
     const error = await client
       .apply(configMap('owned', '2'), { manager, force: false })
       .catch((reason) => reason);
-    expect(error).toMatchObject({ kind: 'fieldConflict', fieldConflicts: [{ manager: 'somebody' }] });
+    expect(error).toMatchObject({ kind: 'fieldConflict', fieldConflicts: [{ manager: 'other' }] });
   });
 
   it('maintains a cache by label through broken connections and compacted history, with own writes immediately', async () => {

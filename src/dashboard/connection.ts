@@ -6,11 +6,11 @@ const tokenKey = 'holdfast-token';
 const firstRetryMs = 1_000;
 const longestRetryMs = 15_000;
 
-/** Who is logged in; `unknown` before the server has said, `nobody` when it asks for a token. */
+/** Who is logged in; `unknown` before the server has answered, `loggedOut` when it requires a token. */
 type Login =
   | { readonly kind: 'unknown'; readonly problem: string }
-  | { readonly kind: 'nobody'; readonly message: string }
-  | { readonly kind: 'somebody'; readonly session: Session };
+  | { readonly kind: 'loggedOut'; readonly message: string }
+  | { readonly kind: 'loggedIn'; readonly session: Session };
 
 /** Who is logged in. */
 export const login: Signal<Login> = signal({ kind: 'unknown', problem: '' });
@@ -37,7 +37,7 @@ export function setToken(token: string): void {
 /** Forgets the token. */
 export function logOut(): void {
   sessionStorage.removeItem(tokenKey);
-  login.value = { kind: 'nobody', message: 'You are logged out.' };
+  login.value = { kind: 'loggedOut', message: 'You are logged out.' };
 }
 
 /** A login proxy answered in place of Holdfast. */
@@ -75,8 +75,8 @@ function whyNoAnswer(error: unknown): string {
 export async function askSession(): Promise<void> {
   try {
     const answer = await send('api/session');
-    if (answer.ok) login.value = { kind: 'somebody', session: (await answer.json()) as Session };
-    else if (answer.status === 401) login.value = { kind: 'nobody', message: await messageIn(answer) };
+    if (answer.ok) login.value = { kind: 'loggedIn', session: (await answer.json()) as Session };
+    else if (answer.status === 401) login.value = { kind: 'loggedOut', message: await messageIn(answer) };
     else login.value = { kind: 'unknown', problem: await messageIn(answer) };
   } catch (error) {
     login.value = { kind: 'unknown', problem: whyNoAnswer(error) };
@@ -108,7 +108,7 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
       const why = (await readOnce()) ?? 'The connection to Holdfast ended.';
-      if (closing.signal.aborted || login.value.kind === 'nobody') return;
+      if (closing.signal.aborted || login.value.kind === 'loggedOut') return;
       lost.value = why;
       await new Promise((resolve) => setTimeout(resolve, retryMs));
       retryMs = Math.min(2 * retryMs, longestRetryMs);
@@ -118,7 +118,7 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
   async function readOnce(): Promise<string | undefined> {
     try {
       const answer = await send(`api/stream?${query}`, { signal: closing.signal });
-      if (answer.status === 401) login.value = { kind: 'nobody', message: await messageIn(answer) };
+      if (answer.status === 401) login.value = { kind: 'loggedOut', message: await messageIn(answer) };
       if (!answer.ok || !answer.body) return await messageIn(answer);
       lost.value = '';
       return await readEvents(answer.body, (event, data) => {

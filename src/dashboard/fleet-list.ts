@@ -19,11 +19,11 @@ export function listsOf({ canaries, sources }: Fleet): FleetLists {
 
 /** The list after a change. */
 export function changed(lists: FleetLists, { gone, ...fresh }: FleetChange): FleetLists {
-  const news = listsOf(fresh);
+  const added = listsOf(fresh);
   const left = new Set(gone);
   const merge = <Row>(before: ReadonlyMap<string, Row>, after: ReadonlyMap<string, Row>) =>
     new Map([...before, ...after].filter(([key]) => !left.has(key)));
-  return { canaries: merge(lists.canaries, news.canaries), sources: merge(lists.sources, news.sources) };
+  return { canaries: merge(lists.canaries, added.canaries), sources: merge(lists.sources, added.sources) };
 }
 
 function rowKey(kind: string, { namespace, name }: { namespace: string; name: string }): string {

@@ -22,7 +22,7 @@ function App() {
         <span class="brand">Holdfast</span>
         <Links />
         <span class="space" />
-        {who.kind === 'somebody' && (
+        {who.kind === 'loggedIn' && (
           <span class="who">
             {who.session.clusterName} · {who.session.user}
           </span>
@@ -30,7 +30,7 @@ function App() {
         <button type="button" onClick={nextTheme}>
           Theme: {theme.value}
         </button>
-        {who.kind === 'somebody' && (
+        {who.kind === 'loggedIn' && (
           <button type="button" onClick={logOut}>
             Log out
           </button>
@@ -38,12 +38,12 @@ function App() {
       </header>
       <Notices />
       <main id="main" tabIndex={-1}>
-        {who.kind === 'somebody' ? <View /> : <LogIn />}
+        {who.kind === 'loggedIn' ? <View /> : <LogIn />}
       </main>
       <footer class="quiet">
         Keys: <kbd>/</kbd> search, <kbd>j</kbd> <kbd>k</kbd> or arrows go through the list, <kbd>Enter</kbd>{' '}
         opens, <kbd>g</kbd> back to the list, <kbd>s</kbd> Sources
-        {who.kind === 'somebody' && ` · version ${who.session.version}`}
+        {who.kind === 'loggedIn' && ` · version ${who.session.version}`}
       </footer>
     </>
   );
@@ -72,7 +72,7 @@ function Notices() {
       {lost.value && <p class="notice">{lost.value} What is shown may be old; trying again…</p>}
       {staleSince && (
         <p class="notice">
-          Nothing was heard of the API server since {staleSince} (<When time={staleSince} />
+          No contact with the API server since {staleSince} (<When time={staleSince} />
           ): what is shown may be old, and nothing can be asked for.
         </p>
       )}
@@ -117,7 +117,7 @@ function LogIn() {
         Token
         <input ref={field} type="password" autocomplete="off" required />
       </label>
-      <p>{who.kind === 'nobody' && who.message}</p>
+      <p>{who.kind === 'loggedOut' && who.message}</p>
       <button type="submit">Log in</button>
     </form>
   );

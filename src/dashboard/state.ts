@@ -38,7 +38,7 @@ const isSeen = signal(!document.hidden);
 
 /** What the server is asked for: the same for every filter of a list. */
 const query = computed(() => {
-  if (login.value.kind !== 'somebody') return '';
+  if (login.value.kind !== 'loggedIn') return '';
   const at = route.value;
   if (!('name' in at)) return 'view=fleet';
   return new URLSearchParams({ view: at.view, namespace: at.namespace, name: at.name }).toString();
@@ -64,7 +64,7 @@ export function start(): void {
   });
   effect(() => {
     // The next person may read less.
-    if (login.value.kind === 'nobody') fleet.value = undefined;
+    if (login.value.kind === 'loggedOut') fleet.value = undefined;
   });
   // Browsers have few connections for one server, and the server has few places: a page in the background takes none.
   effect(() => (query.value && isSeen.value ? follow(query.value, take) : undefined));

@@ -274,7 +274,7 @@ describe('a GitHub App', () => {
     ['half an App', { githubAppID: '' }, 'a GitHub App needs githubAppID'],
     ['an invalid address', { githubAppBaseURL: 'ftp://x' }, 'githubAppBaseURL must be the URL'],
     [
-      'a key of somebody else',
+      'a key of another App',
       { githubAppPrivateKey: other.export({ type: 'pkcs1', format: 'pem' }).toString() },
       'sign in as GitHub App: HTTP 401, A JSON web token could not be decoded',
     ],

@@ -54,8 +54,8 @@ async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver) {
   const cluster = { get: async () => undefined };
   const options = { http, providers, cluster, byDefault, clusterName: undefined, documentation: undefined };
   try {
-    const news = { about: canary, alert, incident };
-    return await createAlertsPort(options).send(news, new AbortController().signal);
+    const notice = { about: canary, alert, incident };
+    return await createAlertsPort(options).send(notice, new AbortController().signal);
   } finally {
     await http.close();
   }

@@ -263,7 +263,7 @@ describe('a server', () => {
     [
       'another one',
       () => sshd.knownHost().replace(/ \S+ \S+/, ` ${key.line}`),
-      /which is not the one in known_hosts .* somebody may be in between/,
+      /which is not the one in known_hosts .* the connection may be intercepted/,
     ],
     ['revoked', () => `${sshd.knownHost()}@revoked ${sshd.knownHost()}`, /marks as revoked/],
     [

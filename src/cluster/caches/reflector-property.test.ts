@@ -100,17 +100,17 @@ it.each(['served', 'refused'] as const)(
         try {
           const { store } = caches.ensure({ apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop' });
           // A copy that is built from notifications of subscribers must equal the store.
-          const heard = new Map<string, string | undefined>();
+          const notified = new Map<string, string | undefined>();
           store.subscribe((type, { metadata }) => {
-            if (type === 'deleted') heard.delete(metadata.name);
-            else heard.set(metadata.name, metadata.resourceVersion);
+            if (type === 'deleted') notified.delete(metadata.name);
+            else notified.set(metadata.name, metadata.resourceVersion);
           });
           for (const each of steps) await play(server, (object) => caches.observe(object), each);
           const held = () =>
             Object.fromEntries(store.list().map(({ metadata }) => [metadata.name, metadata.resourceVersion]));
           const sorted = (record: object) => JSON.stringify(Object.entries(record).sort());
           await eventually(() => sorted(held()) === sorted(server.truth()), 'the store equals the server');
-          expect(sorted(Object.fromEntries(heard))).toBe(sorted(held()));
+          expect(sorted(Object.fromEntries(notified))).toBe(sorted(held()));
         } finally {
           await caches.stop();
           await transport.close();

@@ -86,7 +86,7 @@ describe('reflector and a server that says too little', () => {
       await eventually(() => {
         clock.advance(10);
         return world.cache.health().watches === watches && world.cache.health().healthy;
-      }, 'the watch is opened anew');
+      }, 'the watch is reopened');
     }
     expect(warnings).toEqual([]);
     world.server.fault('watch', 2, (response) => void response.writeHead(500).end('{}'));

@@ -45,13 +45,13 @@ describe('store', () => {
 
   it('takes a new object under the name of a deleted one, and notifies of both', () => {
     const store = createStore();
-    const heard: string[] = [];
-    store.subscribe((type, object) => heard.push(`${type} ${object.metadata.uid}`));
+    const notified: string[] = [];
+    store.subscribe((type, object) => notified.push(`${type} ${object.metadata.uid}`));
     store.applyEvent('ADDED', pod('a', 1, { uid: 'one' }));
     store.upsert(pod('a', 7, { uid: 'two' }));
     store.applyEvent('DELETED', pod('a', 6, { uid: 'one' }));
     expect(store.get('shop', 'a')?.metadata.uid).toBe('two');
-    expect(heard).toEqual(['added one', 'deleted one', 'added two']);
+    expect(notified).toEqual(['added one', 'deleted one', 'added two']);
   });
 
   it('lets an object leave the selection and come back', () => {
@@ -90,17 +90,17 @@ describe('store', () => {
     const errors: unknown[] = [];
     const store = createStore({ onHandlerError: (error) => errors.push(error) });
     store.upsert(pod('a', 1));
-    const heard: string[] = [];
+    const notified: string[] = [];
     store.subscribe(() => {
       throw new Error('broken');
     });
     const stop = store.subscribe((type, object, old) =>
-      heard.push(`${type} ${object.metadata.name} ${version(old)}`),
+      notified.push(`${type} ${object.metadata.name} ${version(old)}`),
     );
     store.upsert(pod('a', 2));
     stop();
     store.upsert(pod('a', 3));
-    expect(heard).toEqual(['added a undefined', 'modified a 1']);
+    expect(notified).toEqual(['added a undefined', 'modified a 1']);
     expect(errors).toHaveLength(3);
   });
 
@@ -119,10 +119,10 @@ describe('store', () => {
   it('notifies nobody of an event without a change', () => {
     const store = createStore();
     store.upsert(pod('a', 2));
-    const heard: string[] = [];
-    store.subscribe((type) => heard.push(type));
+    const notified: string[] = [];
+    store.subscribe((type) => notified.push(type));
     store.applyEvent('MODIFIED', pod('a', 2));
     store.replace([pod('a', 2)], '2');
-    expect(heard).toEqual(['added']);
+    expect(notified).toEqual(['added']);
   });
 });

@@ -53,11 +53,11 @@ describe('a holder is certainly gone', () => {
       }),
     ],
     [
-      'its container was restarted, where no id is told',
+      'its container was restarted, without an id',
       pod({ phase: 'Running', containerStatuses: [container(running, { restartCount: 1 })] }),
     ],
     [
-      'its container has ended beside another that runs',
+      'its container has ended next to a running one',
       pod({
         phase: 'Running',
         containerStatuses: [{ name: 'istio-proxy', state: running }, container(ended)],
@@ -106,7 +106,7 @@ describe('a holder may live', () => {
     ],
     ['nothing is said of its container yet', pod({ phase: 'Running' }), lived],
     [
-      'a container beside it ended',
+      'a container next to it ended',
       pod({
         phase: 'Running',
         containerStatuses: [{ name: 'istio-proxy', state: ended }, container(running)],

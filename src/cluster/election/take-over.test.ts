@@ -193,7 +193,7 @@ describe('take-over without waiting', () => {
     const first = world.candidate('holdfast-a_0b1c', { pod });
     const signal = await winner(world, first);
     await eventually(() => world.lease()?.holderIdentity === other, 'the pod is in the identity');
-    world.overwrite(held('somebody else'));
+    world.overwrite(held('other'));
     await eventually(() => signal.aborted, 'it stopped');
     expect(first.leading()).toBe(false);
   });

@@ -43,7 +43,7 @@ export async function startWatchServer(): Promise<WatchServer> {
   const pages = new Map<number, KubernetesObject[]>();
   let muted = false;
 
-  function tell(change: Change | undefined): void {
+  function send(change: Change | undefined): void {
     if (!change || muted) return;
     for (const response of open) response.write(line(change.type, change.object));
   }
@@ -63,10 +63,10 @@ export async function startWatchServer(): Promise<WatchServer> {
     streaming: 'refused',
     put(name, value) {
       const change = world.put(name, value);
-      tell(change);
+      send(change);
       return change.object;
     },
-    remove: (name) => tell(world.remove(name)),
+    remove: (name) => send(world.remove(name)),
     truth: () =>
       Object.fromEntries(world.all().map(({ metadata }) => [metadata.name, metadata.resourceVersion ?? ''])),
     watches: () => http.seen.filter(isWatch).length,

@@ -108,10 +108,10 @@ describe('an SSH signature', () => {
   });
 
   it('is not reported with the content of a Secret that has no signers', async () => {
-    const told = allowed('correct horse battery staple\n').catch((error: Error) => error.message);
+    const message = allowed('correct horse battery staple\n').catch((error: Error) => error.message);
 
-    expect(await told).toContain('line 1: ');
-    expect(await told).not.toMatch(/correct|horse|battery|staple/);
+    expect(await message).toContain('line 1: ');
+    expect(await message).not.toMatch(/correct|horse|battery|staple/);
     await expect(
       allowed(line('ed25519').replace('ssh-ed25519', 'sk-ssh-ed25519@openssh.com')),
     ).rejects.toThrow('sk-ssh-ed25519@openssh.com is not supported');

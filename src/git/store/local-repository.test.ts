@@ -83,14 +83,14 @@ describe('a repository on this machine', () => {
   });
 
   it('has no working tree when .git is bare, with linked ones next to it', async () => {
-    const beside = join(root, 'beside');
-    made.git('clone', '-q', '--bare', join(root, 'shop'), join(beside, '.bare'));
-    writeFileSync(join(beside, '.git'), 'gitdir: ./.bare\n');
-    made.git('-C', beside, 'worktree', 'add', '-q', '--detach', 'linked', first);
+    const outer = join(root, 'outer');
+    made.git('clone', '-q', '--bare', join(root, 'shop'), join(outer, '.bare'));
+    writeFileSync(join(outer, '.git'), 'gitdir: ./.bare\n');
+    made.git('-C', outer, 'worktree', 'add', '-q', '--detach', 'linked', first);
 
-    const [bare, linked] = [await opened(beside), await opened(join(beside, 'linked'))];
+    const [bare, linked] = [await opened(outer), await opened(join(outer, 'linked'))];
 
-    expect([bare.root, linked.root]).toEqual([undefined, join(beside, 'linked')]);
+    expect([bare.root, linked.root]).toEqual([undefined, join(outer, 'linked')]);
     expect((await bare.commitAt('main')).oid).toBe(second);
     expect((await linked.commitAt('HEAD')).oid).toBe(first);
   });

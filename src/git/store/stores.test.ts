@@ -176,14 +176,14 @@ test('what an earlier run left goes, what is used stays, and so does what is no 
   await fixture.source().poll(signal);
   const [left = ''] = storesOnDisk();
   mkdirSync(join(fixture.dataDir, 'git', `${'0'.repeat(40)}.git.new`));
-  mkdirSync(join(fixture.dataDir, 'git', 'somebody'));
+  mkdirSync(join(fixture.dataDir, 'git', 'other'));
   const stores = fixture.stores({ clock: systemClock });
   fixture.source({ stores });
 
   await stores.sweep();
 
   expect(storesOnDisk()).toHaveLength(2);
-  expect(storesOnDisk()).toContain('somebody');
+  expect(storesOnDisk()).toContain('other');
   expect(left).not.toBe('');
 });
 

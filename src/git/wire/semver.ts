@@ -58,5 +58,5 @@ function alternativeOf(text: string, whole: string): Alternative {
   }
 }
 
-/** `>=1.2` beside a pre-release is `>=1.2.0`, without those of 1.2.0, and `<2` is `<2.0.0`, with them. */
+/** `>=1.2` next to a pre-release is `>=1.2.0`, without those of 1.2.0, and `<2` is `<2.0.0`, with them. */
 const BOUND = /(>=|<)\s*v?(\d+)(?:\.(\d+))?(?:\.[xX*])?(?=[\s]|$)/g;

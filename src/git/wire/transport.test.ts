@@ -78,7 +78,7 @@ test.each([
   [404, 'NotFound', 'author'],
   [500, 'Unreachable', 'nobody'],
   [503, 'Unreachable', 'nobody'],
-])('status %i is %s, told without credentials or the body of the answer', async (status, code, actor) => {
+])('status %i is %s, reported without credentials or the body of the answer', async (status, code, actor) => {
   fixture.server.fault = (_request, response) => {
     response.writeHead(status).end('ada:s3cret-word was wrong');
     return true;

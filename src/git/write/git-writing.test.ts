@@ -65,14 +65,24 @@ describe('a commit that is pushed', () => {
 
   it.each([
     ['a file the folder that it was', { conf: 'c' }, { conf: undefined, 'conf/a': 'a' }, ['conf/a', 'kept']],
-    ['the same, told the other way', { conf: 'c' }, { 'conf/a': 'a', conf: undefined }, ['conf/a', 'kept']],
+    [
+      'the same changes in the other order',
+      { conf: 'c' },
+      { 'conf/a': 'a', conf: undefined },
+      ['conf/a', 'kept'],
+    ],
     [
       'a folder the file that it was',
       { 'conf/a': 'a' },
       { conf: 'c', 'conf/a': undefined },
       ['conf', 'kept'],
     ],
-    ['the same, told the other way', { 'conf/a': 'a' }, { 'conf/a': undefined, conf: 'c' }, ['conf', 'kept']],
+    [
+      'the same changes in the other order',
+      { 'conf/a': 'a' },
+      { 'conf/a': undefined, conf: 'c' },
+      ['conf', 'kept'],
+    ],
   ])('makes %s', async (_, before, files, after) => {
     const parent = fixture.repository.commit({ kept: 'k', ...before });
 

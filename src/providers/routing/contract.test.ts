@@ -282,8 +282,11 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
       const sessionAffinity = { cookieName: 'side' };
       const analysis = { interval: '10s', threshold: 2, stepWeight: 20, sessionAffinity };
       const about = contextOf({ analysis });
-      const told = [...router.check(about.canary).map(({ path }) => path), ...router.ignores(about.canary)];
-      if (!keepsSessions(name)) return expect(told).toContain('spec.analysis.sessionAffinity');
+      const reported = [
+        ...router.check(about.canary).map(({ path }) => path),
+        ...router.ignores(about.canary),
+      ];
+      if (!keepsSessions(name)) return expect(reported).toContain('spec.analysis.sessionAffinity');
 
       const kept = apply({ ...at(20), sessions: { kind: 'keep', canary: 'side=abc' } }, found, 2, about);
       const ended = apply(

@@ -161,7 +161,7 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     ['that is not there', [], 'shop-front does not exist'],
     ['that leads elsewhere', [routeOf(elsewhere)], 'leads to none of the Services podinfo,'],
     [
-      'with others beside the application',
+      'with backends besides the application',
       [routeOf(front([backend('podinfo', 90), backend('blog', 10)]))],
       'rule 1 leads to podinfo and to others',
     ],

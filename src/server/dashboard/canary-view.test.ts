@@ -65,7 +65,7 @@ test.each([
     shown: { message: 'v2 was rejected', why: 'request-success-rate is 91 %' },
   },
   {
-    name: 'what somebody must mend',
+    name: 'a problem for a person',
     status: {
       phase: 'Progressing',
       message: 'Waiting for pods',

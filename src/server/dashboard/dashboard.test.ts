@@ -44,7 +44,7 @@ async function ask(path: string, headers: Record<string, string>): Promise<numbe
 }
 
 test.each(['/api/session', '/api/stream', '/api/requests'])(
-  "requests without the page's own header are refused, whoever sends them: %s",
+  'requests without the header of the page are refused: %s',
   async (path) => {
     expect(await ask(path, { 'x-holdfast-token': 'key' })).toBe(403);
     expect(await ask(path, { 'x-holdfast-page': '1' })).toBe(401);

@@ -47,7 +47,7 @@ function feedOf(
   let version = -1;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
-  function isNews(event: string, text: string): boolean {
+  function isNew(event: string, text: string): boolean {
     if (sent.get(event) === text) return false;
     sent.set(event, text);
     return true;
@@ -57,14 +57,17 @@ function feedOf(
     close: leave,
     async next() {
       const freshness = model.freshness();
-      const news = isNews('fresh', JSON.stringify(freshness)) ? [{ event: 'fresh', data: freshness }] : [];
-      if (!model.isReady()) return news;
-      if (model.version() === version && nowMs() - lookedMs < recheckMs) return news;
+      const changes = isNew('fresh', JSON.stringify(freshness)) ? [{ event: 'fresh', data: freshness }] : [];
+      if (!model.isReady()) return changes;
+      if (model.version() === version && nowMs() - lookedMs < recheckMs) return changes;
       await confirm();
       version = model.version();
       lookedMs = nowMs();
       const found = await look();
-      return [...news, ...found.filter(({ event, data, key }) => isNews(event, key ?? JSON.stringify(data)))];
+      return [
+        ...changes,
+        ...found.filter(({ event, data, key }) => isNew(event, key ?? JSON.stringify(data))),
+      ];
     },
   };
 }

@@ -27,14 +27,14 @@ async function pass(clock: ReturnType<typeof createVirtualClock>, ms: number): P
 test('events are sent as they come, with heartbeats in between, and an end is reported', async () => {
   const clock = createVirtualClock();
   const streams = createStreams(clock, () => undefined);
-  const news: Array<{ event: string; data: unknown }> = [{ event: 'fleet', data: 1 }];
+  const events: Array<{ event: string; data: unknown }> = [{ event: 'fleet', data: 1 }];
   let isOver = false;
   let isClosed = false;
   const { taken, as } = reader();
   const feed = {
     async next() {
       if (isOver) throw new StreamEnd('You are logged out.');
-      return news.splice(0);
+      return events.splice(0);
     },
     close: () => {
       isClosed = true;

@@ -160,7 +160,7 @@ test('without the right to review, the answer names the command line', async () 
 });
 
 test('a gate that was switched has an event that names who did it', async () => {
-  const told: unknown[] = [];
+  const emitted: unknown[] = [];
   const gates = createGateAnnotations({
     reader: { get: async () => undefined },
     client: {
@@ -168,10 +168,10 @@ test('a gate that was switched has an event that names who did it', async () => 
       patch: async () => canary('open'),
     },
     canaries: () => ({ synced: () => true, get: () => canary() }),
-    events: { emit: (object, event) => void told.push([object.metadata.name, event]) },
+    events: { emit: (object, event) => void emitted.push([object.metadata.name, event]) },
     log: pino({ level: 'silent' }),
   });
   expect(await gates.set(shop, 'gate', { open: true, user: user.username })).toBe(true);
   const message = 'system:serviceaccount:ops:bot set holdfast.dev/gate to open';
-  expect(told).toEqual([['web', { type: 'Normal', reason: 'GateSwitched', message }]]);
+  expect(emitted).toEqual([['web', { type: 'Normal', reason: 'GateSwitched', message }]]);
 });

@@ -8,7 +8,7 @@ import type { MetricsSink } from './metrics-sink.ts';
 import { addStoreMetrics, createPrometheus, type StoreSizes } from './prometheus.ts';
 
 const time = '2026-11-01T08:00:00Z';
-const news: Omit<Incident, 'alerts'> = {
+const incident: Omit<Incident, 'alerts'> = {
   key: 'v1:a/Held/ChecksFailed',
   time,
   outcome: 'Held',
@@ -91,7 +91,10 @@ describe('what alarms are made of', () => {
       { name: 'pager', state: 'sent' },
       { name: 'mail', state: 'waiting' },
     ] as const;
-    canaries = [canaryOf('web', { incidents: [{ ...news, alerts: [...alerts] }, news] }), canaryOf('cart')];
+    canaries = [
+      canaryOf('web', { incidents: [{ ...incident, alerts: [...alerts] }, incident] }),
+      canaryOf('cart'),
+    ];
     expect(about(await scrape(), 'holdfast_alerts_not_sent')).toEqual([
       'holdfast_alerts_not_sent{name="web-app",namespace="shop"} 1',
       'holdfast_alerts_not_sent{name="cart-app",namespace="shop"} 0',

@@ -63,7 +63,7 @@ test.each([
   `git.example.com ssh-rsa ${now.split(' ')[1]}`,
   `@unknown git.example.com ${now}`,
   `|2|YQ==|YQ== ${now}`,
-])('%s is told with its line', (line) => {
+])('%s is reported with its line', (line) => {
   expect(() => parseKnownHosts(`# first\n${line}\n`)).toThrow('line 2 is not a line of known_hosts');
 });
 

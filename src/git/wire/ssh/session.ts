@@ -160,7 +160,7 @@ function hostProblem(
   const compare = "compare it with the fingerprints that the server's operator publishes";
   const problems = {
     unknown: `known_hosts of Secret ${secret} has no line for ${server}, which shows ${shown}; ${compare}, then add its line as ssh-keyscan prints it`,
-    changed: `${server} shows ${shown}, which is not the one in known_hosts of Secret ${secret}: somebody may be in between; if its operator changed the key, ${compare}, then replace the line`,
+    changed: `${server} shows ${shown}, which is not the one in known_hosts of Secret ${secret}: the connection may be intercepted; if its operator changed the key, ${compare}, then replace the line`,
     revoked: `${server} shows ${shown}, which known_hosts of Secret ${secret} marks as revoked`,
     authority: `known_hosts of Secret ${secret} has only a @cert-authority line for ${server}, and host certificates are not supported; add a line of its host key: it shows ${shown}`,
   };

@@ -69,7 +69,7 @@ export async function projectOfPod(
 ): Promise<string> {
   const [body, status] = await askMetadata('/project/project-id', request, identity);
   if (status === 200) return Buffer.from(body).toString('utf8').trim();
-  throw new Error(`metadata.google.internal tells no project: HTTP ${status}`);
+  throw new Error(`metadata.google.internal returns no project: HTTP ${status}`);
 }
 
 async function askMetadata(

@@ -93,7 +93,7 @@ describe('externalmetrics without an address', () => {
     expect(await read('externalmetrics', 'length', cluster)).toEqual({ kind: 'value', value: 4 });
     expect(await read('externalmetrics', 'queue', cluster, false, { maxSampleAge: '1m' })).toEqual({
       kind: 'noData',
-      detail: 'the answer tells no time of the value (maxSampleAge is 1m)',
+      detail: 'the answer has no time of the value (maxSampleAge is 1m)',
     });
   });
 

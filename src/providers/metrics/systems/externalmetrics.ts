@@ -65,7 +65,7 @@ function readingOf({ items }: z.infer<typeof answerSchema>, request: MetricReque
     if (item.timestamp) return freshReading({ atMs: Date.parse(item.timestamp), value }, request);
     // An adapter may report no time: then the value counts as current, as for Flagger, unless its age is limited.
     if (request.maxSampleAgeMs === undefined) return valueReading(value);
-    return { kind: 'noData', detail: 'the answer tells no time of the value' };
+    return { kind: 'noData', detail: 'the answer has no time of the value' };
   });
 }
 

@@ -184,7 +184,7 @@ it('does not touch a Job of that name with another owner', async () => {
   world.objects.set(`Job/shop/${made.metadata.name}`, foreign);
   expect(await read(world)).toMatchObject({
     kind: 'error',
-    detail: expect.stringContaining('somebody else'),
+    detail: expect.stringContaining('has another owner'),
   });
   expect(world.objects.get(`Job/shop/${made.metadata.name}`)).toBe(foreign);
 });

@@ -153,7 +153,7 @@ async function outcomeOf(wanted: KubernetesObject, jobs: JobAccess): Promise<Met
   const { namespace = '', name } = wanted.metadata;
   const reference = { apiVersion, kind: 'Job', namespace, name };
   const live = await found(wanted, reference, jobs);
-  if (!live) return failedReading(`${describe(wanted)} is there already and belongs to somebody else`);
+  if (!live) return failedReading(`${describe(wanted)} exists and has another owner`);
   for (let waitedMs = 0; waitedMs < waitsMs && !signal.aborted; waitedMs += lookAgainMs) {
     const seen = await cluster.get(reference);
     if (seen?.metadata.uid !== live.metadata.uid)
