@@ -2,13 +2,13 @@ import { shorten } from '../../src/api/limits.ts';
 import { paint, printable, wrap } from '../../src/terminal/output.ts';
 import { type CommitWords, createRolloutTimeline } from '../../src/terminal/timeline/rollout-timeline.ts';
 import {
-  besideLabel,
   headline,
   inSeconds,
   lineWidth,
   row,
   seconds,
   type TextStyle,
+  wrapAfterLabel,
 } from '../../src/terminal/timeline/rows.ts';
 import type { DemoEvent, Ended, Quiet, Started } from './events.ts';
 import type { NextCommand } from './options.ts';
@@ -32,7 +32,7 @@ export function createTimeline(look: TextStyle, commands: readonly NextCommand[]
         case 'started':
           return opening(look, event);
         case 'note':
-          return besideLabel(look, event.message).map((line) => `   ${paint(look.screen, 'quiet', line)}`);
+          return wrapAfterLabel(look, event.message).map((line) => `   ${paint(look.screen, 'quiet', line)}`);
         case 'commit': {
           words.learn(event);
           rollout.begin();
@@ -73,7 +73,7 @@ function quietRow(look: TextStyle, { gitRequests, seconds: lasted, written }: Qu
     time,
     label: 'quiet',
     tone: quiet ? 'good' : 'bad',
-    lines: besideLabel(look, text),
+    lines: wrapAfterLabel(look, text),
   });
 }
 

@@ -8,7 +8,7 @@ import { demoCommand } from './demo.ts';
 import { diffCommand } from './diff.ts';
 import { drillCommand } from './drill.ts';
 import { explainCommand } from './explain.ts';
-import { tellFailure } from './failure.ts';
+import { reportFailure } from './failure.ts';
 import { historyCommand } from './history.ts';
 import { eventsCommand } from './inspect/events.ts';
 import { logsCommand } from './inspect/logs.ts';
@@ -87,7 +87,7 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
-    return tellFailure(error, argv);
+    return reportFailure(error, argv);
   }
 }
 

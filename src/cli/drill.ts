@@ -21,7 +21,7 @@ import {
   kubeconfigOption,
   namespaceOption,
   outputOption,
-  refuseNameBeside,
+  refuseNameWithSelector,
   type SubjectFlags,
   selectorOption,
 } from './flags.ts';
@@ -93,7 +93,7 @@ export const drillCommand: CliCommand = {
     withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
       .action(async (subject: string | undefined, flags: DrillFlags) => {
-        refuseNameBeside(subject, flags);
+        refuseNameWithSelector(subject, flags);
         const result = await withConnection(flags, context, async ({ access, client }) => {
           const namespace = flags.holdfastNamespace;
           const query = { namespace, names: controllerFlagNames, given: flags };

@@ -20,7 +20,7 @@ export const exitCodes = {
   interrupted: 130,
 } as const;
 
-/** What stands in the documentation beside each code. */
+/** The meaning of each code in the documentation. */
 export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: string]> = [
   [exitCodes.good, 'as asked for: the release is good, nothing differs, every check passes'],
   [
@@ -37,14 +37,14 @@ export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: st
 ];
 
 /**
- * Tells why a command gave no answer: on standard error for people, and with -o json or yaml also on standard output, so that a program finds a
+ * Reports why a command gave no answer: on standard error for people, and with -o json or yaml also on standard output, so that a program finds a
  * document of a known kind there in any case. Returns the exit code.
  */
-export function tellFailure(error: unknown, argv: readonly string[]): number {
+export function reportFailure(error: unknown, argv: readonly string[]): number {
   const isUsage = error instanceof CommanderError;
   if (isUsage && error.exitCode === 0) return exitCodes.good;
   const body = failureBody(error);
-  // Wrong arguments are told by the parser itself.
+  // The parser itself reports wrong arguments.
   if (!isUsage) process.stderr.write(`error: ${body.message}\n`);
   // What -o says, also where the arguments could not be read whole. Undefined: output is for people.
   const formats = argv.flatMap((word, index) => {
@@ -56,7 +56,7 @@ export function tellFailure(error: unknown, argv: readonly string[]): number {
   return body.exitCode;
 }
 
-/** What there is to say about any thrown value. */
+/** The document for any thrown value. */
 export function failureBody(error: unknown): OutputBody<'Error'> {
   const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '');
   const why = isApiError(error, 'unauthorized')

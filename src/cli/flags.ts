@@ -254,8 +254,8 @@ export interface SubjectFlags extends ClusterFlags {
   readonly selector?: string;
 }
 
-/** Throws InputError for a name beside -A or -l, which choose objects themselves. */
-export function refuseNameBeside(
+/** Throws InputError for a name together with -A or -l, which choose objects themselves. */
+export function refuseNameWithSelector(
   name: string | undefined,
   { allNamespaces, selector }: Pick<SubjectFlags, 'allNamespaces' | 'selector'>,
 ): void {

@@ -12,7 +12,7 @@ function receivers(args: readonly string[], env: ReceiverEnvironment = {}) {
   return receiversOf(command.opts<ReceiverFlags>(), env);
 }
 
-test('nobody is told when nothing is said', () => {
+test('there is no receiver without a flag or variable', () => {
   expect(receivers([])).toEqual({ defaultReceiver: undefined, eventWebhook: undefined });
 });
 

@@ -41,39 +41,39 @@ interface WatchOptions {
   readonly signal: AbortSignal;
 }
 
-/** So long may the API server be silent before that is told. */
+/** How long the API server may be silent before that is reported. */
 const unreachedMs = 3_000;
 
 const lookMs = 1_000;
 
 /**
- * Tells what is news about one Canary, what is known already first. Resolves when it was deleted, rejects with the signal's reason when
+ * Reports the changes of one Canary, its state at the start first. Resolves when it was deleted, rejects with the signal's reason when
  * that aborts. Throws ApiError and InputError for a Canary that cannot be read at the beginning.
  */
 export async function watchOne(
   { client, caches }: Pick<Connection, 'client' | 'caches'>,
   clock: Clock,
   { namespace, name, signal }: WatchOptions,
-  tell: (event: WatchEvent) => void,
+  report: (event: WatchEvent) => void,
 ): Promise<void> {
   signal.throwIfAborted();
   // A cache would wait for ever for what is not there or may not be read.
   await readOne(client, 'Canary', { namespace, name });
   const handle = caches.ensure({ apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name });
-  const say = (body: WatchBody) =>
-    tell({ time: new Date(clock.nowMs()).toISOString(), canary: `${namespace}/${name}`, ...body });
-  const stopLooking = tellOfSilence(clock, handle, say);
+  const send = (body: WatchBody) =>
+    report({ time: new Date(clock.nowMs()).toISOString(), canary: `${namespace}/${name}`, ...body });
+  const stopLooking = reportSilence(clock, handle, send);
   let before: CanaryStatus | undefined;
   try {
     await new Promise<void>((resolve, reject) => {
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       handle.store.subscribe((type, object) => {
         if (type === 'deleted') {
-          say({ type: 'deleted' });
+          send({ type: 'deleted' });
           return resolve();
         }
         const after = canaryStatus(object);
-        for (const body of changes(before, object)) say(body);
+        for (const body of changes(before, object)) send(body);
         before = after;
       });
     });
@@ -92,27 +92,27 @@ function changes(before: CanaryStatus | undefined, object: KubernetesObject): Wa
   return [...(isOther ? [release] : []), ...newsOf(before ?? {}, after, targetRef?.name ?? '')];
 }
 
-/** Looks once a second whether the watch hears from the API server, and says when it does not for three, or does again. Returns how to stop. */
-export function tellOfSilence(
+/** Checks once a second whether the watch receives changes; reports when it has not for three seconds, and when it does again. Returns how to stop. */
+export function reportSilence(
   clock: Clock,
   handle: Pick<CacheHandle, 'health'>,
-  say: (body: Reached) => void,
+  send: (body: Reached) => void,
 ): () => void {
   let failingSinceMs: number | undefined;
-  let told = false;
+  let isReported = false;
   let cancel = () => {};
   const look = () => {
     const { failures, lastError } = handle.health();
     const nowMs = clock.nowMs();
     if (failures === 0) {
-      if (told) say({ type: 'connection', ok: true, message: 'the API server answers again' });
+      if (isReported) send({ type: 'connection', ok: true, message: 'the API server answers again' });
       failingSinceMs = undefined;
-      told = false;
+      isReported = false;
     } else {
       failingSinceMs ??= nowMs;
-      if (!told && nowMs - failingSinceMs >= unreachedMs) {
-        say({ type: 'connection', ok: false, message: `no changes arrive: ${lastError}` });
-        told = true;
+      if (!isReported && nowMs - failingSinceMs >= unreachedMs) {
+        send({ type: 'connection', ok: false, message: `no changes arrive: ${lastError}` });
+        isReported = true;
       }
     }
     cancel = clock.after(lookMs, look);

@@ -5,12 +5,12 @@ import { formatOutputLine } from '../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLiveScreen, createPlainScreen } from '../terminal/timeline/live-screen.ts';
 import { createRolloutTimeline } from '../terminal/timeline/rollout-timeline.ts';
 import {
-  besideLabel,
   glyphsFor,
   headline,
   liveLine,
   row,
   type TextStyle,
+  wrapAfterLabel,
 } from '../terminal/timeline/rows.ts';
 import { type CliCommand, untilInterrupted, withConnection } from './command.ts';
 import { outputOption } from './flags.ts';
@@ -19,7 +19,7 @@ import { type WatchEvent, watchOne } from './watch-canary.ts';
 
 /** One way of showing it. */
 interface WatchOutput {
-  tell(event: WatchEvent): void;
+  report(event: WatchEvent): void;
   close(): void;
 }
 
@@ -41,7 +41,7 @@ export const watchCommand: CliCommand = {
             withConnection(flags, context, async (connection) => {
               const namespace = flags.namespace ?? connection.access.namespace;
               const options = { namespace, name: nameIn(subject, 'Canary'), signal };
-              await watchOne(connection, systemClock, options, output.tell);
+              await watchOne(connection, systemClock, options, output.report);
               return 1;
             }),
           );
@@ -54,7 +54,7 @@ export const watchCommand: CliCommand = {
 
 function jsonOutput(stream: NodeJS.WritableStream): WatchOutput {
   return {
-    tell: (event) => {
+    report: (event) => {
       stream.write(formatOutputLine('WatchEvent', event));
     },
     close: () => undefined,
@@ -74,7 +74,7 @@ function textOutput(stream: NodeJS.WriteStream): WatchOutput {
     return liveLine(look, { elapsedMs: nowMs, time: timeOfDay(nowMs), now: lines.now(nowMs) });
   };
   const screen = canRedraw(stream, process.env) ? createLiveScreen(stream, draw) : createPlainScreen(stream);
-  return { tell: (event) => screen.print(lines.lines(event)), close: screen.close };
+  return { report: (event) => screen.print(lines.lines(event)), close: screen.close };
 }
 
 /** Lines for people out of the events of one Canary. */
@@ -97,7 +97,7 @@ export function createWatchTimeline(look: TextStyle): {
         }
         case 'connection': {
           const tone = event.ok ? 'good' : 'bad';
-          return row(look, { time, label: 'connection', tone, lines: besideLabel(look, event.message) });
+          return row(look, { time, label: 'connection', tone, lines: wrapAfterLabel(look, event.message) });
         }
         case 'deleted':
           return row(look, {

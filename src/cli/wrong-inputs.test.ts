@@ -9,8 +9,8 @@ import { wrongOthers } from './wrong-inputs/others.test-support.ts';
 import { wrongWorkloads } from './wrong-inputs/workloads.test-support.ts';
 
 const files = [...wrongCanaries, ...wrongWorkloads, ...wrongOthers];
-const sound: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(files.map(({ file, sound }) => [file, sound])),
+const valid: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(files.map(({ file, valid }) => [file, valid])),
   'compose.yaml': 'services:\n  web: {image: web}\n',
 };
 
@@ -31,15 +31,15 @@ async function linesOf(files: Readonly<Record<string, string>>): Promise<string[
   return stdout.replaceAll(`${folder}/`, '').trim().split('\n');
 }
 
-it('has nothing to say about a sound repository, and leaves YAML of other tools alone', async () => {
-  expect(await linesOf(sound)).toEqual(['no problems in 7 objects of 7 files; 1 other file left alone']);
+it('has nothing to say about a valid repository, and leaves YAML of other tools alone', async () => {
+  expect(await linesOf(valid)).toEqual(['no problems in 7 objects of 7 files; 1 other file left alone']);
 });
 
-describe.each(files)('$file', ({ file, sound: text, slips }) => {
+describe.each(files)('$file', ({ file, valid: text, slips }) => {
   it.each(slips)('with %j as %j', async (found, replaced, expected) => {
     expect(text.split(found)).toHaveLength(2);
 
-    const lines = await linesOf({ ...sound, [file]: text.replace(found, replaced) });
+    const lines = await linesOf({ ...valid, [file]: text.replace(found, replaced) });
 
     const shortened = lines.map((line) =>
       line.replace(/is not one of .*; did you mean/, 'is not one of …; did you mean'),

@@ -48,9 +48,9 @@ it('takes a document away, and a file with its last one', () => {
 it('adds to a kustomization that lists the file beside it, and to no other', () => {
   const kustomization = 'resources:\n- apps.yaml\n';
   const both = new Map([['kustomization.yaml', kustomization]]);
-  const added = listed(both, 'kustomization.yaml', { entry: 'source.yaml', beside: 'apps.yaml' });
+  const added = listed(both, 'kustomization.yaml', { entry: 'source.yaml', sibling: 'apps.yaml' });
   expect(added.get('kustomization.yaml')).toBe(`${kustomization}- source.yaml\n`);
-  expect(listed(both, 'kustomization.yaml', { entry: 'source.yaml', beside: 'x.yaml' })).toBe(both);
+  expect(listed(both, 'kustomization.yaml', { entry: 'source.yaml', sibling: 'x.yaml' })).toBe(both);
   expect(listed(added, 'kustomization.yaml', { entry: 'apps.yaml' }).get('kustomization.yaml')).toBe(
     'resources:\n- source.yaml\n',
   );

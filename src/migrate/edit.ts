@@ -48,11 +48,11 @@ export function withoutDocument(files: Files, file: string, which: Identity): Fi
   return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));
 }
 
-/** `resources` of a kustomization with a file beside the one that it lists, or without one. The same files where it is so already. */
+/** `resources` of a kustomization with an entry added next to its sibling, or with an entry removed. The same files where nothing changes. */
 export function listed(
   files: Files,
   kustomization: string,
-  { entry, beside }: { readonly entry: string; readonly beside?: string },
+  { entry, sibling }: { readonly entry: string; readonly sibling?: string },
 ): Files {
   const text = files.get(kustomization);
   if (text === undefined) return files;
@@ -62,8 +62,8 @@ export function listed(
   const names = (resources.toJSON() as unknown[]).map(String);
   const placeOf = (file: string) => names.findIndex((name) => name === file || name === `./${file}`);
   const at = placeOf(entry);
-  const isAdded = beside !== undefined;
-  if (at >= 0 === isAdded || (isAdded && placeOf(beside) < 0)) return files;
+  const isAdded = sibling !== undefined;
+  if (at >= 0 === isAdded || (isAdded && placeOf(sibling) < 0)) return files;
   if (isAdded) resources.add(entry);
   else resources.delete(at);
   return new Map([...files, [kustomization, document.toString(styleOf(text))]]);

@@ -8,7 +8,7 @@ import { changesBetween, deleteField, edited, type Files, identityOf } from './e
 import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
 import { type Finding, finding, isObserved, listNames, type Step } from './steps.ts';
-import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
+import { type Placed, withoutPlaced, withSiblingFile } from './tree.ts';
 
 /** What one way back is about. */
 interface FromSourceInput {
@@ -42,7 +42,7 @@ export function fromSourceSteps(tool: FromSourceTool, input: FromSourceInput): S
   let given = held;
   if (owner) given = edited(held, owner.origin.file, identityOf(owner.object), tool.resume);
   else if (wanted.length > 0)
-    given = withFileBeside(held, ownerFile(input), wanted, basename(sourceFile(input)));
+    given = withSiblingFile(held, ownerFile(input), wanted, basename(sourceFile(input)));
   const taken = source ? withoutPlaced(given, [source]) : given;
   const pruning = edited(taken, ownerFile(input), { kind, namespace, name }, (document) => {
     deleteField(document, ['metadata', 'annotations', pruneAfterAnnotation]);
@@ -167,11 +167,11 @@ function tookOver(tool: FromSourceTool, input: FromSourceInput): Finding[] {
       facts,
       'every object of the Source is in its inventory, with its label or annotation',
       ({ members, ownMembers }) => {
-        const keyOf = ({ reference: { apiVersion, kind, name, namespace } }: Member) =>
+        const memberKey = ({ reference: { apiVersion, kind, name, namespace } }: Member) =>
           objectKey({ apiVersion, kind, metadata: { name, ...(namespace ? { namespace } : {}) } });
-        const own = new Map(members.map((member) => [keyOf(member), member]));
+        const own = new Map(members.map((member) => [memberKey(member), member]));
         const left = ownMembers.filter((member) => {
-          const live = own.get(keyOf(member))?.live;
+          const live = own.get(memberKey(member))?.live;
           return !live || !tracksOn(live).some((track) => isTrackOf(track, former));
         });
         return left.length === 0 || `not yet: ${listNames(left.map(({ reference }) => describe(reference)))}`;

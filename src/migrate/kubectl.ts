@@ -15,7 +15,7 @@ export function shellLine(...words: readonly string[]): string {
     .join(' ');
 }
 
-/** Applies a file, where nobody else does. */
+/** Commands that apply a file; none where another object applies it. */
 export function applyCommands(facts: MoveFacts | undefined, file: string | undefined): string[] {
   return facts && !facts.parent && file ? [shellLine('kubectl', 'apply', '-f', file)] : [];
 }

@@ -17,7 +17,7 @@ import {
   type Step,
   takenFinding,
 } from './steps.ts';
-import { type Placed, withFileBeside, withoutPlaced } from './tree.ts';
+import { type Placed, withoutPlaced, withSiblingFile } from './tree.ts';
 
 /** What one move is about. */
 export interface ToSourceInput {
@@ -39,7 +39,7 @@ export interface ToSourceTool {
   hold(input: ToSourceInput): HoldStep[];
   /** What must be so while its object is taken away. */
   safe(input: ToSourceInput): Finding[];
-  /** Objects beside the owner that are taken away with it. */
+  /** Objects that are removed together with the owner. */
   also(input: ToSourceInput): Placed[];
   /** Deletes the owner in the cluster and nothing else. */
   readonly remove: (former: FormerOwner) => string;
@@ -63,8 +63,8 @@ export function toSourceSteps(tool: ToSourceTool, input: ToSourceInput): Step[] 
   const { namespace, name } = former;
   const file = sourceFile(input);
   const isToBeAdded = wanted !== undefined && source === undefined;
-  const beside = basename(owner?.origin.file ?? '');
-  add(takeOverStep(tool, input), isToBeAdded ? withFileBeside(files, file, [wanted], beside) : files);
+  const sibling = basename(owner?.origin.file ?? '');
+  add(takeOverStep(tool, input), isToBeAdded ? withSiblingFile(files, file, [wanted], sibling) : files);
   add(removalStep(tool, input), owner ? withoutPlaced(files, [owner, ...tool.also(input)]) : files);
   // After the move the Source no longer takes over objects, and prunes where the owner did.
   const finished = edited(files, file, { kind: 'Source', namespace, name }, (document) => {

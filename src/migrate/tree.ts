@@ -46,28 +46,28 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
   };
 }
 
-/** The files with one more that holds these objects, listed in the kustomization of its folder if that lists `beside`, a file of the same folder. */
-export function withFileBeside(
+/** The files with one more that holds these objects, listed in the kustomization of its folder if that lists `sibling`, a file of the same folder. */
+export function withSiblingFile(
   files: Files,
   file: string,
   objects: readonly KubernetesObject[],
-  beside: string,
+  sibling: string,
 ): Files {
   const added = new Map([...files, [file, objects.map(writeYaml).join('---\n')]]);
-  const kustomization = kustomizationBeside(files, file);
-  return kustomization ? listed(added, kustomization, { entry: basename(file), beside }) : added;
+  const kustomization = kustomizationFor(files, file);
+  return kustomization ? listed(added, kustomization, { entry: basename(file), sibling }) : added;
 }
 
 /** The files without these documents; a file that held nothing else goes, also from the kustomization of its folder. */
 export function withoutPlaced(files: Files, placed: readonly Placed[]): Files {
   return placed.reduce((all, { object, origin: { file } }) => {
     const rest = withoutDocument(all, file, identityOf(object));
-    const kustomization = rest.has(file) ? undefined : kustomizationBeside(rest, file);
+    const kustomization = rest.has(file) ? undefined : kustomizationFor(rest, file);
     return kustomization ? listed(rest, kustomization, { entry: basename(file) }) : rest;
   }, files);
 }
 
-function kustomizationBeside(files: Files, file: string): string | undefined {
+function kustomizationFor(files: Files, file: string): string | undefined {
   return ['kustomization.yaml', 'kustomization.yml', 'Kustomization']
     .map((name) => join(dirname(file), name))
     .find((name) => files.has(name));

@@ -1,4 +1,4 @@
-/** What must be in the cluster while the primary of a Canary runs a release, beside what is: for comparing, not for writing. */
+/** The objects that must exist while the primary of a Canary runs a release, and those that do: for comparing, not for writing. */
 
 import { planOf, trafficAt } from '../api/canary/plan.ts';
 import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';

@@ -79,7 +79,8 @@ function plain(object: KubernetesObject | undefined): KubernetesObject | undefin
 function hideIn([one, other]: Pair, field: string, ofSecret: boolean): Pair {
   if (isSealed(one) || isSealed(other)) return hide([one, other]);
   if (isList(one) && isList(other)) return hideInLists([one ?? [], other ?? []], [one, other], field);
-  if (!isMap(one) || !isMap(other)) return [lone(one, field, ofSecret), lone(other, field, ofSecret)];
+  if (!isMap(one) || !isMap(other))
+    return [hideUnpaired(one, field, ofSecret), hideUnpaired(other, field, ofSecret)];
   const keys = [...new Set([...Object.keys(one ?? {}), ...Object.keys(other ?? {})])];
   const isVariable = isSecretName(nameIn(one) ?? nameIn(other) ?? '') && keys.includes('value');
   const pairs = keys.map((key) => {
@@ -128,7 +129,7 @@ function hideInLists(
 }
 
 /** Of a value whose counterpart is of another type. */
-function lone(value: unknown, field: string, ofSecret: boolean): unknown {
+function hideUnpaired(value: unknown, field: string, ofSecret: boolean): unknown {
   if (value === undefined || typeof value !== 'object' || value === null) return value;
   return hideIn([value, undefined], field, ofSecret)[0];
 }

@@ -35,7 +35,7 @@ export function ok(subject: string, detail: string): CheckLine {
   return { state: 'ok', subject, detail };
 }
 
-/** A line that somebody has to act on. */
+/** A line that needs action. */
 export function bad(
   state: 'warning' | 'failed',
   subject: string,

@@ -77,7 +77,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   return [...sections, { title: 'Metrics', lines: metrics }];
 }
 
-/** CRDs and rights that are not as Holdfast needs them, and Sources that were not asked. Throws ApiError when nobody answers. */
+/** CRDs and rights that are not as Holdfast needs them, and Sources that were not asked. Throws ApiError when the API server does not answer. */
 export async function clusterFindings(
   parts: Pick<CheckParts, 'connection'>,
   options: RightsQuery,

@@ -86,7 +86,7 @@ describe('completion', () => {
   });
 });
 
-/** Arguments of which nobody but the person who types knows the values. */
+/** Arguments whose values only the person who types knows. */
 const freeText: readonly string[] = ['help command'];
 
 it('every argument of every command is completed, or known as free text', () => {

@@ -37,7 +37,7 @@ export const completionRequest = '__complete';
 const deadlineMs = 2_000;
 
 /**
- * What a shell is told about the words that were typed, in the form that kubectl takes from plug-ins, too: a line for each suggestion with its
+ * The answer to a shell about the words that were typed, in the form that kubectl takes from plug-ins, too: a line for each suggestion with its
  * description behind a tab, then `:0` where files may stand and `:4` where not. What cannot be asked in time suggests nothing; never throws.
  */
 export async function complete(

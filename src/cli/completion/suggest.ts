@@ -11,7 +11,7 @@ export interface Suggestion {
   readonly description?: string | undefined;
 }
 
-/** What the shell is told: these, and whether files may stand there, too. */
+/** The answer to the shell: suggestions, and whether file names may stand there, too. */
 export interface Suggestions {
   readonly items: readonly Suggestion[];
   readonly areFiles: boolean;
@@ -26,7 +26,7 @@ export interface Lookup {
   commits(canary: string): Promise<readonly Suggestion[]>;
 }
 
-/** Where the values of an argument or a flag come from. `text`: nobody but the person who types it knows. */
+/** Where the values of an argument or a flag come from. `text`: only the person who types it knows. */
 type ValueSource =
   | 'canaries'
   | 'sources'
@@ -63,7 +63,7 @@ const flagSources: Readonly<Record<string, ValueSource>> = {
   '--mesh-provider': 'providers',
 };
 
-/** Where the values of an argument come from; undefined: nobody has said. */
+/** Where the values of an argument come from; undefined: it is not declared. */
 export function argumentSource(command: string, argument: Argument): ValueSource | undefined {
   return argumentSources[`${command} ${argument.name()}`] ?? argumentSources[argument.name()];
 }

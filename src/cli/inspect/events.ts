@@ -17,7 +17,7 @@ import { formatOutput, formatOutputLine } from '../../terminal/schemas/output-ki
 import { type CliCommand, emit, untilInterrupted, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
 import { noneFound, readAll } from '../objects.ts';
-import { tellOfSilence } from '../watch-canary.ts';
+import { reportSilence } from '../watch-canary.ts';
 import { type Concern, concernOf, type EventLine, eventLine, inOrder } from './event-lines.ts';
 import { readSubjects, withSubjects } from './subjects.ts';
 
@@ -110,7 +110,7 @@ async function events(
   if (lines.length === 0)
     return {
       stdout: '',
-      stderr: 'No Events found; Kubernetes keeps them for an hour unless told otherwise.\n',
+      stderr: 'No Events found; Kubernetes keeps them for an hour by default.\n',
       exitCode: 0,
     };
   return {
@@ -155,24 +155,24 @@ export async function watchEvents(
   // A cache would wait for ever for what may not be read.
   const { items } = await client.list('v1', 'Event', place);
   const handle = caches.ensure({ apiVersion: 'v1', kind: 'Event', ...place });
-  const told = new Map<string, number>();
-  const tell = (event: KubernetesObject) => {
+  const printedCounts = new Map<string, number>();
+  const printNew = (event: KubernetesObject) => {
     const line = eventLine(event);
     const { uid = describe(event) } = event.metadata;
-    if (!concern(event) || told.get(uid) === line.count) return;
-    told.set(uid, line.count);
+    if (!concern(event) || printedCounts.get(uid) === line.count) return;
+    printedCounts.set(uid, line.count);
     print(flags.output === 'json' ? formatOutputLine('ReportedEvent', line) : `${textOf(line)}\n`);
   };
   const byTime = (left: KubernetesObject, right: KubernetesObject) =>
     Date.parse(eventLine(left).lastTime) - Date.parse(eventLine(right).lastTime);
-  const stopLooking = tellOfSilence(systemClock, handle, ({ message }) => warn(`${message}\n`));
+  const stopLooking = reportSilence(systemClock, handle, ({ message }) => warn(`${message}\n`));
   try {
-    for (const event of [...items].sort(byTime)) tell(event);
+    for (const event of [...items].sort(byTime)) printNew(event);
     return await new Promise<never>((_, reject) => {
       if (signal.aborted) reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
       handle.store.subscribe((change, event) => {
-        if (change !== 'deleted') tell(event);
+        if (change !== 'deleted') printNew(event);
       });
     });
   } finally {

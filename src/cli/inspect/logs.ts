@@ -121,7 +121,7 @@ export async function logs(
   const found: LogSource[] = [];
   for (const canary of canaries) {
     const pods = await podsOf(client, canary).catch((error: unknown) => {
-      // One of many that has no pods of its own hides no other one.
+      // A Canary without pods does not hide the others.
       if (canaries.length === 1 || isApiError(error)) throw error;
       output.err(`${error instanceof Error ? error.message : String(error)}\n`);
       return [];

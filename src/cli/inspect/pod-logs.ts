@@ -47,7 +47,7 @@ export function logSources(
           statuses.find((status) => status.name === name),
         ),
       );
-      // Where nothing tells which container it is, all of them are read.
+      // If the status names no failing container, all of them are read.
       const chosen = side === undefined && container === undefined && failing.length > 0 ? failing : named;
       return chosen.flatMap((name) => {
         const status = statuses.find((one) => one.name === name);

@@ -5,7 +5,7 @@ import type { Connection } from '../../server/connection.ts';
 import {
   allNamespacesOption,
   parseObjectArgument,
-  refuseNameBeside,
+  refuseNameWithSelector,
   type SubjectFlags,
   selectorOption,
 } from '../flags.ts';
@@ -24,7 +24,7 @@ export function withSubjects(
 }
 
 /**
- * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. Throws ApiError, and InputError for a name beside -A or
+ * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. Throws ApiError, and InputError for a name together with -A or
  * -l and for one that does not exist.
  */
 export async function readSubjects(
@@ -35,7 +35,7 @@ export async function readSubjects(
 ): Promise<KubernetesObject[]> {
   const { kind, name } = parseObjectArgument(text, undefined);
   const namespace = flags.namespace ?? access.namespace;
-  refuseNameBeside(name, flags);
+  refuseNameWithSelector(name, flags);
   if (name !== undefined) return [await readOne(client, kind ?? 'Canary', { namespace, name })];
   const wanted = kind ? [kind] : kinds;
   const query = {

@@ -50,7 +50,7 @@ test('one that names 30,000 namespaces is listed in all of them at once', async 
   expect(root.children.map(({ namespace }) => namespace)).toEqual(['n29999']);
 });
 
-test('one that names 10,000 kinds costs a bounded number of requests, and it is told', async () => {
+test('one that names 10,000 kinds costs a bounded number of requests, and the rest is reported', async () => {
   const { reader, asked } = aCluster();
 
   const { unread } = await sourceTree(reader, sourceNaming(many(10_000, 'Widget'), []));

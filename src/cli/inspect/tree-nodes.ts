@@ -30,9 +30,9 @@ export interface TreeNode {
   readonly health: 'healthy' | 'progressing' | 'failed' | 'missing' | 'unknown';
   /** Phase of a Canary, and why something is not healthy. */
   readonly detail: string;
-  /** Who else than its parent here writes it, as other tools and controllers mark it; empty for nobody. */
+  /** What writes it besides its parent, as other tools and controllers mark it; empty: nothing else. */
   readonly owner: string;
-  /** What its parent says was changed by somebody else; empty where nothing is known. */
+  /** The drift that its parent reports; empty: none is known. */
   readonly drift: string;
   /** What it is to its Canary. */
   readonly role?: string | undefined;

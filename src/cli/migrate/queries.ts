@@ -30,7 +30,7 @@ import {
 } from '../flags.ts';
 import { withGit } from '../git-reading.ts';
 
-/** What looking at Canaries as the controller does is told. */
+/** Flags of commands that read Canaries as the controller does. */
 export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {
   readonly holdfastNamespace: string;
   readonly output: 'text' | DataFormat;
@@ -58,7 +58,7 @@ export function withCanaryFlags(command: Command): Command {
   ).addOption(outputOption('text', ['text', 'json', 'yaml']));
 }
 
-/** What planning the steps of a tree is told. */
+/** Flags of commands that plan the steps for a tree of files. */
 export interface MoveFlags extends ProgramFlags, ClusterFlags {
   readonly offline?: boolean;
   readonly output: 'text' | DataFormat;

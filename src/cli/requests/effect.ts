@@ -77,7 +77,7 @@ export function rollbackEffect(
   };
 }
 
-/** A release that was named, as far as the status tells of it. */
+/** A release that was named, as far as the status knows it. */
 export function asNamed(canary: KubernetesObject, revision: string): Parameters<typeof rollbackEffect>[1] {
   const { lastKnownGood, history = [] } = canaryStatus(canary);
   const past = [...(lastKnownGood ? [lastKnownGood] : []), ...history].find(

@@ -100,7 +100,7 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
 export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const source = await readOne(client, 'Source', options);
   const fields = (source.metadata.managedFields ?? []) as readonly FieldsOf[];
-  // Only what applies again and again sets it back, as Git does; somebody's edit does not.
+  // Only a manager that applies repeatedly, as Git does, would set it back; a manual edit would not.
   const owner = fields.find(
     (entry) =>
       entry.manager !== manager &&

@@ -23,7 +23,7 @@ import {
   namespaceOption,
   outputOption,
   parseObjectArgument,
-  refuseNameBeside,
+  refuseNameWithSelector,
   selectorOption,
 } from '../flags.ts';
 import { readAll } from '../objects.ts';
@@ -129,7 +129,7 @@ export async function forTargets(
 ): Promise<CommandResult> {
   if (flags.allNamespaces && flags.namespace !== undefined)
     throw new InputError('-A and -n exclude each other');
-  refuseNameBeside(subject, flags);
+  refuseNameWithSelector(subject, flags);
   const namespace = flags.namespace ?? access.namespace;
   if (flags.selector === undefined) {
     if (flags.allNamespaces)
@@ -154,8 +154,8 @@ export async function forTargets(
 }
 
 /**
- * All are begun, one after the other, before the first is waited for. An error of one is told beside the answers of the others, unless the next would
- * meet it as well.
+ * All are begun, one after the other, before the first is waited for. An error of one object is reported with the answers of the others; one that the
+ * next object would meet as well ends the command.
  */
 async function forEach(
   kind: 'Canary' | 'Source',
@@ -185,7 +185,7 @@ export async function ended(begun: Begun): Promise<CommandResult> {
   return typeof begun === 'function' ? begun() : begun;
 }
 
-/** What the next object would meet as well. */
+/** Errors that the next object would meet as well. */
 const ofTheCluster = [
   'unauthorized',
   'unknownKind',
@@ -197,7 +197,7 @@ const ofTheCluster = [
   'configuration',
 ] as const;
 
-/** What is told of an object that has no answer. */
+/** The result for an object that has no answer. */
 function failed(
   subject: string,
   error: unknown,
@@ -230,7 +230,7 @@ function joined(results: readonly CommandResult[], format: ObjectFlags['output']
   return { stdout, stderr, exitCode: codes.reduce((most, code) => (code > most ? code : most), 0) };
 }
 
-/** What is not requested since it does not fit the object, as an answer of its own. */
+/** The result of a request that does not fit the object and was not made. */
 export function refused(
   object: KubernetesObject,
   { reason, message }: { readonly reason: string; readonly message: string },
@@ -247,7 +247,7 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
   return command.option('--timeout <seconds>', 'give up after this time', seconds, presetSeconds);
 }
 
-/** What somebody probably wants who names an object of the other kind. */
+/** What is probably meant where an object of the other kind is named. */
 const others = {
   Canary: 'status, tree, events, diff, sync, suspend and resume are about Sources',
   Source: 'a Canary is held by holdfast pause',

@@ -134,7 +134,7 @@ async function abortBeside(error: Error, output: ObjectFlags['output'] = 'text')
   return { ...result, asked };
 }
 
-it('a refusal for one of the Canaries with the labels is told, beside the answers of the others', async () => {
+it('a refusal for one of the Canaries with the labels is reported with the answers of the others', async () => {
   const refused = localError('forbidden', 'patch Canary shop/broken: 403 abort is not allowed');
 
   const { asked, stdout, stderr, exitCode } = await abortBeside(refused);
@@ -152,7 +152,7 @@ it('a refusal for one of the Canaries with the labels is told, beside the answer
   ]);
 });
 
-it('no further Canary is asked while the API server does not answer, and what was done before is told', async () => {
+it('no further Canary is asked while the API server does not answer, and what was done before is reported', async () => {
   const lost = localError('timeout', 'patch Canary shop/broken: no answer');
 
   const { asked, stdout, stderr, exitCode } = await abortBeside(lost);
@@ -197,7 +197,7 @@ it('several Canaries share the time that wait has', async () => {
   expect(stderr.match(/Canary shop\/\w+: not at its end after 60 s/g)).toHaveLength(2);
 });
 
-it('who may not list Secrets rolls back to a release that is named, and is told to name one', async () => {
+it('who may not list Secrets rolls back to a release that is named, and is asked to name one', async () => {
   const [v1, v2] = ['a'.repeat(40), 'b'.repeat(40)];
   const status = {
     phase: 'Succeeded',

@@ -172,7 +172,7 @@ async function answerOf(
   const answer = await pollUntil(clock, leftMs(Math.min(answerMs, options.timeoutMs)), async () => {
     const { handled, answers } = await readStatus();
     const last = handled?.[spec.verb];
-    // Somebody else may have asked for the same a moment later, in the place of this request.
+    // Another person may have made the same request a moment later, which replaces this one.
     const isMeant = last === value || (last !== before && last?.split('@')[0] === value.split('@')[0]);
     return isMeant ? answers?.[spec.verb] : undefined;
   });

@@ -282,7 +282,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const revert = revertCommand(head);
   if ((status.phase === 'Failed' || isHeld) && head !== good && revert)
     add('to revert the commit in Git', revert);
-  // Nothing but a commit may come from a status into a command that somebody pastes into a shell.
+  // Of a status only a commit may get into a command, which people paste into a shell.
   const isCommit = /^[0-9a-f]{40,64}$/.test(head);
   if (isCommit && rejected.some(({ commit }) => commit === head))
     add('to retry the release', holdfast('retry', canary));

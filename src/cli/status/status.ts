@@ -12,7 +12,7 @@ import {
   namespaceOption,
   outputOption,
   parseObjectArgument,
-  refuseNameBeside,
+  refuseNameWithSelector,
   type SubjectFlags,
   selectorOption,
 } from '../flags.ts';
@@ -46,7 +46,7 @@ export const statusCommand: CliCommand = {
         const subject = parseObjectArgument(kind, name);
         if (flags.watch && flags.output === 'yaml')
           throw new InputError('--watch has no -o yaml; use -o json');
-        refuseNameBeside(subject.name, flags);
+        refuseNameWithSelector(subject.name, flags);
         const asked = {
           ...subject,
           labelSelector: flags.selector,
@@ -85,7 +85,7 @@ export const statusCommand: CliCommand = {
   },
 };
 
-/** What is in the cluster stays as it was left when no controller runs. Who may not read the Lease is told nothing of it. */
+/** A warning where no controller runs, since nothing changes then; empty for users who may not read the Lease. */
 async function stoppedNote({ client }: Pick<Connection, 'client'>, namespace: string): Promise<string> {
   const leader = await readLeader(client, namespace, Date.now()).catch((error: unknown) => {
     if (isApiError(error)) return undefined;

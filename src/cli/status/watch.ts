@@ -21,7 +21,7 @@ interface WatchStatusOptions extends Omit<StatusOptions, 'nowMs'> {
   readonly stream: NodeJS.WriteStream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly signal: AbortSignal;
-  /** Told where lines are printed: that the cluster is not heard of any more, and that it is again. */
+  /** Called where lines are printed: when no changes arrive any more, and when they do again. */
   readonly onSilence: (line: string) => void;
 }
 
@@ -102,7 +102,7 @@ async function onPage(
     drawnMs = nowMs;
     const { columns = 80 } = options.stream;
     const screen = { ...options.screen, columns };
-    // Somebody may delete the one that is shown, and make it anew.
+    // The object that is shown may be deleted and created again.
     const { stdout, stderr } = await status(reader, { ...options, screen, nowMs }).catch((error: unknown) => {
       if (error instanceof InputError) return { stdout: error.message, stderr: '' };
       throw error;
@@ -127,13 +127,13 @@ async function inLines(
   { stream, format, onSilence }: WatchStatusOptions,
   signal: AbortSignal,
 ): Promise<never> {
-  const told = new Map<string, string>();
+  const printedLines = new Map<string, string>();
   const lineOf = format === 'json' ? jsonLine : summary;
   const stops = [...handles.values()].map((handle) =>
     handle.store.subscribe((type, object) => {
       const line = lineOf(object, type === 'deleted');
-      if (told.get(describe(object)) === line) return;
-      told.set(describe(object), line);
+      if (printedLines.get(describe(object)) === line) return;
+      printedLines.set(describe(object), line);
       const time = format === 'json' ? '' : `${new Date(systemClock.nowMs()).toISOString()}  `;
       stream.write(`${time}${line}\n`);
     }),
@@ -153,7 +153,7 @@ async function inLines(
   }
 }
 
-/** Why nothing is heard of the cluster; empty while all is well. */
+/** Why no changes arrive; empty while they do. */
 function silenceOf(handles: ReadonlyMap<string, CacheHandle>): string {
   const failing = [...handles.values()].map((handle) => handle.health()).find(({ failures }) => failures > 0);
   return failing ? `no changes arrive: ${failing.lastError}` : '';

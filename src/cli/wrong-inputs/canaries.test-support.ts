@@ -283,4 +283,4 @@ const inCanary: readonly Slip[] = [
 ];
 
 /** The files, and what may be wrong in them. */
-export const wrongCanaries: readonly Slips[] = [{ file: 'apps/canary.yaml', sound: canary, slips: inCanary }];
+export const wrongCanaries: readonly Slips[] = [{ file: 'apps/canary.yaml', valid: canary, slips: inCanary }];

@@ -112,7 +112,7 @@ const inSource: readonly Slip[] = [
 
 /** The files, and what may be wrong in them. */
 export const wrongOthers: readonly Slips[] = [
-  { file: 'apps/template.yaml', sound: template, slips: inTemplate },
-  { file: 'apps/alert.yaml', sound: alert, slips: inAlert },
-  { file: 'clusters/source.yaml', sound: source, slips: inSource },
+  { file: 'apps/template.yaml', valid: template, slips: inTemplate },
+  { file: 'apps/alert.yaml', valid: alert, slips: inAlert },
+  { file: 'clusters/source.yaml', valid: source, slips: inSource },
 ];

@@ -1,9 +1,9 @@
-/** One slip in a sound file: what stands there, what somebody wrote in its place, and the lines that `validate` prints. */
+/** One slip in a valid file: what stands there, what somebody wrote in its place, and the lines that `validate` prints. */
 export type Slip = readonly [found: string, replaced: string, lines: readonly string[]];
 
-/** A sound file, and slips in it. */
+/** A valid file, and slips in it. */
 export interface Slips {
   readonly file: string;
-  readonly sound: string;
+  readonly valid: string;
   readonly slips: readonly Slip[];
 }

@@ -186,7 +186,7 @@ const inService: readonly Slip[] = [
 
 /** The files, and what may be wrong in them. */
 export const wrongWorkloads: readonly Slips[] = [
-  { file: 'apps/deployment.yaml', sound: deployment, slips: inDeployment },
-  { file: 'apps/scaler.yaml', sound: scaler, slips: inScaler },
-  { file: 'apps/service.yaml', sound: service, slips: inService },
+  { file: 'apps/deployment.yaml', valid: deployment, slips: inDeployment },
+  { file: 'apps/scaler.yaml', valid: scaler, slips: inScaler },
+  { file: 'apps/service.yaml', valid: service, slips: inService },
 ];

@@ -66,7 +66,7 @@ export function adoptionRow({ object, foreignController, found }: ObservedCanary
 
 /**
  * What becomes of a Canary. `takenOver`: by metadata alone, and nothing is rolled out. `carriedOn`: what Flagger was doing is brought to its
- * end. `rolledOut`: a rollout starts. `waits`: nothing, until something passes. `refused`: nothing, until somebody changes something. `ours`: it
+ * end. `rolledOut`: a rollout starts. `waits`: nothing, until something passes. `refused`: nothing, until something is changed. `ours`: it
  * is Holdfast's already.
  */
 type Outcome = 'takenOver' | 'carriedOn' | 'rolledOut' | 'waits' | 'refused' | 'ours';

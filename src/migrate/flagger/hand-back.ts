@@ -98,7 +98,7 @@ interface HandBack {
 
 /**
  * What Flagger may be given: a Canary at rest whose primary runs what the target holds. In phase Initializing Flagger takes the target's template and
- * config as promoted without looking at them (flagger-behaviour 2.2, 14), so that a revision nobody analysed must not be there. Pure.
+ * config as promoted without looking at them (flagger-behaviour 2.2, 14), so the target must not hold a revision that was not analysed. Pure.
  */
 export function judgeHandBack(world: World): HandBack {
   const { canary, status, primary } = world;

@@ -200,7 +200,7 @@ function ignoreStops({ path }: Fields, git: Fields): Stop[] {
 
 // Fields of a Kustomization and of its GitRepository as fields of a Source. Pure.
 
-/** A spec as it was read: nobody has checked it. */
+/** A spec as it was read, not validated. */
 type Fields = Readonly<Record<string, unknown>>;
 
 /** What a field becomes, and what of it cannot be carried. */

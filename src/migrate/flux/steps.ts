@@ -99,7 +99,7 @@ function whyItDeletes(live: KubernetesObject): string | undefined {
   return isHarmless ? undefined : `spec.deletionPolicy is ${deletionPolicy}`;
 }
 
-/** Somebody looks at the wrong cluster, or at a tree that is not applied. */
+/** False for the wrong cluster, and for a tree that is not applied. */
 function sameFinding({ facts, owner }: ToSourceInput): Finding {
   return finding(facts, 'the repository matches the cluster', ({ owner: live }) => {
     if (!live || !owner) return true;

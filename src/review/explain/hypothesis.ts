@@ -80,10 +80,10 @@ function failing(world: World, { cause = 'CrashLoop', canary = 'healthy' }: Hypo
   return {
     ...world,
     primary: notUp(primary, faultsOf(`${primary.name}-assumed`)),
-    target: copy && (canary === 'healthy' ? healthy(copy, pods) : notUp(copy, twinsOf(canary, copy))),
+    target: copy && (canary === 'healthy' ? healthy(copy, pods) : notUp(copy, canaryFaults(canary, copy))),
   };
 
-  function twinsOf(state: Exclude<AssumedCanary, 'healthy'>, { name }: WorkloadView) {
+  function canaryFaults(state: Exclude<AssumedCanary, 'healthy'>, { name }: WorkloadView) {
     return state === 'sameFault' ? faultsOf(`${name}-assumed`) : [];
   }
 }
@@ -123,7 +123,7 @@ function healthy(view: WorkloadView, pods: number): WorkloadView {
 export interface Hypothesis {
   readonly onFailure?: OnFailure | undefined;
   readonly cause?: Cause | undefined;
-  /** How the canary stands beside the failing primary. */
+  /** The state of the canary while the primary fails. */
   readonly canary?: AssumedCanary | undefined;
   /** The checks after promotion fail. */
   readonly checks?: 'fail' | undefined;
@@ -132,7 +132,7 @@ export interface Hypothesis {
 }
 
 const assumedCanaries = ['healthy', 'sameFault', 'notReady'] as const;
-/** How a canary can stand. */
+/** States of the canary that can be assumed. */
 type AssumedCanary = (typeof assumedCanaries)[number];
 
 /** Reads `onFailure=revert`, `cause=CrashLoop`, `canary=sameFault`; the last of a key wins. Throws InputError. */

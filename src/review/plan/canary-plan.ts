@@ -21,7 +21,7 @@ export interface CanarySide {
 
 /** What is known of what is promoted. */
 export interface Promoted {
-  readonly standing: PromotedState;
+  readonly state: PromotedState;
   /** The release at the promoted commit, built as those of the two sides. */
   readonly release: Release | undefined;
 }
@@ -42,7 +42,7 @@ interface CanaryInput {
 export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   const { key, before, after } = input;
   if (!after) return { canary: key, change: 'removed', summary: removalWords(input.removal) };
-  const standing = standingFor(input);
+  const standing = promotedStateFor(input);
   const common = { canary: key, ...(standing ? { standing } : {}) };
   const { plan, release, problem } = after;
   if (plan.state === 'missing') return { ...common, change: 'missing', summary: plan.message };
@@ -83,7 +83,7 @@ function changeOf({ before, after, promoted }: CanaryInput, release: Release): C
   const old = before?.release;
   const isSameAsBase = old !== undefined && old.digest === release.digest;
   const good = promoted?.release;
-  const hasNothingGood = promoted ? promoted.standing.promoted === undefined : !old;
+  const hasNothingGood = promoted ? promoted.state.promoted === undefined : !old;
   if (!isSameAsBase) {
     if (rejectionOf(promoted, release)) return 'rejected';
     if (hasNothingGood) return 'first';
@@ -103,17 +103,17 @@ function rejectionOf(
 ): PromotedState['rejected'][number] | undefined {
   if (!promoted || !release) return undefined;
   const isOurs = !release.configs.some(({ kind }) => kind === 'Secret');
-  return promoted.standing.rejected.find(
+  return promoted.state.rejected.find(
     ({ digest, commit }) =>
       (isOurs && gitPart(digest) === gitPart(release.digest)) ||
       (commit !== '' && commit === release.commit.commit),
   );
 }
 
-function standingFor({ before, promoted }: CanaryInput): PromotedState | undefined {
+function promotedStateFor({ before, promoted }: CanaryInput): PromotedState | undefined {
   if (!promoted) return undefined;
   const rejection = rejectionOf(promoted, before?.release);
-  return compareWithBase(promoted.standing, {
+  return compareWithBase(promoted.state, {
     promotedDigest: promoted.release?.digest,
     baseDigest: before?.release?.digest,
     baseRejected: rejection && { reason: rejection.reason },
@@ -160,8 +160,8 @@ function partsOf(old: Release, now: Release): string[] {
 function revertOf({ before, promoted }: CanaryInput, canary: Canary, isFirst: boolean): Revertible {
   const { onFailure } = effectivePostPromotion(canary, 0);
   if (isFirst) return { possible: 'no', onFailure, why: 'there is no earlier release to go back to' };
-  const good = promoted?.standing.promoted;
-  const from = promoted?.standing.from;
+  const good = promoted?.state.promoted;
+  const from = promoted?.state.from;
   const base = before?.release?.commit;
   const to =
     good && from

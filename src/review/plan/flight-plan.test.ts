@@ -59,8 +59,8 @@ describe('a flight plan', () => {
       holds: [],
       metrics: [],
     });
-    const told = canaryWords({ flight: first } as CanaryPlanned);
-    expect(told).toContain('takes at least 0s, plus the time until pods are ready');
+    const words = canaryWords({ flight: first } as CanaryPlanned);
+    expect(words).toContain('takes at least 0s, plus the time until pods are ready');
     const skipped = flight({ stepWeight: 50 }, { skipAnalysis: true });
     expect(skipped).toMatchObject({ strategy: 'none', analysisMs: 0, verificationMs: 10_000 });
   });
@@ -85,7 +85,7 @@ describe('a flight plan', () => {
     expect(JSON.stringify(holds)).not.toContain('swordfish');
   });
 
-  it('tells what is measured with its bounds', () => {
+  it('reports what is measured with its bounds', () => {
     const metrics = [
       { name: 'request-success-rate', threshold: 99 },
       { name: 'latency', thresholdRange: { max: 500 }, interval: '30s' },

@@ -24,7 +24,7 @@ interface MeasureParts {
 const planDeadlineMs = 10_000;
 
 /**
- * Each metric of the flight plan as it is now on the primary. Secrets are never read: a commit that nobody has approved could send them to any
+ * Each metric of the flight plan as it is now on the primary. Secrets are never read: a commit that is not approved yet could send them to any
  * address. A metric without a value says why. `templates`: MetricTemplates as head has them, then those of the cluster.
  */
 export async function measure(

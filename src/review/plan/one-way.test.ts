@@ -137,7 +137,7 @@ describe('changes that cannot be taken back', () => {
     expect(found(object('Job'), object('Job'))).toEqual([]);
   });
 
-  it('are made by deleting and making anew where that is allowed', () => {
+  it('are made by deleting and recreating where that is allowed', () => {
     const [before, after] = [object('Deployment', selector('a')), object('Deployment', selector('b'))];
     expect(found(before, after, { force: true })).toEqual(['recreated oneWay']);
     const forced = object('Deployment', selector('b'), { 'holdfast.dev/force': 'enabled' });

@@ -191,7 +191,7 @@ function frozenConfig(before: KubernetesObject | undefined, after: KubernetesObj
 
 // Keys of ConfigMaps and Secrets that a pod template reads and that a commit takes away. Pure.
 
-/** The keys that are read; `all`: whatever it holds, so that nobody can tell which of them are needed. */
+/** The keys that are read; `all`: whatever it holds, since any key may be needed. */
 interface KeysRead {
   readonly all: boolean;
   readonly keys: ReadonlySet<string>;

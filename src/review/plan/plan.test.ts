@@ -164,7 +164,7 @@ describe('a plan', () => {
     expect(doubtful.canaries).toMatchObject([{ change: 'release' }]);
   });
 
-  it('tells a selector that cannot be changed, and a Canary that comes first', async () => {
+  it('reports a selector that cannot be changed, and a Canary that comes first', async () => {
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2', { selector: 'shop' }) });
     const selector = only(await bed.plan());
     expect(selector.oneWay).toMatchObject([
@@ -192,7 +192,7 @@ describe('a plan', () => {
     ]);
   });
 
-  it('tells a window that is closed and a policy that reverts nothing', async () => {
+  it('reports a window that is closed and a policy that reverts nothing', async () => {
     const deny = '  windows: [{kind: deny, schedule: "* * * * *", duration: 48h}]\n';
     bed.repository.commit({
       'sources/shop.yaml': sourceText(deny),

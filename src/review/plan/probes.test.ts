@@ -36,17 +36,17 @@ function notesOf(cluster: ReturnType<typeof clusterWith>, keys: readonly string[
   return promotedInCluster(cluster, { keys, source, baseCommit: 'a'.repeat(40) }).then(({ notes }) => notes);
 }
 
-test('a Source that may not be read is told', async () => {
+test('a Source that may not be read is reported', async () => {
   const notes = await notesOf(clusterWith({ Source: forbidden, Canary: undefined }), ['shop/web']);
   expect(notes).toEqual([expect.stringContaining('cannot read Source delivery/shop from the cluster: ')]);
 });
 
-test('Canaries that may not be read are told', async () => {
+test('Canaries that may not be read are reported', async () => {
   const notes = await notesOf(clusterWith({ Source: undefined, Canary: forbidden }), ['shop/web']);
   expect(notes).toEqual([expect.stringContaining('cannot read 1 Canary from the cluster: ')]);
 });
 
-test('more Canaries than are asked about are told', async () => {
+test('Canaries beyond the limit are counted in a note', async () => {
   const keys = Array.from({ length: 501 }, (_, index) => `shop/web-${index}`);
   const notes = await notesOf(clusterWith({ Source: undefined, Canary: undefined }), keys);
   expect(notes).toEqual([expect.stringContaining('500 of 501 Canaries')]);

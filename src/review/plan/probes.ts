@@ -55,10 +55,10 @@ async function look(
   question: LookQuestion,
 ): Promise<PromotedStates> {
   const inCluster = client && (await promotedInCluster(client, question));
-  const standings = new Map(ledger?.states);
-  for (const [key, standing] of inCluster?.states ?? [])
-    if (standing.promoted || !standings.has(key)) standings.set(key, standing);
-  return { states: standings, notes: inCluster?.notes ?? [] };
+  const states = new Map(ledger?.states);
+  for (const [key, state] of inCluster?.states ?? [])
+    if (state.promoted || !states.has(key)) states.set(key, state);
+  return { states, notes: inCluster?.notes ?? [] };
 }
 
 async function templatesIn(

@@ -21,18 +21,18 @@ export async function promotedInCluster(
   client: Client,
   { keys, source, baseCommit }: { keys: readonly string[]; source: Source; baseCommit: string },
 ): Promise<PromotedStates> {
-  const standings = new Map<string, PromotedState>();
+  const states = new Map<string, PromotedState>();
   const failures: string[] = [];
   await inParallel(keys.slice(0, mostCanaries), async (key) => {
     const [namespace = '', name = ''] = key.split('/');
     const found = await readStatus(client, { kind: 'Canary', namespace, name });
     if (typeof found === 'string') failures.push(found);
-    else if (found) standings.set(key, promotedStateOf(found as CanaryStatus));
+    else if (found) states.set(key, promotedStateOf(found as CanaryStatus));
   });
   const { namespace = '', name } = source.metadata;
   const applied = await readStatus(client, { kind: 'Source', namespace, name });
   return {
-    states: standings,
+    states,
     notes: [
       ...(typeof applied === 'string'
         ? [`cannot read Source ${namespace}/${name} from the cluster: ${applied}`]
@@ -90,7 +90,7 @@ export async function promotedInLedger(
       notes: [`the ledger has several clusters (${names}): choose one with --cluster-name`],
     };
   }
-  const standings = new Map<string, PromotedState>();
+  const states = new Map<string, PromotedState>();
   for (const [ref, commit] of refs) {
     const key = canaryOfLedger(cluster, ref);
     if (key === undefined) continue;
@@ -98,8 +98,8 @@ export async function promotedInLedger(
       ({ info }) => info.subject,
       () => '',
     );
-    standings.set(key, { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] });
+    states.set(key, { from: 'ledger', promoted: { commit, subject }, serving: [], rejected: [] });
   }
-  if (standings.size > 0) return { states: standings, notes: [] };
-  return { states: standings, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
+  if (states.size > 0) return { states, notes: [] };
+  return { states, notes: [`found no ledger ref below ${ledgerPrefix(cluster)} in this clone`] };
 }

@@ -14,22 +14,22 @@ const mostCommits = 20;
 export async function promotedOf(
   parts: SideParts,
   { source, repository }: { source: Source; repository: LocalRepository },
-  standings: ReadonlyMap<string, PromotedState>,
+  states: ReadonlyMap<string, PromotedState>,
 ): Promise<{ promoted: Map<string, Promoted>; sides: Map<string, RenderedSource> }> {
   const byCommit = new Map<string, AtCommit | undefined>();
   const sides = new Map<string, RenderedSource>();
   const promoted = new Map<string, Promoted>();
-  for (const [key, standing] of standings) {
-    const commit = standing.promoted?.commit;
+  for (const [key, state] of states) {
+    const commit = state.promoted?.commit;
     if (commit && !byCommit.has(commit) && byCommit.size < mostCommits)
       byCommit.set(commit, await atCommit(parts, { source, repository }, commit));
     const found = commit ? byCommit.get(commit) : undefined;
     if (found) sides.set(key, found.side);
     const release = found?.side.canaries.get(key)?.release;
     // A status keeps the subjects of some releases only.
-    const lacksSubject = standing.promoted?.subject === '';
-    const named = { ...standing, promoted: { commit: commit ?? '', subject: found?.subject ?? '' } };
-    promoted.set(key, { standing: lacksSubject ? named : standing, release });
+    const lacksSubject = state.promoted?.subject === '';
+    const named = { ...state, promoted: { commit: commit ?? '', subject: found?.subject ?? '' } };
+    promoted.set(key, { state: lacksSubject ? named : state, release });
   }
   return { promoted, sides };
 }

@@ -28,8 +28,8 @@ beforeAll(() => {
 
 afterAll(() => bed.close());
 
-async function plan(head: string, standing: PromotedState): Promise<CanaryPlanned | undefined> {
-  const states = new Map([['shop/web', standing]]);
+async function plan(head: string, state: PromotedState): Promise<CanaryPlanned | undefined> {
+  const states = new Map([['shop/web', state]]);
   const look = async () => ({ states, notes: [] });
   const report = await bed.plan({ base: bad ?? '', head }, { look });
   return report.sources[0]?.canaries[0];
@@ -44,7 +44,7 @@ function rejected(): PromotedState {
   });
 }
 
-describe('a plan beside what is promoted', () => {
+describe('a plan compared with what is promoted', () => {
   it('says when base is not what runs, and what a revert goes back to', async () => {
     const found = await plan('fix', rejected());
     expect(found).toMatchObject({

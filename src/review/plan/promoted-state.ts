@@ -32,7 +32,7 @@ export interface PromotedState {
 /** What a look at the cluster or the ledger found. */
 export interface PromotedStates {
   readonly states: ReadonlyMap<string, PromotedState>;
-  /** Why somebody could not be asked. */
+  /** What could not be read, and why. */
   readonly notes: readonly string[];
 }
 
@@ -62,24 +62,24 @@ interface Compared {
 
 /** The state with the result of the comparison with base. */
 export function compareWithBase(
-  standing: PromotedState,
+  known: PromotedState,
   { promotedDigest, baseDigest, baseRejected }: Compared,
 ): PromotedState {
-  const { promoted, state, phase } = standing;
-  const who = standing.from === 'cluster' ? 'the cluster' : 'the ledger';
+  const { promoted, state, phase } = known;
+  const who = known.from === 'cluster' ? 'the cluster' : 'the ledger';
   if (!promoted)
     return {
-      ...standing,
+      ...known,
       isBase: false,
       deviation: `${who} has no promoted release of this Canary yet`,
     };
   const name = commitWords(promoted);
   if (promotedDigest === undefined || baseDigest === undefined) {
     const why = `${who} has ${name} promoted; it cannot be read here, so it was not compared with base`;
-    return { ...standing, deviation: why };
+    return { ...known, deviation: why };
   }
   const isBase = promotedDigest === baseDigest;
-  if (isBase && state !== 'Held' && state !== 'Reverting') return { ...standing, isBase };
+  if (isBase && state !== 'Held' && state !== 'Reverting') return { ...known, isBase };
   const rejected = baseRejected ? `: the release at base was rejected (${baseRejected.reason})` : '';
   const stands = state
     ? `; it is ${state.toLowerCase()}`
@@ -89,7 +89,7 @@ export function compareWithBase(
   const what = isBase
     ? `base is promoted in ${who}, but a newer release is already there${stands}`
     : `base is not what runs: ${who} has ${name} promoted${rejected}${stands}`;
-  return { ...standing, isBase, deviation: what };
+  return { ...known, isBase, deviation: what };
 }
 
 /** `1a2b3c4 "subject"`. */

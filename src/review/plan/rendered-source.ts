@@ -29,7 +29,7 @@ export interface SideParts {
   /** Stands for the key of a cluster: digests are compared with each other only. */
   readonly secretKey: Uint8Array;
   readonly signal: AbortSignal;
-  /** Knows the scope of kinds, and what charts ask; undefined: nobody is asked. */
+  /** Knows the scope of kinds, and what charts ask; undefined: no cluster is asked. */
   readonly cluster?: Pick<ReadingParts['cluster'], 'kindOf' | 'capabilities'> | undefined;
 }
 

@@ -69,7 +69,7 @@ export interface CanaryPlanned {
 
 /** Whether and how the release could be taken back. */
 export interface Revertible {
-  /** `unknown`: nobody looked at what is promoted. */
+  /** `unknown`: what is promoted was not looked up. */
   readonly possible: 'yes' | 'no' | 'unknown';
   readonly onFailure: 'auto' | 'hold' | 'revert' | 'halt';
   /** What a revert goes back to, and who says so. */

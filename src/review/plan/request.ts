@@ -70,7 +70,7 @@ export interface PlanProbes {
   /** Current values of what a flight plan measures. */
   readonly measure?: ((question: MeasureQuestion) => Promise<readonly Measured[]>) | undefined;
   readonly dryRun?: ((question: DryRunQuestion) => Promise<DryRunAnswer>) | undefined;
-  /** Why somebody could not be asked. */
+  /** What could not be read, and why. */
   readonly notes?: readonly string[];
 }
 

@@ -69,7 +69,7 @@ interface SourceChoice {
 }
 
 /**
- * Sources of this repository, which its remotes tell; where none of them names a remote (another protocol's address, a mirror), all count.
+ * Sources of this repository, by the addresses of its remotes; where no Source names a remote (another protocol's address, a mirror), all count.
  * Pure.
  */
 export function chooseSources(

@@ -37,7 +37,7 @@ function kindProblems({ apiVersion, kind }: KubernetesObject): Problem[] {
   const inGroup = known.filter(([version]) => groupOf(version) === group);
   const named = known.filter(([, name]) => name === kind);
   const groups = named.map(([version]) => groupOf(version));
-  // Groups with a dot belong to somebody else, unless one letter is off.
+  // Groups with a dot are not Kubernetes' own, unless one letter is off.
   if (inGroup.length === 0 && group.includes('.') && !nearest(group, groups)) return [];
   const [served] = named.findLast(([version]) => groupOf(version) === group) ?? named.at(-1) ?? [];
   if (served)

@@ -93,7 +93,7 @@ function scalerFindings(
   lineOf: RenderResult['lineOf'],
 ): FileProblem[] {
   const kind = scalerKindOf(canary.spec);
-  // A version that Kubernetes does not have is told as such.
+  // A version that Kubernetes does not have is reported elsewhere.
   if (!kind || !scaler || kubernetesProblems(scaler.object).length > 0) return [];
   try {
     primaryScaler(kind, canary, { source: scaler.object, live: undefined });

@@ -24,7 +24,7 @@ import { type LocalFolder, localFolder } from '../local-files.ts';
 import { scopeOf, sourceForPath, variablesIn } from '../offline.ts';
 import { chooseSources } from '../plan/sources.ts';
 
-/** What is applied together: a Source's folder, a kustomization, a chart, or files that nobody said how to read. */
+/** What is applied together: a Source's folder, a kustomization, a chart, or files that belong to none of these. */
 interface LocalRendering {
   readonly rendered: RenderResult;
   /** A Source was found that applies exactly this, so that what is missing here is missing for certain. */
@@ -103,7 +103,7 @@ export async function renderLocal(
   return { renderings, leftAlone, missing };
 }
 
-/** Sources that follow the repository of a folder; where no remote tells and they name several, none can be known to. */
+/** Sources that follow the repository of a folder; none where the remotes match none and the Sources name several repositories. */
 async function sourcesOf(folder: string, sources: readonly Source[]): Promise<readonly Source[]> {
   const repository = await openLocalRepository(folder).catch(() => undefined);
   const remotes = (await repository?.remotes()) ?? [];

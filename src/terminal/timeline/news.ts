@@ -43,10 +43,10 @@ interface Checked {
   readonly results: readonly CheckResult[];
 }
 
-/** What a change of a Canary's status tells. */
+/** What a change of a Canary's status shows. */
 export type RolloutNews = StateChanged | TrafficMoved | IterationDone | Checked;
 
-/** What is news in a Canary's status against the one before, in the order in which it should be told. `target`: name of the workload of spec.targetRef. */
+/** What has changed between two statuses of a Canary, in the order in which it is printed. `target`: name of the workload of spec.targetRef. */
 export function newsOf(before: CanaryStatus, after: CanaryStatus, target: string): RolloutNews[] {
   const traffic = trafficOf(after, target);
   const state = stateOf(after);

@@ -1,6 +1,6 @@
 import type { Tone } from '../output.ts';
 import type { RolloutNews, StateChanged } from './news.ts';
-import { besideLabel, checkLines, inSeconds, row, type TextStyle, trafficLine } from './rows.ts';
+import { checkLines, inSeconds, row, type TextStyle, trafficLine, wrapAfterLabel } from './rows.ts';
 
 /** How commits are called. */
 export interface CommitWords {
@@ -14,7 +14,7 @@ export interface CommitWords {
 interface RolloutTimeline {
   /** Lines to print; often none. `time` is printed in front of them. */
   lines(news: RolloutNews, time: string): string[];
-  /** Another release begins: what was told of the last one may be told again. */
+  /** Another release begins: a cause that was printed for the last one is printed again. */
   begin(): void;
   /** What is going on, for a line that is redrawn; empty before the first state. */
   now(nowMs: number): string;
@@ -23,8 +23,8 @@ interface RolloutTimeline {
 /** A timeline without history. */
 export function createRolloutTimeline(look: TextStyle, words: CommitWords): RolloutTimeline {
   let last: StateChanged | undefined;
-  /** The cause that was told last; it is not repeated. */
-  let toldCause = '';
+  /** The cause that was printed last; it is not repeated. */
+  let printedCause = '';
 
   /** A row when phase or post-promotion state changes; in Failed also when there is more to say. */
   function stateRow(event: StateChanged, time: string): string[] {
@@ -33,7 +33,7 @@ export function createRolloutTimeline(look: TextStyle, words: CommitWords): Roll
     const label = event.state || event.phase;
     const isSame = label === (before && (before.state || before.phase));
     if (label === '' || (isSame && (label !== 'Failed' || before?.message === event.message))) return [];
-    const lines = besideLabel(look, withoutKnownCause(words.plain(event.message)));
+    const lines = wrapAfterLabel(look, withoutKnownCause(words.plain(event.message)));
     return row(look, { time, label: isSame ? '' : label, tone: tones[label] ?? 'none', lines });
   }
 
@@ -41,8 +41,8 @@ export function createRolloutTimeline(look: TextStyle, words: CommitWords): Roll
     const colon = message.indexOf(': ');
     if (colon < 0) return message;
     const cause = message.slice(colon + 2);
-    if (cause === toldCause) return message.slice(0, colon);
-    toldCause = cause;
+    if (cause === printedCause) return message.slice(0, colon);
+    printedCause = cause;
     return message;
   }
 
@@ -68,7 +68,7 @@ export function createRolloutTimeline(look: TextStyle, words: CommitWords): Roll
     },
     begin() {
       last = undefined;
-      toldCause = '';
+      printedCause = '';
     },
     now(nowMs) {
       if (!last) return '';

@@ -31,8 +31,8 @@ export function row(
   return [`${gutter}${time}  ${label}  ${first}`, ...rest.map((line) => `${gutter}${indent}${line}`)];
 }
 
-/** Text wrapped to what is left of the line beside time and label. */
-export function besideLabel(look: TextStyle, text: string): string[] {
+/** Text wrapped to the columns that time and label leave. */
+export function wrapAfterLabel(look: TextStyle, text: string): string[] {
   return wrap(text, textWidth(look), '');
 }
 
