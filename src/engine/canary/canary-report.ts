@@ -39,7 +39,12 @@ export async function saveStatus(
   failed: Failure | undefined,
 ): Promise<Canary | undefined> {
   const failure = joinFailures([persistentFailure, failed]);
-  const reported = withEngineConditions(canary, withWriter(parts, canary, status), { ...findings, failure });
+  const run = status.run && {
+    ...status.run,
+    account: sourceWriter(parts, canary, status.run.digest)?.account,
+  };
+  const withWriter = run ? { ...status, run } : status;
+  const reported = withEngineConditions(canary, withWriter, { ...findings, failure });
   const whole = { ...reported, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
@@ -47,13 +52,6 @@ export async function saveStatus(
   if (persistentFailure && failure && !isReported(canary.status, failure))
     emitFailure(parts, canary, persistentFailure);
   return written;
-}
-
-/** The release under way with the user that it is written as. */
-function withWriter(parts: CanaryParts, canary: Canary, status: CanaryStatus): CanaryStatus {
-  const { run } = status;
-  if (!run) return status;
-  return { ...status, run: { ...run, account: sourceWriter(parts, canary, run.digest)?.account } };
 }
 
 /** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */

@@ -10,7 +10,7 @@ import type { ApplyResult, Snapshot } from './context/state.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
 import { publishHeads } from './read/published-heads.ts';
-import { digestsOf, headsOf } from './read/source-heads.ts';
+import { headsOf } from './read/source-heads.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 
@@ -39,10 +39,13 @@ async function applyWhole(context: SyncContext): Promise<void> {
   const { snapshot, refused } = await withOwnCanaries(context, whole);
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
   const built = headsOf(context, snapshot);
+  const digests = new Map(
+    [...built.heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
+  );
   const result =
     source.spec.apply === false
       ? { applied: 0, changed: 0, failures: [], drift: [], taken: [] }
-      : await applyRest(context, snapshot, digestsOf(built.heads));
+      : await applyRest(context, snapshot, digests);
   const failures = [...result.failures, ...refused];
   state.result = { ...result, commit: snapshot.commit.commit, failures };
   const known = new Set(snapshot.problems.map(({ message }) => message));

@@ -1,11 +1,9 @@
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
-import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
-import { commitOfDigest } from '../../../rollout/state.ts';
+import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
-import { recordViews, rejectionsOf } from '../../records/records.ts';
 import { windowAt } from '../../windows.ts';
 import type { FreezesInForce } from '../context/freeze-watch.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
@@ -15,9 +13,9 @@ import { kindsOf } from '../status/watched-kinds.ts';
 import { primaryDrift } from './drift.ts';
 import { revisionOf } from './native-sides.ts';
 import { refuseForeignOwner, refuseInPlace, refuseOtherRoutes } from './refusals.ts';
-import { canaryName, observeRecords } from './releases.ts';
+import { observeRecords, observeRejections, recallHead } from './releases.ts';
 import { sideObjects, sideViews } from './sides.ts';
-import { findTargetOwner } from './target-owner.ts';
+import { findTargetOwner, foreignTarget } from './target-owner.ts';
 
 /** The result of observing a Canary: its world, or that the watches are still being started. */
 type Observed =
@@ -45,13 +43,9 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   const key = namespacedName(canary);
-  parts.heads.setOwner(key, applySetOf(canary, wanted));
-  const name = canaryName(canary);
-  // Before anything names head by its commit. The watched metadata of records is enough.
   const status = withoutSpecInForce(canary.status ?? {});
-  parts.heads.recall(key, (digest) =>
-    commitOfDigest({ status, records: recordViews(view.records(), name) }, digest),
-  );
+  // Before anything names head by its commit.
+  recallHead(parts, canary, { status, view, wanted });
   const ownership = await findTargetOwner(parts, canary, { target: wanted, primary }, view);
   if (ownership.isWaiting) return { kind: 'waiting', message: 'the watches of its config are being started' };
   if (sharesWorkload(provider)) refuseInPlace(canary, view, ownership.owner);
@@ -71,7 +65,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     status,
     head,
     records,
-    ...rejections(canary, view),
+    ...observeRejections(canary, view),
     ...sides,
     ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
@@ -96,47 +90,6 @@ function freezesOf(parts: ReadParts, canary: Canary, nowMs: number): FreezesInFo
 
 function soonest(left: number | undefined, right: number | undefined): number | undefined {
   return left === undefined || right === undefined ? (left ?? right) : Math.min(left, right);
-}
-
-/** A target that another tool applies: it runs what is read from it. */
-function foreignTarget(
-  { digest, ...made }: { canary: Canary; view: NamespaceView; digest: string | undefined },
-  objects: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
-  { target }: Pick<World, 'target'>,
-): Partial<World> {
-  const recreated = isRecreated(made, objects) ? { recreated: true } : {};
-  return { target: target && { ...target, digest }, foreignTarget: true, ...recreated };
-}
-
-/** By times of the API server alone. Records that are not older than the Canary are its own: its first release is saved before its status. */
-function isRecreated(
-  { canary, view }: { canary: Canary; view: NamespaceView },
-  { target, primary }: Pick<ReturnType<typeof sideObjects>, 'target' | 'primary'>,
-): boolean {
-  // Once a status is written nobody asks, and the records need not be gone through at every look.
-  if (canary.status?.lastAppliedSpec !== undefined) return false;
-  const owners = primary?.metadata.ownerReferences ?? [];
-  // One that is kept for good outlives its Canary; of the others, one goes with the Canary before, or is the first write of this one.
-  if (primary && !owners.some(({ kind, name }) => kind === canary.kind && name === canary.metadata.name))
-    return false;
-  const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
-  const records = recordViews(view.records(), canaryName(canary)).flatMap((record) =>
-    view
-      .records()
-      .filter(({ metadata }) => metadata.name === record.name)
-      .map((secret) => ({ ...record, madeMs: madeMs(secret) })),
-  );
-  const earlier = records.filter((record) => record.madeMs < madeMs(canary));
-  const own = records.filter((record) => !earlier.includes(record));
-  const newestMs = Math.max(...earlier.map((record) => record.madeMs));
-  const isFirstLife = earlier.length === 0 || own.some(({ promotedTime }) => promotedTime !== undefined);
-  return !isFirstLife && target !== undefined && madeMs(target) > newestMs;
-}
-
-/** Which ApplySet the target is a member of; before it exists, its Canary shows which Source it belongs to. */
-function applySetOf(canary: Canary, target: KubernetesObject | undefined): string | undefined {
-  const { labels } = target?.metadata ?? canary.metadata;
-  return labels?.[partOfLabel];
 }
 
 /** What is still being listed, for messages. Throws EngineError for what is needed and cannot be listed. */
@@ -188,16 +141,6 @@ async function withDrift(parts: ReadParts, observation: Observation): Promise<Ob
   if (!primary) return observation;
   const found = await primaryDrift({ parts, observation });
   return { ...observation, world: { ...observation.world, primary: { ...primary, ...found } } };
-}
-
-function rejections(canary: Canary, view: NamespaceView): Pick<World, 'rejected' | 'rejectionsProblem'> {
-  const unread = view.unread('rejections');
-  const found = unread === undefined ? rejectionsOf(view.rejections(), canaryName(canary)) : undefined;
-  // The Secret has the newest first, the status has it last.
-  if (found) return { rejected: found.toReversed() };
-  const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
-  const rejectionsProblem = `${describe(canary)}: the Secret with its rejected releases cannot be read${why}`;
-  return { rejected: [], rejectionsProblem };
 }
 
 // Which provider a Canary is rolled out with right now: between native and one that copies it first has to move (ADR 21).

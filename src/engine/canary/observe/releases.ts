@@ -1,10 +1,17 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type NamespacedName, namespacedName } from '../../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  type NamespacedName,
+  namespacedName,
+  partOfLabel,
+} from '../../../api/kubernetes.ts';
 import { type Release, settingsKey, settingsOf, type WorkloadSettings } from '../../../release/release.ts';
-import { highestSequence, newestFirst, type RecordView } from '../../../rollout/world.ts';
+import { commitOfDigest } from '../../../rollout/state.ts';
+import { highestSequence, newestFirst, type RecordView, type World } from '../../../rollout/world.ts';
 import { EngineError } from '../../failure.ts';
-import { recordVersion, recordViews } from '../../records/records.ts';
+import { recordVersion, recordViews, rejectionsOf } from '../../records/records.ts';
 import type { CanaryParts } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { ReadContext } from '../context/observation.ts';
@@ -41,6 +48,28 @@ export async function observeRecords(
   return { records: checked.sort(newestFirst), isUnread };
 }
 
+/**
+ * Says to the registry of heads which ApplySet the live target is a member of, and which commit the Canary remembers for the digest at head. The
+ * watched metadata of records is enough.
+ */
+export function recallHead(
+  { heads }: Pick<CanaryParts, 'heads'>,
+  canary: Canary,
+  known: {
+    readonly status: CanaryStatus;
+    readonly view: Pick<NamespaceView, 'records'>;
+    readonly wanted: KubernetesObject | undefined;
+  },
+): void {
+  const { status, view, wanted } = known;
+  const key = namespacedName(canary);
+  // Before the target exists, its Canary shows which Source it belongs to.
+  heads.setOwner(key, (wanted ?? canary).metadata.labels?.[partOfLabel]);
+  heads.recall(key, (digest) =>
+    commitOfDigest({ status, records: recordViews(view.records(), canaryName(canary)) }, digest),
+  );
+}
+
 /** The last-known-good of the status as a record, newer than all others: nothing proved itself after it. */
 function expected({ status }: Canary, seen: readonly RecordView[]): RecordView[] {
   const { lastKnownGood } = (status ?? {}) as CanaryStatus;
@@ -57,6 +86,20 @@ function expected({ status }: Canary, seen: readonly RecordView[]): RecordView[]
       ...sequence,
     },
   ];
+}
+
+/** The rejections of a Canary, the oldest first, or why they are not known. */
+export function observeRejections(
+  canary: Canary,
+  view: NamespaceView,
+): Pick<World, 'rejected' | 'rejectionsProblem'> {
+  const unread = view.unread('rejections');
+  const found = unread === undefined ? rejectionsOf(view.rejections(), canaryName(canary)) : undefined;
+  // The Secret has the newest first, the status has it last.
+  if (found) return { rejected: found.toReversed() };
+  const why = unread === undefined ? '; delete it to forget them' : `: ${unread}`;
+  const rejectionsProblem = `${describe(canary)}: the Secret with its rejected releases cannot be read${why}`;
+  return { rejected: [], rejectionsProblem };
 }
 
 /** The bytes of a release and the settings to write with it. */

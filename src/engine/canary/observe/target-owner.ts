@@ -1,11 +1,14 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import { describe, type KubernetesObject, namespacedName, partOfLabel } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
+import type { World } from '../../../rollout/world.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
+import { recordViews } from '../../records/records.ts';
 import type { Head } from '../context/heads.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { ReadParts } from '../context/observation.ts';
+import { canaryName } from './releases.ts';
 
 /** The two workloads of a Canary as they are in the cluster. */
 interface LiveWorkloads {
@@ -75,4 +78,39 @@ function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): b
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
   return view.reason === 'SourceNotRead' && isUntouched && ofPrimary !== undefined;
+}
+
+/** A target that another tool applies: it runs what is read from it. */
+export function foreignTarget(
+  { digest, ...made }: { canary: Canary; view: NamespaceView; digest: string | undefined },
+  objects: LiveWorkloads,
+  { target }: Pick<World, 'target'>,
+): Partial<World> {
+  const recreated = isRecreated(made, objects) ? { recreated: true } : {};
+  return { target: target && { ...target, digest }, foreignTarget: true, ...recreated };
+}
+
+/** By times of the API server alone. Records that are not older than the Canary are its own: its first release is saved before its status. */
+function isRecreated(
+  { canary, view }: { canary: Canary; view: NamespaceView },
+  { target, primary }: LiveWorkloads,
+): boolean {
+  // Once a status is written nobody asks, and the records need not be gone through at every look.
+  if (canary.status?.lastAppliedSpec !== undefined) return false;
+  const owners = primary?.metadata.ownerReferences ?? [];
+  // One that is kept for good outlives its Canary; of the others, one goes with the Canary before, or is the first write of this one.
+  if (primary && !owners.some(({ kind, name }) => kind === canary.kind && name === canary.metadata.name))
+    return false;
+  const madeMs = ({ metadata }: KubernetesObject) => Date.parse(metadata.creationTimestamp ?? '');
+  const records = recordViews(view.records(), canaryName(canary)).flatMap((record) =>
+    view
+      .records()
+      .filter(({ metadata }) => metadata.name === record.name)
+      .map((secret) => ({ ...record, madeMs: madeMs(secret) })),
+  );
+  const earlier = records.filter((record) => record.madeMs < madeMs(canary));
+  const own = records.filter((record) => !earlier.includes(record));
+  const newestMs = Math.max(...earlier.map((record) => record.madeMs));
+  const isFirstLife = earlier.length === 0 || own.some(({ promotedTime }) => promotedTime !== undefined);
+  return !isFirstLife && target !== undefined && madeMs(target) > newestMs;
 }

@@ -8,7 +8,7 @@ import { applyOverOthers, type Contested, type ContestedWrite } from '../scope/f
 import { clusterOf, refuseNotAllowed } from '../scope/permissions.ts';
 import { handOver, isMarked, refuseOthers } from './other-owners.ts';
 import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
-import { noteLeft, wantedOver } from './wanted.ts';
+import { wantedOver } from './wanted.ts';
 
 /** Makes sure that a kind is served before an object of it is written. */
 export interface KindWait {
@@ -60,8 +60,10 @@ export async function applyObject(
     parts.applied.forget(wanted);
     throw error;
   });
-  noteLeft(state, object, write.left);
-  if (write.left.length > 0) parts.applied.note(wantedOver(context, object, live));
+  if (write.left.length > 0) {
+    state.left.set(object, [...(state.left.get(object) ?? []), ...write.left.map(({ field }) => field)]);
+    parts.applied.note(wantedOver(context, object, live));
+  }
   const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
   const changed = (await handOver(context, wanted, write.written)) || isWritten;
   if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };

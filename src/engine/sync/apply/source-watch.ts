@@ -76,21 +76,16 @@ function kindsInManyNamespaces(places: readonly Place[]): Set<string> {
   return new Set([...namespaces].filter(([, names]) => names.size > mostNamespaces).map(([type]) => type));
 }
 
+const indexes = new WeakMap<readonly RenderedObject[], ReadonlyMap<string, RenderedObject>>();
+
 /** The object as the Source applies it; undefined: it is none of those. */
 export function appliedEntryOf(state: SourceState, live: KubernetesObject): RenderedObject | undefined {
   const rest = state.inForce?.effective.rest ?? state.snapshot?.rest;
-  return rest && indexOf(rest).get(objectKey(live));
-}
-
-const indexes = new WeakMap<readonly RenderedObject[], ReadonlyMap<string, RenderedObject>>();
-
-/** Made once for each list: every event of a watch asks. */
-function indexOf(rest: readonly RenderedObject[]): ReadonlyMap<string, RenderedObject> {
-  const known = indexes.get(rest);
-  if (known) return known;
-  const index = new Map(rest.map((entry) => [objectKey(entry.object), entry]));
+  if (!rest) return undefined;
+  // Made once for each list: every event of a watch asks.
+  const index = indexes.get(rest) ?? new Map(rest.map((entry) => [objectKey(entry.object), entry]));
   indexes.set(rest, index);
-  return index;
+  return index.get(objectKey(live));
 }
 
 /** True when the live object still is what was applied; false when it was deleted, too. */

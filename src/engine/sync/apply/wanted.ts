@@ -3,7 +3,7 @@ import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
 import type { SourceContext } from '../context/context.ts';
-import { type Contested, withoutFields } from '../scope/field-conflicts.ts';
+import { withoutFields } from '../scope/field-conflicts.ts';
 
 /** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
 export function wantedOver(
@@ -21,14 +21,4 @@ export function inApplySet(
   live: KubernetesObject | undefined,
 ): KubernetesObject {
   return asMember(manifestForOwner(object, live), applySetId(source));
-}
-
-/** Remembers the fields of an object that were left to others. */
-export function noteLeft(
-  { left }: SourceContext['state'],
-  object: KubernetesObject,
-  fields: readonly Contested[],
-): void {
-  if (fields.length === 0) return;
-  left.set(object, [...(left.get(object) ?? []), ...fields.map(({ field }) => field)]);
 }

@@ -4,10 +4,11 @@
  * alone.
  */
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
-import { canaryKey, type KubernetesObject, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
-import { configReferences, isService, type Release, templateOf } from '../../../release/release.ts';
+import { canaryKey, type NamespacedName, objectKey } from '../../../api/kubernetes.ts';
+import { isService, type Release } from '../../../release/release.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
+import { configKeysOf } from '../scope/canary-objects.ts';
 
 /** What a Source is to apply of one snapshot. */
 export interface EffectiveRest {
@@ -82,15 +83,6 @@ export function effectiveRest(
       const object = services.has(key) ? { ...entry.object, spec: services.get(key) } : configs.get(key);
       return object ? { ...entry, object } : entry;
     }),
-    keep: new Set(inForce.flatMap(({ release }) => dependencyKeys(release))),
+    keep: new Set(inForce.flatMap(({ release }) => configKeysOf(release.target))),
   };
-}
-
-/** Everything the template names, also what is not tracked. */
-function dependencyKeys(release: ReleaseInForce['release']): string[] {
-  const { namespace } = release.target.metadata;
-  const objects = configReferences(templateOf(release)).map(({ kind, name }): KubernetesObject => {
-    return { apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } };
-  });
-  return objects.map(objectKey);
 }

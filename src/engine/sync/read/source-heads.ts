@@ -44,13 +44,6 @@ function refusalOf(
   return undefined;
 }
 
-/** Digests at head by Canary key; none where head holds no release. */
-export function digestsOf(heads: SnapshotHeads['heads']): Map<string, string> {
-  return new Map(
-    [...heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
-  );
-}
-
 /**
  * The heads once everything else was applied. A Canary object that could not be applied keeps its rollout waiting: the cluster still holds
  * the older spec. Remembers good releases as the plan to keep when files break (S24).

@@ -1,5 +1,6 @@
 /** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
+import { configReferences, templateOf } from '../../../release/release.ts';
 
 interface Reference {
   apiVersion?: string;
@@ -63,4 +64,12 @@ function keyIn(namespace: string | undefined, reference: Reference | undefined):
 /** Whether the object is a Canary. */
 export function isCanary({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersion' | 'kind'>): boolean {
   return kind === 'Canary' && apiVersion.startsWith('flagger.app/');
+}
+
+/** `objectKey` of the config that the pods of a workload read, also of what is not tracked. */
+export function configKeysOf(workload: KubernetesObject): string[] {
+  const { namespace } = workload.metadata;
+  return configReferences(templateOf({ target: workload })).map(({ kind, name }) =>
+    objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
+  );
 }

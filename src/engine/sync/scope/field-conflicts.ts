@@ -57,7 +57,11 @@ export async function applyOverOthers(
     const contested = await timed(found);
     const left = contested.filter((field) => isLeft(wanted, field));
     const taken = contested.filter((field) => !left.includes(field));
-    if (taken.length > 0 && policyOf(wanted) === 'refuse') throw refused(taken);
+    if (taken.length > 0 && policyOf(wanted) === 'refuse')
+      throw new EngineError(
+        'FieldConflict',
+        `others write what Git says: ${contestedInWords(taken)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
+      );
     const kept = withoutFields(
       wanted,
       left.map(({ field }) => field),
@@ -89,13 +93,6 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
 function policyOf({ metadata }: KubernetesObject): 'override' | 'leave' | 'refuse' {
   const said = metadata.annotations?.[onConflictAnnotation];
   return said === 'leave' || said === 'refuse' ? said : 'override';
-}
-
-function refused(taken: readonly Contested[]): EngineError {
-  return new EngineError(
-    'FieldConflict',
-    `others write what Git says: ${contestedInWords(taken)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
-  );
 }
 
 // Fields by the paths that the API server gives in conflicts: `.spec.replicas`, `.spec.template.spec.containers[name="app"].image`. Pure.

@@ -1,8 +1,7 @@
 /** What becomes of the objects of a Source that Git does not hold any more. Pure: decided from what was read, done by prune.ts. */
 import { describe, type KubernetesObject, objectKey, takenOverAnnotation } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { configReferences, templateOf } from '../../../release/release.ts';
-import { hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
+import { configKeysOf, hasNameOfCanary, isCanary, objectsOfCanary } from './canary-objects.ts';
 import { type SourceRights, whyNotAllowed } from './permissions.ts';
 
 /** Everything the decision depends on. */
@@ -64,7 +63,11 @@ export function planPrune(input: PruneInput): PrunePlan {
   const { members, wanted } = input;
   const leaving = members.filter((object) => !wanted.has(objectKey(object)) && !isMadeByController(object));
   if (leaving.length === 0) return nothingToDo;
-  const readers = new Map(members.flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)));
+  const readers = new Map(
+    members
+      .filter(({ kind }) => workloadKinds.has(kind))
+      .flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)),
+  );
   const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
   const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
   const of = (...kinds: Verdict['kind'][]) =>
@@ -95,7 +98,9 @@ function guardAgainst(
   if (going.length === 0) return undefined;
   if (wanted.size === 0) return 'the commit holds no object at all';
   const all = members.filter((object) => !isMadeByController(object)).length;
-  return isTooMany(going.length, all) ? `that is more than a fifth of its ${all} objects at once` : undefined;
+  // So many at once may be a mistake: a wrong path, an empty branch, a renderer that gave nothing (S25).
+  const isTooMany = going.length > maxObjects && going.length > all * maxShare;
+  return isTooMany ? `that is more than a fifth of its ${all} objects at once` : undefined;
 }
 
 /** The input with what is looked up for each object. */
@@ -141,15 +146,6 @@ function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leavi
 }
 
 const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
-
-/** `objectKey` of the config that the pods of a live workload read. */
-function configKeysOf(workload: KubernetesObject): string[] {
-  if (!workloadKinds.has(workload.kind)) return [];
-  const { namespace } = workload.metadata;
-  return configReferences(templateOf({ target: workload })).map(({ kind, name }) =>
-    objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
-  );
-}
 
 /** Target, scaler, Services and routes stay until their Canary is gone: the primary keeps serving. */
 function needs(canary: KubernetesObject, object: KubernetesObject, key: string): boolean {
@@ -199,8 +195,3 @@ export function isMadeByController({ kind, metadata }: Pick<KubernetesObject, 'k
 const maxShare = 0.2;
 /** ...where it is more than so many. */
 const maxObjects = 10;
-
-/** Whether so many deletions at once may be a mistake: a wrong path, an empty branch, a renderer that gave nothing (S25). */
-function isTooMany(leaving: number, members: number): boolean {
-  return leaving > maxObjects && leaving > members * maxShare;
-}

@@ -48,7 +48,12 @@ export function createSourceBindings(parts: BindingParts): SourceBindings {
       : await cluster.get({ ...kind, namespace, name: sourceAccount });
     if (isThere) return;
     try {
-      await cluster.create(bindingIn(namespace));
+      await cluster.create({
+        ...kind,
+        metadata: { name: sourceAccount, namespace, labels: { [managedBy]: 'holdfast' } },
+        roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
+        subjects: [{ kind: 'ServiceAccount', name: sourceAccount, namespace }],
+      });
     } catch (error) {
       if (failureOf(error).reason !== 'AlreadyExists') throw error;
     }
@@ -95,14 +100,4 @@ export function createSourceBindings(parts: BindingParts): SourceBindings {
 function isWrittenByDefault({ metadata, status }: KubernetesObject): boolean {
   const { run } = (status ?? {}) as CanaryStatus;
   return run?.account === accountUser(metadata.namespace ?? '', sourceAccount);
-}
-
-/** What `sourceAccount` is let in with. */
-function bindingIn(namespace: string): KubernetesObject {
-  return {
-    ...kind,
-    metadata: { name: sourceAccount, namespace, labels: { [managedBy]: 'holdfast' } },
-    roleRef: { apiGroup: 'rbac.authorization.k8s.io', kind: 'ClusterRole', name: 'edit' },
-    subjects: [{ kind: 'ServiceAccount', name: sourceAccount, namespace }],
-  };
 }

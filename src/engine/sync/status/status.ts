@@ -58,7 +58,8 @@ function sourceStatus(
   for (const [type, news] of found) {
     // A Source that waits for others has applied nothing as it is now.
     const isOld = type === 'Applied' && state.result === undefined;
-    const of = isOld ? generationIn(findCondition(conditions, type)) : at;
+    const observedGeneration = isOld ? findCondition(conditions, type)?.observedGeneration : generation;
+    const of = observedGeneration === undefined ? {} : { observedGeneration };
     conditions = news
       ? withCondition(conditions, { type, ...news, ...of }, nowMs)
       : withoutCondition(conditions, type);
@@ -75,10 +76,6 @@ function sourceStatus(
     problem: source.spec.alerts?.length ? problemOf(source.status?.problem, conditions, nowMs) : undefined,
     message: shorten(ready.message, limits.messageCharacters),
   };
-}
-
-function generationIn(before: Condition | undefined): Pick<Condition, 'observedGeneration'> {
-  return before?.observedGeneration === undefined ? {} : { observedGeneration: before.observedGeneration };
 }
 
 /** Writes the status when it says something new; the news becomes one event. Looks at the health of what is watched. */
