@@ -1,12 +1,13 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
+import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import { limits } from '../../api/limits.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { type Person, reviewAccess, reviewToken, type Wish } from '../http/reviews.ts';
 
 /** The answer to a question about rights. */
-export type Verdict = 'yes' | 'no' | 'unknown';
+type Verdict = 'yes' | 'no' | 'unknown';
 
 /** Authenticates users, and authorizes them. */
 export interface DashboardAccess {
@@ -209,4 +210,37 @@ export function rightsOf(access: DashboardAccess, person: Person): Rights {
       };
     },
   };
+}
+
+/**
+ * The right that a user lacks to set the annotation of a verb, as the admission policy of `holdfast install` requires it; undefined: none. Throws
+ * AccessUnknown.
+ */
+export async function missingRight(
+  access: DashboardAccess,
+  person: Person,
+  object: { group: string; resource: string; namespace: string; name: string },
+  verb: string,
+  purpose: 'read' | 'write' = 'read',
+): Promise<string | undefined> {
+  for (const each of ['patch', verb]) {
+    const verdict: Verdict = await access.may(person, { verb: each, ...object }, purpose);
+    if (verdict === 'unknown')
+      throw new AccessUnknown('the API server cannot be asked what you may do at the moment');
+    if (verdict === 'no')
+      return `needs the RBAC verb ${each} on ${object.resource}.${object.group} ${object.namespace}/${object.name}`;
+  }
+  return undefined;
+}
+
+/** The plural of our kinds, and their groups, for questions about rights. */
+export const ourResources: Readonly<
+  Record<'Canary' | 'Source', { readonly group: string; readonly resource: string }>
+> = {
+  Canary: { group: groupOf('Canary'), resource: 'canaries' },
+  Source: { group: groupOf('Source'), resource: 'sources' },
+};
+
+function groupOf(kind: KindName): string {
+  return apiVersionOf(kind).split('/')[0] ?? '';
 }

@@ -3,28 +3,21 @@ import type { IncomingMessage } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import type { Logger } from 'pino';
 import type { Clock } from '../../api/clock.ts';
-import { isRecord } from '../../api/kubernetes.ts';
-import { limits } from '../../api/limits.ts';
-import { stamp } from '../../api/time.ts';
-import type { ClusterClient } from '../../cluster/client/client.ts';
-import { isApiError } from '../../cluster/errors.ts';
-import type { EventSink } from '../../contracts/cluster.ts';
 import type { Session } from '../../dashboard/views.ts';
-import { type Answer, type Route, readBody } from '../http/http-server.ts';
+import type { Answer, Route } from '../http/http-server.ts';
 import type { Person } from '../http/reviews.ts';
-import { AccessUnknown, type DashboardAccess, type Purpose } from './access.ts';
-import { canaryFeed, fleetFeed, missingRight, sourceFeed, type Viewer } from './feeds.ts';
-import { createModel, type Model, type ModelOptions, ourResources } from './model.ts';
-import { annotationFor } from './requests.ts';
+import { AccessUnknown } from './access.ts';
+import { isName, json, orUnavailable, refuse, userOf } from './answers.ts';
+import { canaryFeed, fleetFeed, sourceFeed, type Viewer } from './feeds.ts';
+import { createModel, type Model, type ModelOptions } from './model.ts';
+import { answerRequest, type RequestParts } from './request-route.ts';
 import { createStreams, type Feed, StreamEnd, type Streams } from './streams.ts';
 
 /** What the dashboard is made of. */
-interface DashboardOptions extends Omit<ModelOptions, 'clock'> {
-  readonly access: DashboardAccess;
-  /** Writes annotations; with a separate request budget. Undefined: requests are refused (shadow mode). */
-  readonly writer: Pick<ClusterClient, 'patch'> | undefined;
+interface DashboardOptions
+  extends Omit<ModelOptions, 'clock'>,
+    Omit<RequestParts, 'model' | 'log' | 'clock'> {
   readonly kindOf: Viewer['kindOf'];
-  readonly events: EventSink;
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly clock: Clock;
   readonly version: string;
@@ -76,7 +69,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
         method: 'POST',
         path: '/api/requests',
         slots,
-        handle: (request) => orUnavailable(ask(parts, request)),
+        handle: (request) => orUnavailable(answerRequest({ ...options, model }, request)),
       },
     ],
     follow: model.follow,
@@ -87,44 +80,8 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   };
 }
 
-const manager = 'holdfast-dashboard';
-
-function json(status: number, value: unknown, more: Partial<Answer> = {}): Answer {
-  return { status, body: JSON.stringify(value), contentType: 'application/json', ...more };
-}
-
-function refuse(status: number, message: string): Answer {
-  return json(status, { message }, status === 503 ? { retryAfterSeconds: 5 } : {});
-}
-
-/** The answer, or 503 when the user cannot be authenticated now. */
-async function orUnavailable(answer: Promise<Answer>): Promise<Answer> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof AccessUnknown) return refuse(503, error.message);
-    throw error;
-  }
-}
-
-const howToLogIn =
-  'Paste a token for the audience holdfast.dev. To make one: kubectl create token SERVICE-ACCOUNT -n NAMESPACE --audience holdfast.dev --duration 8h';
-
-/** The person behind a request, or what to answer instead. */
-async function who(
-  { options }: Parts,
-  request: IncomingMessage,
-  purpose: Purpose,
-): Promise<{ person: Person } | { answer: Answer }> {
-  // Against CSRF: other sites can send requests from a user's browser, but not with this header.
-  if (request.headers['x-holdfast-page'] !== '1')
-    return { answer: refuse(403, 'requests need the header x-holdfast-page: 1') };
-  const person = await options.access.identify(request.headers, purpose);
-  return person ? { person } : { answer: refuse(401, howToLogIn) };
-}
-
 async function session(parts: Parts, request: IncomingMessage): Promise<Answer> {
-  const found = await who(parts, request, 'read');
+  const found = await userOf(parts.options.access, request, 'read');
   if ('answer' in found) return found.answer;
   const { version, clusterName } = parts.options;
   const value: Session = { user: found.person.user, version, clusterName };
@@ -132,7 +89,7 @@ async function session(parts: Parts, request: IncomingMessage): Promise<Answer> 
 }
 
 async function stream(parts: Parts, request: IncomingMessage): Promise<Answer> {
-  const found = await who(parts, request, 'read');
+  const found = await userOf(parts.options.access, request, 'read');
   if ('answer' in found) return found.answer;
   const { streams } = parts;
   const { user } = found.person;
@@ -174,88 +131,6 @@ function feedFor({ options, model }: Parts, request: IncomingMessage, person: Pe
   if (!isName(namespace) || !isName(name)) return undefined;
   if (view === 'canary') return canaryFeed(viewer, namespace, name);
   return view === 'source' ? sourceFeed(viewer, namespace, name) : undefined;
-}
-
-interface Asked {
-  readonly kind: 'Canary' | 'Source';
-  readonly namespace: string;
-  readonly name: string;
-  readonly command: string;
-  readonly revision: string;
-}
-
-/** Sets the annotation of a verb for a user with the right. */
-async function ask(parts: Parts, request: IncomingMessage): Promise<Answer> {
-  const { options, model } = parts;
-  const found = await who(parts, request, 'write');
-  if ('answer' in found) return found.answer;
-  const body = await readBody(request, limits.dashboardRequestBytes);
-  const asked = body && askedIn(body);
-  if (!asked) return refuse(400, 'kind, namespace, name and command are needed');
-  const annotation = annotationFor(asked.kind, asked.command, asked.revision, stamp(options.clock.nowMs()));
-  if (!annotation) return refuse(400, `there is no command ${asked.command} for a ${asked.kind}`);
-  const { namespace, name, kind } = asked;
-  const { person } = found;
-  const target = { ...ourResources[kind], namespace, name };
-  const missing = await missingRight(options.access, person, target, annotation.verb, 'write');
-  if (missing !== undefined) return refuse(403, `${person.user} ${missing}`);
-  const object = model.object(kind, namespace, name);
-  if (!object) return refuse(404, `there is no ${kind} ${namespace}/${name}`);
-  if (!options.writer) return refuse(409, 'Holdfast runs in shadow mode and writes nothing');
-  return write(parts, { asked, annotation, person, uid: object.metadata.uid ?? '' });
-}
-
-async function write(
-  { options, model }: Parts,
-  {
-    asked,
-    annotation,
-    person,
-    uid,
-  }: { asked: Asked; annotation: { key: string; value: string | null }; person: Person; uid: string },
-): Promise<Answer> {
-  const { kind, namespace, name, command, revision } = asked;
-  const object = model.object(kind, namespace, name);
-  const fields = { user: person.user, command, kind, namespace, name, revision };
-  try {
-    const body = { metadata: { uid, annotations: { [annotation.key]: annotation.value } } };
-    const reference = { apiVersion: object?.apiVersion ?? '', kind, namespace, name };
-    const changed = await options.writer?.patch(reference, body, { type: 'merge', manager });
-    options.log.info(fields, 'asked for on the dashboard');
-    if (changed) {
-      const about = revision ? ` of ${revision.slice(0, 15)}` : '';
-      const message = `${person.user} asked for ${command}${about} on the dashboard`;
-      options.events.emit(changed, { type: 'Normal', reason: 'DashboardRequest', message });
-    }
-    return json(202, { value: annotation.value });
-  } catch (error) {
-    options.log.warn({ err: error, ...fields }, 'what was asked for on the dashboard could not be written');
-    if (isApiError(error, 'notFound', 'conflict'))
-      return refuse(409, `${kind} ${namespace}/${name} was deleted or recreated; nothing was written`);
-    if (isApiError(error, 'forbidden'))
-      return refuse(403, 'Holdfast may not write this annotation: install it with the option --dashboard');
-    return refuse(503, 'the API server did not take it; look at the object before asking again');
-  }
-}
-
-function askedIn(body: Buffer): Asked | undefined {
-  let value: unknown;
-  try {
-    value = JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
-  if (!isRecord(value)) return undefined;
-  const { kind, namespace, name, command, revision = '' } = value;
-  if (kind !== 'Canary' && kind !== 'Source') return undefined;
-  if (!isName(namespace) || !isName(name) || typeof command !== 'string' || command.length > 32)
-    return undefined;
-  if (typeof revision !== 'string' || !/^[\w:.-]{0,128}$/.test(revision)) return undefined;
-  return { kind, namespace, name, command, revision };
-}
-
-function isName(value: unknown): value is string {
-  return typeof value === 'string' && /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/.test(value);
 }
 
 /** Put in by scripts/build.mjs: the page of src/dashboard as one file. Not there when the sources run as they are. */

@@ -9,9 +9,16 @@ import type {
   SourceView,
 } from '../../dashboard/views.ts';
 import type { Person } from '../http/reviews.ts';
-import { AccessUnknown, type DashboardAccess, type Rights, rightsOf, type Verdict } from './access.ts';
+import {
+  AccessUnknown,
+  type DashboardAccess,
+  missingRight,
+  ourResources,
+  type Rights,
+  rightsOf,
+} from './access.ts';
 import { canaryView, changesOf, podsOf } from './canary-view.ts';
-import { type Model, ourResources } from './model.ts';
+import type { Model } from './model.ts';
 import { offers } from './requests.ts';
 import { groupKindsOf, objectRows, withoutCredentials } from './rows.ts';
 import { type Feed, StreamEnd } from './streams.ts';
@@ -220,27 +227,6 @@ async function requestsFor({ access, person }: Viewer, object: KubernetesObject)
       return missing === undefined ? offered : { ...offered, forbidden: missing };
     }),
   );
-}
-
-/**
- * The right that a user lacks to set the annotation of a verb, as the admission policy of `holdfast install` requires it; undefined: none. Throws
- * AccessUnknown.
- */
-export async function missingRight(
-  access: DashboardAccess,
-  person: Person,
-  object: { group: string; resource: string; namespace: string; name: string },
-  verb: string,
-  purpose: 'read' | 'write' = 'read',
-): Promise<string | undefined> {
-  for (const each of ['patch', verb]) {
-    const verdict: Verdict = await access.may(person, { verb: each, ...object }, purpose);
-    if (verdict === 'unknown')
-      throw new AccessUnknown('the API server cannot be asked what you may do at the moment');
-    if (verdict === 'no')
-      return `needs the RBAC verb ${each} on ${object.resource}.${object.group} ${object.namespace}/${object.name}`;
-  }
-  return undefined;
 }
 
 const notRead = { missing: 'These objects are not read yet.' };

@@ -1,5 +1,4 @@
 import type { Canary } from '../../api/canary/canary.ts';
-import { apiVersionOf, type KindName } from '../../api/kinds/kinds.ts';
 import { type KubernetesObject, namespacedName, partOfLabel } from '../../api/kubernetes.ts';
 import { stamp } from '../../api/time.ts';
 import type { OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
@@ -155,16 +154,4 @@ export function createModel(options: ModelOptions): Model {
     enter: watches.enter,
     close: watches.close,
   };
-}
-
-/** The plural of our kinds, and their groups, for questions about rights. */
-export const ourResources: Readonly<
-  Record<'Canary' | 'Source', { readonly group: string; readonly resource: string }>
-> = {
-  Canary: { group: groupOf('Canary'), resource: 'canaries' },
-  Source: { group: groupOf('Source'), resource: 'sources' },
-};
-
-function groupOf(kind: KindName): string {
-  return apiVersionOf(kind).split('/')[0] ?? '';
 }
