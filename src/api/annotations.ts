@@ -2,7 +2,7 @@ import type { KubernetesObject } from './kubernetes.ts';
 
 /**
  * Requests of users by annotation (design section 2.3): the key is `holdfast.dev/` and the verb, the value `<commit or digest>[@anything]`.
- * Handled once and copied to `status.handled`; what became of it stands in `status.answers`.
+ * Handled once and copied to `status.handled`; the result is in `status.answers`.
  */
 
 /** Where all our annotations begin. */
@@ -22,7 +22,7 @@ export const canaryVerbs = [
 /** One request to a Canary. */
 export type CanaryVerb = (typeof canaryVerbs)[number];
 
-/** A state, not a request: `"true"` keeps steps and promotion back. */
+/** A state, not a request: `"true"` stops steps and promotion. */
 export const pauseAnnotation = `${annotationPrefix}pause`;
 
 /** On the Lease of the election: the version of the program that holds it. */

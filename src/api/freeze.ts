@@ -46,7 +46,7 @@ export function readFreeze(object: KubernetesObject): Freeze {
   }
 }
 
-/** In force for all that its namespace covers until it is corrected; `why` says what is wrong with it. */
+/** An invalid freeze holds everything that its namespace covers until it is corrected; `why` says what is wrong. */
 export function brokenFreeze(object: KubernetesObject, why: string): Freeze {
   const reason = `${shown(dataOf(object).reason)} (${why})`;
   return { fits: () => true, untilMs: undefined, windows: undefined, startsOnly: false, reason };

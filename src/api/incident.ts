@@ -28,7 +28,7 @@ export function runbookOf(reason: string, documentation = ''): string | undefine
   return documentation ? `${documentation}docs/runbooks/${reason}.md` : `holdfast runbook ${reason}`;
 }
 
-/** The command that reverts a commit in Git; undefined for what is no full SHA, since people paste it into a shell. */
+/** The command that reverts a commit in Git; undefined unless it is a full SHA, since people paste the command into a shell. */
 export function revertCommand(commit: string): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(commit)
     ? `git revert --no-edit ${commit.slice(0, 12)} && git push`

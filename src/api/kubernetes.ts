@@ -131,7 +131,7 @@ export function versionOf(object: KubernetesObject): { uid: string; resourceVers
   return { uid: object.metadata.uid ?? '', resourceVersion: object.metadata.resourceVersion ?? '' };
 }
 
-/** The fields that have a value: what a server keeps of an object. */
+/** The fields that have a value, as an API server would store them. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>;
@@ -243,7 +243,7 @@ export function shortName(name: string, maxLength: number): string {
   return `${name.slice(0, maxLength - hash.length - 1).replace(/[-.]+$/, '')}-${hash}`;
 }
 
-/** Hex digits that stand for the text in names. */
+/** A hash of the text in hex digits, for names. */
 export function shortHash(text: string, digits = 10): string {
   return createHash('sha256').update(text).digest('hex').slice(0, digits);
 }

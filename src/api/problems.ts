@@ -18,7 +18,7 @@ export function fieldPath(parts: readonly PropertyKey[]): string {
   return path;
 }
 
-/** Turns one of zod's issues into a problem. `root` is the checked value, `prefix` the path it stands at. */
+/** Turns one of zod's issues into a problem. `root` is the checked value, `prefix` its path. */
 export function problemOf(issue: z.core.$ZodIssue, root: unknown, prefix: readonly PropertyKey[]): Problem {
   const path = fieldPath([...prefix, ...issue.path]);
   const value = issue.path.reduce<unknown>(
@@ -89,7 +89,7 @@ function withArticle(type: string): string {
   return `a ${type}`;
 }
 
-/** The candidate that differs least from a word, if it differs little enough to be a slip of the pen. */
+/** The candidate that differs least from a word, if it differs so little that it may be a typing error. */
 export function nearest(word: string, candidates: readonly string[]): string | undefined {
   const allowed = Math.max(1, Math.floor(word.length / 4));
   let best: { candidate: string; distance: number } | undefined;

@@ -4,7 +4,7 @@ interface ReasonRow {
   meaning: string;
   /** Who answers requests meanwhile. */
   serves: string;
-  /** What comes next by itself. */
+  /** What happens next automatically. */
   next: string;
   /** What a person can do. */
   act: string;
@@ -13,7 +13,7 @@ interface ReasonRow {
 /** For rows that ask nothing of anybody. */
 export const nothing = 'nothing to do';
 
-/** One row: what happened, who serves, what comes next by itself, what a person can do. */
+/** One row: what happened, who serves, what happens next automatically, what a person can do. */
 function row(meaning: string, serves: string, next: string, act = nothing): ReasonRow {
   return { meaning, serves, next, act };
 }

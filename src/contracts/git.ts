@@ -82,13 +82,13 @@ export interface Repository extends RepositoryWriting {
    */
   keep(commits: readonly string[]): void;
   /**
-   * Runs work that renders a commit, noted down meanwhile: what ended the process twice is not tried again for a while. Throws an error of the
-   * code `ReadingSkipped`, and what the work throws.
+   * Runs work that renders a commit and records that it runs: a commit that ended the process twice is skipped for a while. Throws an error of
+   * the code `ReadingSkipped`, and what the work throws.
    */
   rendering<T>(commit: string, work: () => Promise<T>): Promise<T>;
   /** A push was announced: the next poll asks the server, however recently another Source of the repository did. */
   expectNews(): void;
-  /** Calls `listener` when another Source of the repository found news of what this one follows. Returns how to end that. */
+  /** Calls `listener` when another Source of the repository found a change of what this one follows. Returns a function that unsubscribes. */
   onNews(listener: () => void): () => void;
 }
 
@@ -137,7 +137,7 @@ export interface Poller {
 /** Makes the poller of a Source. Throws with a clear message when its schedule cannot be read. */
 export type OpenPoller = (source: Source, poll: (signal: AbortSignal) => Promise<void>) => Poller;
 
-/** A commit to make on `parent` and to put on a ref in one push. */
+/** A commit to create on `parent` and to push to a ref. */
 export interface NewCommit {
   readonly parent: string;
   /** New content by path; undefined takes the file out. */

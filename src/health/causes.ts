@@ -1,4 +1,4 @@
-/** Who ends a cause: it ends by itself, or the operator of the cluster, or the author of the release does. */
+/** What ends a cause: nothing needs to be done, or the operator of the cluster, or the author of the release has to act. */
 export type EndedBy = 'itself' | 'cluster' | 'release';
 
 /** One cause. Texts are part of the table in docs/guides/diagnosis.md. */

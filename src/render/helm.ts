@@ -32,7 +32,7 @@ export interface HelmInput {
   readonly signal: AbortSignal;
 }
 
-/** Where the chart and our own values stand in the private folder. Helm names templates after the chart, not after its folder. */
+/** Where the chart and our own values are in the private folder. Helm names templates after the chart, not after its folder. */
 const repository = 'repository';
 const ownValues = 'values.json';
 

@@ -64,7 +64,7 @@ function isPlain({ path }: SourceFile): boolean {
   return !isKustomization(path) && !/(^|\/)\.sops\.ya?ml$/.test(path);
 }
 
-/** Whether a folder is one of these or lies in one. */
+/** Whether a folder is one of these or inside one. */
 function isBelow(folder: string, folders: ReadonlySet<string>): boolean {
   for (let at = folder; ; at = folderOfPath(at)) {
     if (folders.has(at)) return true;
@@ -84,7 +84,7 @@ interface UnitContext {
   readonly capabilities?: (() => Promise<ChartCapabilities>) | undefined;
 }
 
-/** What a unit gave, and every file that it was rendered from, by path. */
+/** The result of a unit, and every file that it was rendered from, by path. */
 export interface UnitResult {
   readonly built: Built;
   readonly files: ReadonlyMap<string, TreeFile>;

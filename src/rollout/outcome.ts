@@ -60,12 +60,12 @@ export type Action =
 
 /**
  * What an action is for. A lane that fails stops only the last one: `safety` keeps requests answered and comes first, `bookkeeping` writes
- * records and marks, `housekeeping` keeps the rest as in Git, and `farewell` releases what the Canary owns after all else is done.
+ * records and marks, `housekeeping` keeps the rest as in Git, and `teardown` releases what the Canary owns after everything else is done.
  */
-export type Lane = 'safety' | 'bookkeeping' | 'housekeeping' | 'farewell';
+export type Lane = 'safety' | 'bookkeeping' | 'housekeeping' | 'teardown';
 
 /** The lanes in the order of execution. */
-export const lanes: readonly Lane[] = ['safety', 'bookkeeping', 'housekeeping', 'farewell'];
+export const lanes: readonly Lane[] = ['safety', 'bookkeeping', 'housekeeping', 'teardown'];
 
 const laneByType: Readonly<Record<Action['type'], Lane>> = {
   SetTraffic: 'safety',
@@ -87,9 +87,9 @@ const laneByType: Readonly<Record<Action['type'], Lane>> = {
   RemoveScaler: 'housekeeping',
   RestoreConfigs: 'housekeeping',
   RemoveRecords: 'housekeeping',
-  Disown: 'farewell',
-  ReleaseCopies: 'farewell',
-  RemoveFinalizer: 'farewell',
+  Disown: 'teardown',
+  ReleaseCopies: 'teardown',
+  RemoveFinalizer: 'teardown',
 };
 
 /** The lane of an action. */

@@ -25,7 +25,7 @@ import {
 import { askRollback, rolledBack } from './states/rollback-hook.ts';
 import { terminating } from './states/terminating.ts';
 import { type Row, TABLE } from './table.ts';
-import { allocate, isScaledToZero, tellMove } from './traffic/traffic.ts';
+import { allocate, isScaledToZero, reportMove } from './traffic/traffic.ts';
 import { handleVerbs } from './verbs/handle.ts';
 import { runOf, type World } from './world.ts';
 
@@ -77,7 +77,7 @@ export function step(world: World): Decision {
     : [];
   const before = combine(
     answers,
-    tellMove(context, state),
+    reportMove(context, state),
     context.good ? repairRecord(context) : {},
     removeRecords(context),
     act(...unpaused, ...restoreReplicas(context, outcome)),

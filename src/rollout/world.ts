@@ -40,7 +40,7 @@ export interface World {
   movesTo?: string | undefined;
   /** During such a switch: Git has the route, with its own backends that lead to the target. */
   routeInGit?: boolean | undefined;
-  /** Canary and target were made after the newest record, and no primary is there but one of this or of the earlier Canary. */
+  /** Canary and target were created after the newest record, and there is no primary but one of this or of the earlier Canary. */
   recreated?: boolean;
   /** What the primary runs, if its digest does not say so: Flagger created it, or its digest differs from head's for the same content. */
   adoptable?: AdoptableView | undefined;
@@ -185,7 +185,7 @@ export interface RejectionView {
   cause?: string | undefined;
 }
 
-// The release under way, as it stands in status.run.
+// The release under way, as stored in status.run.
 
 /** One of the two copies of a workload. */
 export type Side = 'canary' | 'primary';

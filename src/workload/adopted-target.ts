@@ -21,7 +21,7 @@ interface AdoptedSource {
   readonly selectorLabels: readonly string[];
 }
 
-/** The target as it was when the primary was made from it: template and settings of the primary, everything else of the target. */
+/** The target from which the primary was created: template and settings of the primary, everything else of the target. */
 export function adoptedTarget({ primary, target, copies, selectorLabels }: AdoptedSource): KubernetesObject {
   const label = selectorLabel(target, selectorLabels);
   const keys = new Set(copies.map(({ kind, metadata }) => configKey(kind, metadata.name)));

@@ -313,7 +313,7 @@ function same(before: Place, after: Place): Place {
 }
 
 const laneOf = (actions as { laneOf?: (action: Action) => string }).laneOf;
-const laneOrder = ['safety', 'bookkeeping', 'housekeeping', 'farewell'];
+const laneOrder = ['safety', 'bookkeeping', 'housekeeping', 'teardown'];
 
 /** The order of the engine: lane by lane, where there are lanes, with the record of what the primary gets first. */
 function ordered(decided: readonly Action[]): readonly Action[] {

@@ -128,7 +128,7 @@ export interface Canary extends KubernetesObject {
 
 // `spec.postPromotion` as an annotation, for clusters where Flagger's own CRD prunes the field (design section 2.3).
 
-/** The annotation's key; its value is the YAML that would stand under spec.postPromotion. */
+/** The annotation's key; its value is the YAML of spec.postPromotion. */
 export const postPromotionAnnotation = 'holdfast.dev/post-promotion';
 
 const at = ['metadata', 'annotations', postPromotionAnnotation];
@@ -244,7 +244,7 @@ export function metricsById(metrics: readonly CanaryMetric[] | undefined): Map<s
   return found;
 }
 
-/** The name of the metric that an id stands for. */
+/** The name of a metric by its id. */
 export function nameOfMetric(id: string): string {
   return id.replace(/ \(\d+\)$/, '');
 }

@@ -5,7 +5,7 @@ import type { Canary } from './canary.ts';
 
 /** Fields that are not acted on for the same reason. */
 interface Row {
-  /** Field names from the object's root; `*` stands for every item of a list. */
+  /** Field names from the object's root; `*` matches every item of a list. */
   paths: readonly string[];
   /** Only in objects with such a spec. */
   only?: (spec: Readonly<Record<string, unknown>>) => boolean;

@@ -41,7 +41,7 @@ function problemsOf(metric: CanaryMetric, path: string): Problem[] {
   return problems;
 }
 
-/** A comparison finds what is higher on the canary, and there is none after promotion. */
+/** A comparison fails for values that are higher on the canary; after promotion there is nothing to compare. */
 function comparisonWarning({ compareWith, compare, name }: CanaryMetric, path: string): Problem | undefined {
   if (compareWith === undefined && !compare) return undefined;
   if (path.startsWith('spec.postPromotion.'))

@@ -1,6 +1,6 @@
 /**
- * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, but for the annotation that may
- * stand for spec.postPromotion, which no server looks into.
+ * Documents -> typed objects, or problems for people. Accepts and refuses what the API server with our CRDs does, except for the annotation that
+ * may replace spec.postPromotion, which the API server does not validate.
  */
 import type * as z from 'zod';
 import type { AlertProvider } from '../alert-provider.ts';

@@ -257,7 +257,7 @@ export function sourceRetryIntervalMs(source: Source): number {
   );
 }
 
-// Source status (design section 2.2): written when there is news, never per poll.
+// Source status (design section 2.2): written when something changed, not at each poll.
 
 /** The newest commit that was seen. */
 const sourceHeadSchema = z.object({

@@ -86,7 +86,9 @@ async function nextRound(walk: Walk, wanted: readonly Wanted[]): Promise<Wanted[
     const entry = entries.get(want.target);
     const isFolder = entry?.kind === 'folder' && want.use === 'base';
     next.push(
-      ...(isFolder ? ofKustomization(walk, kustomizations.get(want.target)) : ofFile(walk, want, entry)),
+      ...(isFolder
+        ? wantedByKustomization(walk, kustomizations.get(want.target))
+        : wantedByFile(walk, want, entry)),
     );
   }
   return next;
@@ -116,7 +118,7 @@ async function kustomizationsOf(
   return new Map([...paths].map(([folder, path]) => [folder, { path, entry: found.get(path) }]));
 }
 
-function ofKustomization(
+function wantedByKustomization(
   walk: Walk,
   found: { path: string; entry: TreeEntry | undefined } | undefined,
 ): Wanted[] {
@@ -127,7 +129,7 @@ function ofKustomization(
   return follow(walk, { file, folder: folderOfPath(file) }, readingOf(walk, file, entry, 'kustomization'));
 }
 
-function ofFile(walk: Walk, want: Wanted, entry: TreeEntry | undefined): Wanted[] {
+function wantedByFile(walk: Walk, want: Wanted, entry: TreeEntry | undefined): Wanted[] {
   if (!isKept(walk, want, entry) || want.use === 'data') return [];
   const file = want.target;
   const reading = readingOf(walk, file, entry, want.use === 'config' ? 'config' : 'manifest');

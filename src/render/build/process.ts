@@ -39,7 +39,7 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     env: environmentOf(run),
     stdio: ['ignore', 'pipe', 'pipe'],
   });
-  stepBack(child.pid);
+  lowerPriority(child.pid);
   let cause: 'time' | 'output' | undefined;
   const end = (why: typeof cause) => {
     cause ??= why;
@@ -68,8 +68,8 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
   }
 }
 
-/** What is rendered can wait; who serves and who must not lose the Lease cannot. One that has ended already is no matter. */
-function stepBack(pid: number | undefined): void {
+/** Rendering can wait; serving requests and renewing the Lease cannot. A process that has ended already is no error. */
+function lowerPriority(pid: number | undefined): void {
   try {
     if (pid !== undefined) setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
   } catch {
@@ -140,7 +140,7 @@ let networkless: readonly string[] | undefined;
 
 /**
  * The command that starts a program in a new network namespace, which has no interface that is up; empty if the system does not allow that, as
- * in most pods. There the checks of what is rendered, and proxies that lead nowhere, keep renderers off the network.
+ * in most pods. There the checks of what is rendered, and proxy settings that lead nowhere, keep renderers off the network.
  */
 export function withoutNetwork(): readonly string[] {
   if (networkless) return networkless;

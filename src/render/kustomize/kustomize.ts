@@ -93,7 +93,7 @@ interface PrintedObject {
 }
 
 /**
- * Takes the origins out again: what is left are the bytes that the program prints when it is not asked. `folder`: of the kustomization;
+ * Removes the origins again; the rest are the bytes that the program prints without them. `folder`: of the kustomization;
  * paths are from the repository's root.
  */
 export function takeOrigins(output: string, folder: string): PrintedObject[] {
@@ -118,7 +118,7 @@ export function takeOrigins(output: string, folder: string): PrintedObject[] {
   });
 }
 
-/** Where the annotation of the object itself stands: in its metadata, which is not indented. */
+/** The line of the object's own annotation: in its metadata, which is not indented. */
 function originLine(lines: readonly string[]): number | undefined {
   const metadata = lines.indexOf('metadata:');
   if (metadata < 0) return undefined;
@@ -128,7 +128,7 @@ function originLine(lines: readonly string[]): number | undefined {
   return undefined;
 }
 
-/** An object of a file, and where it stands. */
+/** An object of a file and its place. */
 interface Place {
   readonly kind: unknown;
   readonly name: string;

@@ -14,7 +14,7 @@ import {
 } from './flat-files.ts';
 import { envelopeIn, openYaml, withoutEnvelopes } from './yaml-file.ts';
 
-/** What becomes of files that are encrypted with SOPS. */
+/** How files that are encrypted with SOPS are read. */
 export interface Decryption {
   /** Part of the cache keys of renderings: another set of keys may give other content. Reveals nothing about the keys. */
   readonly id: string;
@@ -32,7 +32,7 @@ type Opened =
   | { readonly bytes: Uint8Array; readonly secrets: readonly string[]; readonly problem?: never }
   | { readonly bytes?: never; readonly problem: FileProblem };
 
-/** Cheap enough for every file: nothing that is encrypted lacks it. */
+/** Every encrypted file contains it, and looking for it is cheap. */
 const mark = Buffer.from('ENC[AES256_GCM,');
 
 /**
@@ -70,7 +70,7 @@ export const withoutKeys: Decryption = {
     }),
 };
 
-/** Looks at what is not secret in encrypted files, for checks where no key is at hand. A file that is encrypted as a whole holds nothing. */
+/** Reads only the plain parts of encrypted files, for checks without a key. A file that is encrypted as a whole is empty. */
 export const unopened: Decryption = {
   id: 'unopened',
   open: (file, limits) =>
@@ -156,7 +156,7 @@ async function guarded(
   } catch (error) {
     // The next reader of the file reports that it is no YAML.
     if (error instanceof YamlFault) return undefined;
-    // What a reader that is surprised by a value throws: that concerns its file alone, and its words may quote the value.
+    // Thrown by a parser for an unexpected value: that concerns this file alone, and the message may quote the value.
     if (error instanceof RangeError || error instanceof SyntaxError || error instanceof TypeError)
       return { problem: { file: file.path, line: 0, message: 'is encrypted with SOPS, and cannot be read' } };
     if (!(error instanceof SopsFault)) throw error;
@@ -204,7 +204,7 @@ export function createHiding(): { add(secrets: readonly string[]): void; hide(me
 
 const shortestHidden = 4;
 
-/** What stands at the end of a message that was cut. */
+/** The end of a message that was cut. */
 const cut = '…';
 
 /** Characters before a cut that may be the start of a secret. */

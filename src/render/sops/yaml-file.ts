@@ -13,7 +13,7 @@ import {
   openValue,
 } from './envelope.ts';
 
-/** A piece of text to put in the place of another. */
+/** A replacement of a part of the text. */
 interface Edit {
   readonly start: number;
   readonly end: number;

@@ -8,7 +8,7 @@ export class ExpansionFault extends Error {
   }
 }
 
-/** Where variables come from, and what becomes of one that is not there. */
+/** The values of variables, and whether a missing one is an error. */
 export interface Variables {
   readonly values: ReadonlyMap<string, string>;
   /** A missing variable without a default is a fault; otherwise it is empty. */
@@ -16,17 +16,17 @@ export interface Variables {
 }
 
 /**
- * What expanding may still cost. A few nested replacements can multiply a short text beyond the memory of the process, so that each function
- * pays for its result before it makes it.
+ * What expanding may still cost. A few nested replacements can multiply a short text beyond the memory of the process, so each function
+ * charges the budget before it computes its result.
  */
 export interface ExpansionBudget {
-  /** Characters that are read or made on the way. */
+  /** Characters that are read or written while expanding. */
   steps: number;
-  /** Characters of what is left in the object. */
+  /** Characters of the result that the object may still get. */
   characters: number;
 }
 
-/** Takes steps or characters out of a budget. Throws ExpansionFault when it is used up. */
+/** Subtracts steps or characters from a budget. Throws ExpansionFault when it is used up. */
 export function spend(budget: ExpansionBudget, what: keyof ExpansionBudget, amount: number): void {
   budget[what] -= amount;
   if (budget[what] < 0)
@@ -37,7 +37,7 @@ export function spend(budget: ExpansionBudget, what: keyof ExpansionBudget, amou
     );
 }
 
-/** Expressions inside one another. */
+/** Nesting of expressions. */
 const maxDepth = 8;
 
 /** A position in a text that moves on as it is read, and what it is read with. */

@@ -15,7 +15,7 @@ type Scanned =
   | { readonly ok: true; readonly documents: readonly ScannedDocument[] }
   | { readonly ok: false; readonly problem: FileProblem };
 
-/** Reads a file as YAML within the limits, whatever it is about. Bombs end here, before any other program reads the file (docs/hostile-repositories.md). */
+/** Reads any file as YAML within the limits. YAML bombs are refused here, before another program reads the file (docs/hostile-repositories.md). */
 export function scanFile(file: { path: string; bytes: Uint8Array }, limits: RenderLimits): Scanned {
   const fault = (line: number, message: string): Scanned => ({
     ok: false,

@@ -26,7 +26,7 @@ interface Walk {
   anchors: Map<string, ParsedNode>;
   /** What each alias stands for, fixed when it is first met: an anchor may be set again later. */
   bound: Map<Alias, ParsedNode>;
-  /** Aliased nodes whose value is being made. */
+  /** Aliased nodes whose value is being computed. */
   open: Set<ParsedNode>;
 }
 

@@ -60,20 +60,20 @@ export function resting(context: Context, state: Resting): Outcome {
   if (scaled.actions?.some((action) => action.type === 'ScaleCanary'))
     return stay(state, scaled, keptNote(status));
   const maintained = combine(scaled, applySettings(context));
-  const standing = standsStill(context, good);
-  if (!standing)
+  const atRest = staysAtRest(context, good);
+  if (!atRest)
     return isLost(good)
       ? stay(state, maintained, reportLost(world, good))
       : repairPrimary(context, state, good);
   const decided = decide(context, state, { good, maintained });
-  return decided.next.kind === 'Resting' ? { ...decided, ...standing } : decided;
+  return decided.next.kind === 'Resting' ? { ...decided, ...atRest } : decided;
 }
 
 /**
- * The primary runs the last-known-good, or what Git asks for and was not rejected; or it is left to Git and to people by onFailure halt, which
- * is reported. Undefined: it is to be reverted.
+ * The primary may stay as it is: it runs the last-known-good, or what Git asks for and was not rejected, or onFailure halt leaves it to people,
+ * which is reported. Undefined: it has to be reverted.
  */
-function standsStill(context: Context, good: RecordView): Effects | undefined {
+function staysAtRest(context: Context, good: RecordView): Effects | undefined {
   const { head, plan, world } = context;
   const digest = world.primary?.digest;
   if (digest === good.digest || (head?.digest === digest && !rejectionOf(context, digest ?? ''))) return {};

@@ -132,7 +132,7 @@ export function shareOf(canaryWeight: number, side: Side = 'canary'): number {
 }
 
 /** Reports a step of traffic once it was read back, since a write may be refused. */
-export function tellMove({ world: { status, route }, plan }: Context, state: State): Effects {
+export function reportMove({ world: { status, route }, plan }: Context, state: State): Effects {
   const before = status.canaryWeight ?? 0;
   const weight = route?.canaryWeight ?? before;
   const report = (reason: RolloutReason, side: Side) =>

@@ -35,7 +35,7 @@ export interface ContainerStatus {
   name: string;
   ready?: boolean;
   started?: boolean;
-  /** What the image's name stood for when it was pulled. */
+  /** The digest of the image when it was pulled. */
   imageID?: string;
   restartCount?: number;
   state?: {

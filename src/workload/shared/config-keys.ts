@@ -14,7 +14,7 @@ type Fields = Record<string, unknown>;
 /** Everything the template needs, each once; what is optional is left out. */
 export function neededKeys({ spec }: PodTemplate): NeededKey[] {
   const containers = [...spec.containers, ...list(spec.initContainers)];
-  const found = [...list(spec.volumes).flatMap(ofVolume), ...containers.flatMap(ofContainer)];
+  const found = [...list(spec.volumes).flatMap(keysOfVolume), ...containers.flatMap(keysOfContainer)];
   const byId = new Map(found.map((need) => [`${need.kind}/${need.name}/${need.key ?? ''}`, need]));
   return [...byId.values()];
 }
@@ -24,40 +24,40 @@ export function holdsKey(object: KubernetesObject, key: string): boolean {
   return [object.data, object.binaryData, object.stringData].some((part) => Object.hasOwn(fields(part), key));
 }
 
-function ofVolume(volume: Fields): NeededKey[] {
+function keysOfVolume(volume: Fields): NeededKey[] {
   const projected = list(fields(volume.projected).sources);
   return [
-    ...ofItems('ConfigMap', fields(volume.configMap), 'name'),
-    ...ofItems('Secret', fields(volume.secret), 'secretName'),
+    ...keysOfItems('ConfigMap', fields(volume.configMap), 'name'),
+    ...keysOfItems('Secret', fields(volume.secret), 'secretName'),
     ...projected.flatMap((source) => [
-      ...ofItems('ConfigMap', fields(source.configMap), 'name'),
-      ...ofItems('Secret', fields(source.secret), 'name'),
+      ...keysOfItems('ConfigMap', fields(source.configMap), 'name'),
+      ...keysOfItems('Secret', fields(source.secret), 'name'),
     ]),
   ];
 }
 
-function ofItems(kind: NeededKey['kind'], source: Fields, nameField: string): NeededKey[] {
+function keysOfItems(kind: NeededKey['kind'], source: Fields, nameField: string): NeededKey[] {
   const name = source[nameField];
   if (typeof name !== 'string' || source.optional === true) return [];
   const keys = list(source.items).map(({ key }) => key);
   return [undefined, ...keys.filter((key) => typeof key === 'string')].map((key) => ({ kind, name, key }));
 }
 
-function ofContainer(container: Fields): NeededKey[] {
+function keysOfContainer(container: Fields): NeededKey[] {
   const values = list(container.env).map(({ valueFrom }) => fields(valueFrom));
   return [
     ...values.flatMap((value) => [
-      ...ofReference('ConfigMap', fields(value.configMapKeyRef)),
-      ...ofReference('Secret', fields(value.secretKeyRef)),
+      ...keysOfReference('ConfigMap', fields(value.configMapKeyRef)),
+      ...keysOfReference('Secret', fields(value.secretKeyRef)),
     ]),
     ...list(container.envFrom).flatMap((from) => [
-      ...ofReference('ConfigMap', fields(from.configMapRef)),
-      ...ofReference('Secret', fields(from.secretRef)),
+      ...keysOfReference('ConfigMap', fields(from.configMapRef)),
+      ...keysOfReference('Secret', fields(from.secretRef)),
     ]),
   ];
 }
 
-function ofReference(kind: NeededKey['kind'], { name, key, optional }: Fields): NeededKey[] {
+function keysOfReference(kind: NeededKey['kind'], { name, key, optional }: Fields): NeededKey[] {
   if (typeof name !== 'string' || optional === true) return [];
   return [{ kind, name, key: typeof key === 'string' ? key : undefined }];
 }

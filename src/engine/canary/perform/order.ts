@@ -18,7 +18,7 @@ export function inLanes(actions: readonly Action[]): Action[] {
 
 /** Whether an action must not be performed because this other one was not. */
 export function reliesOn(action: Action, undone: Action): boolean {
-  if (laneOf(action) === 'farewell') return true;
+  if (laneOf(action) === 'teardown') return true;
   switch (undone.type) {
     case 'SetTraffic':
       return takesAway(action);
