@@ -5,7 +5,7 @@ export interface Failure {
   /** CamelCase, fit for a condition's reason. */
   readonly reason: string;
   readonly message: string;
-  /** Trying the same again may succeed without anybody acting. */
+  /** A retry may succeed without anyone acting. */
   readonly transient: boolean;
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from '../api/clock.ts';
 
-/** What a pass over one key says about the next one: again after this time, or only when somebody asks. */
+/** What a pass over one key says about the next one: run again after this time, or only when the key is added. */
 export interface PassResult {
   readonly againAfterMs: number | undefined;
   /** Something could not be done, and the rest went on: again with back-off, or earlier where `againAfterMs` says so. */

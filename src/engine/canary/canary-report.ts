@@ -28,7 +28,7 @@ export interface RoundState {
   /** As decided, with the answers that came since. */
   readonly status: CanaryStatus;
   readonly findings: EngineFindings;
-  /** A problem that stays until somebody fixes it, and that blocks nothing. */
+  /** A problem that stays until a person fixes it, and that blocks nothing. */
   readonly persistentFailure: Failure | undefined;
 }
 

@@ -11,7 +11,7 @@ const graceMs = 60_000;
 const defaultDeadlineSeconds = 600;
 /** Tries follow each other this closely while a deletion fails: it must not wait in a long back-off. */
 const againMs = 5_000;
-/** Past the deadline, while the API server refuses to release what was made: somebody has to act first. */
+/** Past the deadline, while the API server refuses to release what was made: a person has to act first. */
 const overdueAgainMs = 60_000;
 
 /** A Canary that is being deleted, as this process has seen it. */
@@ -92,7 +92,7 @@ export function createDeletions(parts: CanaryParts): Deletions {
 }
 
 /**
- * A deletion that fails before anything can be decided (router gone, spec broken, rights lost) ends after its deadline: nobody knows who serves,
+ * A deletion that fails before anything can be decided (router gone, spec broken, rights lost) ends after its deadline: it is not known who serves,
  * so everything that was created stays, the finalizer is removed, and an Event says so. Returns the time until the next try, undefined once the
  * finalizer is removed. Throws what the API server refuses.
  */

@@ -130,7 +130,7 @@ export function createSourceController(options: SourceControllerOptions): Source
       canarySet.onChange((canary) => {
         if (canary) canaryChanged(canary);
       });
-      // What was left while nobody looked after it goes, too.
+      // RoleBindings that were left while Holdfast did not run are deleted, too.
       options.bindingSet?.onChange((binding) => {
         if (!binding) void parts.bindings.sweep();
       });

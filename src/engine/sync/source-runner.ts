@@ -67,7 +67,7 @@ export function startSourceRunner(
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
   let stopped = false;
-  const deaf = opened.repository.onNews(() => poller?.wake());
+  const unsubscribe = opened.repository.onNews(() => poller?.wake());
 
   async function sync(signal: AbortSignal): Promise<void> {
     const source = currentSource(parts, key);
@@ -147,7 +147,7 @@ export function startSourceRunner(
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
       stopped = true;
-      deaf();
+      unsubscribe();
       await poller?.stop();
       watch?.close();
     },

@@ -131,13 +131,13 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   const { ledger, revert = 'none', status: writesStatus } = facts.write;
   memory.isWanted = ledger === true || writesStatus === true || revert !== 'none';
   memory.records = facts.records;
-  // Before the first read nobody knows where the ledger is.
+  // Before the first read it is not known where the ledger is.
   if (git.head() === undefined) return memory.waiting.clear();
   const { where, status } = facts;
   const { clock, documentation } = options;
   const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
   const writes = writesFor(context, wantedInGit(facts));
-  // Refusals of what is not to be written any more are forgotten. While head is not known, nobody knows whether a revert is still wanted.
+  // Refusals of what is not to be written any more are forgotten. While head is not known, it is not known whether a revert is still wanted.
   const isCurrent = (entry: GitRecord) =>
     entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write);
   if (facts.head) memory.records = memory.records.filter(isCurrent);

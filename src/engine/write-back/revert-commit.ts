@@ -138,7 +138,7 @@ function othersChanged(before: Snapshot, after: Snapshot, canaryKey: string): st
   return [...objects].filter(([key]) => isOther(key)).map(([, object]) => describe(object));
 }
 
-/** Keys of the objects of a Canary. A configuration that two Canaries use is nobody's own. */
+/** Keys of the objects of a Canary. Config that two Canaries use belongs to neither. */
 function ownKeys({ plans }: Snapshot, canaryKey: string): string[] {
   const plan = plans.find(({ canary }) => keyOfPlan(canary) === canaryKey);
   if (!plan) return [];

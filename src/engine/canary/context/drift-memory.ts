@@ -11,7 +11,7 @@ export interface KnownPrimary {
   /** Undefined where it stands between two releases. */
   readonly applied: KubernetesObject | undefined;
   readonly settings: WorkloadSettings;
-  /** The primary had all fields once: one that is missing later was removed by somebody, and not dropped by the server. */
+  /** The primary had all fields once: one that is missing later was removed by another manager, and not dropped by the server. */
   hasMatched: boolean;
   /** What reading it once gave, for this generation. */
   found?: { readonly generation: unknown; readonly change: ForeignChange | undefined };

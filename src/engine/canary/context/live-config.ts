@@ -121,7 +121,7 @@ export async function sharedConfigs(
 }
 
 /**
- * Configs whose copy of the usual name belongs to another Canary already. Git may not have been read yet, so that nobody knows who else
+ * Configs whose copy of the usual name belongs to another Canary already. Git may not have been read yet, so that it is not known who else
  * tracks them: the copy itself shows it, and is not overwritten (design section 5, Scope).
  */
 export async function copiesOfOthers(

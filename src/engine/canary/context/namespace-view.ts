@@ -12,7 +12,7 @@ export interface NamespaceView {
   readonly namespace: string;
   /**
    * What is still missing or unreadable of these kinds and those every Canary needs, for people; undefined when all of it was listed. A
-   * kind that only another Canary asks for, and that the server does not have, stops nobody else; nor does what `unread` names.
+   * kind that only another Canary asks for, and that the server does not have, stops no other; nor does what `unread` names.
    */
   problem(kinds: readonly RouteKind[]): { readonly waiting: boolean; readonly message: string } | undefined;
   /** Why this cannot be listed, for people; undefined when it was, or is being. Traffic is kept safe without it. */

@@ -25,7 +25,7 @@ export interface DrillReport {
 }
 
 /**
- * Tries the whole closure of the last-known-good: config copies, primary, Services, and one pod of the primary's template. Images are not
+ * Tries everything that the last-known-good consists of: config copies, primary, Services, and one pod of the primary's template. Images are not
  * pulled. Throws when the API server does not answer: then nothing is known.
  */
 export async function drill(parts: DrillParts, canary: Canary): Promise<DrillReport> {

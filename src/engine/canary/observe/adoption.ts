@@ -76,7 +76,7 @@ function pairOf({ heads }: Pick<ReadParts, 'heads'>, observation: Observation): 
   const { canary, world, primary, target } = observation;
   const head = heads.of(namespacedName(canary)).release;
   if (!primary || !target || !head || world.status.run) return undefined;
-  // A Service that nobody owns is Flagger's only where that has written a status; one of Knative says so itself.
+  // A Service without an owner is Flagger's only where Flagger has written a status; a Knative Service has an annotation.
   const isOwnerless = isOwnerlessCopy(primary, canary) && world.status.lastPromotedSpec !== undefined;
   if (!isGenerated(primary, canary) && !isKnative(primary) && !isOwnerless) return undefined;
   const [ours, theirs] = [primary, target].map(({ metadata }) => metadata.annotations?.[digestAnnotation]);

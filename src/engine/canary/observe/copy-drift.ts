@@ -93,7 +93,7 @@ function isOutdated(
   return copy?.metadata.annotations?.[copiedVersionAnnotation] !== original.metadata.resourceVersion;
 }
 
-/** A change by somebody else, as the status reports it. */
+/** A change by another field manager, as the status reports it. */
 export function foreignChangeOf(
   drift: ReturnType<typeof driftOf>,
   differences: ReturnType<typeof differencesOf>,

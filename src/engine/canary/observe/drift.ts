@@ -61,7 +61,7 @@ async function findForeignChange(
   const live = await context.parts.cluster.get(referenceOf(primary));
   if (!live || live.metadata.generation !== generation) return undefined;
   const drift = driftOf(live, applied, manager);
-  // A field that was there once and is missing was changed; else only fields that managedFields give to somebody else.
+  // A field that was there once and is missing was changed; otherwise only fields that managedFields assign to another manager.
   const isForeign = drift.kind === 'foreign' || (drift.kind === 'gone' && known.hasMatched);
   const changed = known.hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
   const change = isForeign ? foreignChangeOf(drift, changed, false) : undefined;

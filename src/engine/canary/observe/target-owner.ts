@@ -95,7 +95,7 @@ function isRecreated(
   { canary, view }: { canary: Canary; view: NamespaceView },
   { target, primary }: LiveWorkloads,
 ): boolean {
-  // Once a status is written nobody asks, and the records need not be gone through at every look.
+  // Only asked before the first status: the records are not searched in every pass.
   if (canary.status?.lastAppliedSpec !== undefined) return false;
   const owners = primary?.metadata.ownerReferences ?? [];
   // One that is kept for good outlives its Canary; of the others, one goes with the Canary before, or is the first write of this one.

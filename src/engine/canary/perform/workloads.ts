@@ -55,7 +55,7 @@ export const workloadPerformers = {
     if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
     const writer = onBehalfOfSource(context, digest);
     for (const copy of objects.configs) await applyUnwatched(writer, copy);
-    // Always written: `applied` must not hide that somebody changed the primary back.
+    // Always written: `applied` must not hide that the primary was changed back.
     parts.applied.forget(objects.workload);
     return applyRollout(writer, objects.workload, primary);
   },

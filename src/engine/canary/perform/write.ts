@@ -80,7 +80,7 @@ export async function ensureFreshPrimary(
 
 /**
  * The context in which the rollout writes as the account of the Source that holds the Canary's target (design section 2.2): it must not write
- * for somebody what that account may not write. The last-known-good was admitted once: going back to it does not depend on the account.
+ * what that account may not write. The last-known-good was admitted once: going back to it does not depend on the account.
  */
 export function onBehalfOfSource(context: ActionContext, digest?: string): ActionContext {
   const { parts, observation } = context;

@@ -75,7 +75,7 @@ interface RouteSpec {
   readonly upstreamRef?: unknown;
 }
 
-/** Other Services or routes while the canary has traffic: nobody would take its share from the former ones, and its pods go at the end. */
+/** Other Services or routes while the canary has traffic: its share would stay on the former ones, and its pods are removed at the end. */
 function otherRoute(
   { options }: Pick<CanaryParts, 'options'>,
   object: KubernetesObject,
@@ -187,7 +187,7 @@ function findConflictingCanary(
     !other.metadata.deletionTimestamp &&
     age(other) < age(canary);
   return canaries.filter(isElder).find((other) => {
-    // Another target that is refused takes it from nobody.
+    // A refused change of the target takes it from no other Canary.
     const { spec } = (otherTarget(other) && lastValidSpec(other)) ?? other;
     const target = (spec as { targetRef?: { kind?: string; name?: string } } | undefined)?.targetRef;
     return target?.kind === kind && target.name === name;

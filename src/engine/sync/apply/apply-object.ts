@@ -22,7 +22,7 @@ export interface KindWait {
 export interface AppliedObject {
   /** It was really written. */
   readonly changed: boolean;
-  /** It had been applied as it is in Git, and somebody changed it since. */
+  /** It had been applied as it is in Git, and was changed since. */
   readonly drift?: SourceDrift;
   /** Fields that were taken from other managers without that. */
   readonly taken?: readonly Contested[];

@@ -109,7 +109,7 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
   };
 }
 
-/** An object came, changed, went, or has another owner now: the one before hears of it, too. */
+/** An object was added, changed or deleted, or has another owner now: the previous owner is notified, too. */
 function dispatch(members: Members, object: KubernetesObject): void {
   const key = objectId(object.metadata);
   const before = members.owners.get(key);
@@ -148,7 +148,7 @@ function objectId({ namespace, name }: { namespace?: string | undefined; name: s
 
 /**
  * Writes on the Source where its members may be, unless it says so already. Before the first object of a kind is written, so that no member
- * is ever in a place that nobody looks at. Throws what the API server refuses.
+ * is ever in a place that is not watched. Throws what the API server refuses.
  */
 export async function writeParent(
   { cluster }: Pick<SourceParts, 'cluster'>,

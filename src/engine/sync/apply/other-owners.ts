@@ -30,7 +30,7 @@ export interface Others extends Partial<Pick<SourceParts, 'watchesEverywhere'>> 
   readonly sources?: () => readonly Pick<KubernetesObject, 'metadata'>[];
 }
 
-/** Throws EngineError Conflicted or OwnedByAnotherSource where somebody else applies the live object. */
+/** Throws EngineError Conflicted or OwnedByAnotherSource where another tool or Source applies the live object. */
 export function refuseOthers(
   parts: Others,
   source: Source,

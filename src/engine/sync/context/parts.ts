@@ -47,7 +47,7 @@ export interface SourceParts {
   readonly canary: (name: NamespacedName) => KubernetesObject | undefined;
   /** Sends alerts of Sources; undefined: none are sent. */
   readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
-  /** Called with how many objects were corrected after somebody changed them, for metrics. */
+  /** Called with how many objects were corrected after another writer changed them, for metrics. */
   readonly onDrift?: (sourceKey: string, objects: number) => void;
   /** Called with how many files and folders were rendered that no cache held, for metrics. */
   readonly onRendered?: (sourceKey: string, count: number) => void;

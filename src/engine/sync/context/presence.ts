@@ -44,7 +44,7 @@ export function createPresence({
     return place;
   }
 
-  /** Undefined: nobody knows, so that it has to be read. */
+  /** Undefined: unknown, so that it has to be read. */
   async function namesAt(
     place: ReadCount,
     object: KubernetesObject,

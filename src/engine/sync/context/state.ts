@@ -68,7 +68,7 @@ export interface ApplyResult {
   /** Objects that were really written. */
   readonly changed: number;
   readonly failures: readonly ApplyFailure[];
-  /** What somebody else had changed and was put back. */
+  /** What another writer had changed and was corrected. */
   readonly drift: readonly SourceDrift[];
   /** Objects with the fields that were taken from other managers, for people. */
   readonly taken: readonly string[];
@@ -114,7 +114,7 @@ export interface SourceState {
   appliedMs?: number;
   /** Commit and generation that the Sources it depends on have let in. */
   admitted?: string;
-  /** Whether what was applied works; undefined where nobody waits for it. */
+  /** Whether what was applied works; undefined without `spec.wait`. */
   health?: SourceHealth | undefined;
   /** What pruning led to; undefined where nothing is pruned. */
   pruned?: PruneResult | undefined;

@@ -38,7 +38,7 @@ export function historyRewritten(
 }
 
 /**
- * False when nobody has to be asked: head descends from what is applied, the Source allows it, it was approved for this very commit, or
+ * False when no approval is needed: head descends from what is applied, the Source allows it, it was approved for this very commit, or
  * head leads only to what is proven: nothing but releases differs, and each Canary's is its last-known-good or the one it follows now.
  */
 export async function needsApproval(context: SyncContext, poll: PollResult): Promise<boolean> {

@@ -37,7 +37,7 @@ export function createStoreSweep(options: {
 
 /**
  * Full ids of the commits that a Source's store must go on holding besides head: what is applied, and what its Canaries promoted last or
- * roll out now. Before the first read nobody knows whose a Canary is; then those of no Source count.
+ * roll out now. Before the first read it is not known which Source holds a Canary; then those of no Source count.
  */
 export function commitsInUse({ parts, source, state }: SourceContext): string[] {
   const canaries = parts.canaries().filter((canary) => {

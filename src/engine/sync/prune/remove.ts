@@ -75,7 +75,7 @@ async function removeOne(
   return { ...untouched, removed: [live], wrote: true };
 }
 
-/** The object as it is now; undefined when it is gone, not ours any more, or somebody said meanwhile that it stays. */
+/** The object as it is now; undefined when it is gone, not ours any more, or was marked meanwhile to stay. */
 async function readAnew(
   cluster: Pick<Cluster, 'get'>,
   source: Source,

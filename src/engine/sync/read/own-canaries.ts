@@ -116,7 +116,7 @@ export function announceSource(
   for (const canary of parts.heads.setSpec(key, { account, ...windows })) parts.wakeCanary(canary);
 }
 
-/** What a Canary names as its target; the Canary itself while nobody knows it. */
+/** What a Canary names as its target; the Canary itself while that is unknown. */
 function targetOf(
   parts: Pick<SourceParts, 'canary'>,
   plan: Pick<CanaryPlan, 'canary'> & { readonly object?: KubernetesObject | undefined },

@@ -1,4 +1,4 @@
-/** What somebody else made of an object that Git holds, and who that was. */
+/** What another writer changed of an object that Git holds, and who that was. */
 import { describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import { type ManagedFieldsEntry, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';

@@ -25,7 +25,7 @@ export interface SourceRights {
 export type SourceWriter =
   /** Holdfast itself: an administrator trusts the Source. */
   | { readonly kind: 'holdfast'; readonly user: undefined }
-  /** An account that somebody gave rights: the API server judges every write. */
+  /** An account with rights of its own: the API server authorizes every write. */
   | { readonly kind: 'account'; readonly user: string }
   /** The account of Sources that name none, which has the role `edit` in the Source's namespace. */
   | { readonly kind: 'default'; readonly user: string };

@@ -166,7 +166,7 @@ const kindsWithData: ReadonlySet<string> = new Set([
   'CustomResourceDefinition',
 ]);
 
-/** Flux's and Argo CD's and Helm's own ways to say it are respected, so that nobody has to edit a manifest to come over. */
+/** Flux's and Argo CD's and Helm's own ways to say it are respected, so that no manifest has to be edited for a migration. */
 export function optedOut({ metadata }: Pick<KubernetesObject, 'metadata'>): string | undefined {
   const { annotations = {}, labels = {} } = metadata;
   const said = annotations[pruneAnnotation];
@@ -180,7 +180,7 @@ export function optedOut({ metadata }: Pick<KubernetesObject, 'metadata'>): stri
   return annotations[helm] === 'keep' ? `${helm}: keep` : undefined;
 }
 
-/** The object takes more with it than itself, and nobody said that it may go. */
+/** The object takes more with it than itself, and no annotation says that it may be deleted. */
 export function needsPruneApproval({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
   return kindsWithData.has(kind) && metadata.annotations?.[pruneAnnotation] !== 'enabled';
 }

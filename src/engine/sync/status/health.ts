@@ -161,7 +161,7 @@ type Health =
 const healthy: Health = { kind: 'healthy' };
 
 /**
- * Undefined where nobody waits, or nothing is applied yet. Canaries are left out: a release may take hours, and what is wrong with one shows in
+ * Undefined without `spec.wait`, or before anything is applied. Canaries are left out: a release may take hours, and what is wrong with one shows in
  * the Source's condition Healthy anyway. So are their targets, which rollouts write.
  */
 export function sourceHealth(

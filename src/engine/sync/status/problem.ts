@@ -5,7 +5,7 @@ import { shorten } from '../../../api/limits.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
 
-/** Not worth an alert: somebody wants it so, or another alert comes first. */
+/** Not worth an alert: it is intended, or another alert comes first. */
 const expected: ReadonlySet<string> = new Set(['Suspended', 'DependencyNotReady', 'CanaryRejected']);
 /** A server that does not answer once is no news. */
 const patienceMs = 60_000;
