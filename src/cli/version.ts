@@ -56,7 +56,7 @@ async function askedController(flags: VersionFlags, version: string): Promise<Co
   }
 }
 
-/** Where the controller is not known the version of this program is a result all the same. */
+/** The version of this program is a result also where the controller is not known. */
 function versions(
   client: string,
   controller: Controller | undefined,

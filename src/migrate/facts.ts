@@ -1,7 +1,7 @@
 /** What the cluster says about a move. */
 import type { KubernetesObject, ObjectReference } from '../api/kubernetes.ts';
 
-/** An object of an inventory, and what it is now; undefined: it is gone. */
+/** An object of an inventory, with its live state; undefined: it does not exist any more. */
 export interface Member {
   readonly reference: ObjectReference;
   readonly live?: KubernetesObject | undefined;

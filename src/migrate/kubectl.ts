@@ -8,7 +8,7 @@ import {
 } from '../workload/compare/managed-fields.ts';
 import type { Member, MoveFacts } from './facts.ts';
 
-/** A command. Names of files and objects come from outside: each word stays one word, whatever is in it, and does nothing else. */
+/** A shell command. Names of files and objects come from outside: each word is quoted, so that it stays one word and runs nothing. */
 export function shellLine(...words: readonly string[]): string {
   return words
     .map((word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`))
@@ -31,7 +31,7 @@ export function isReleased(live: KubernetesObject): boolean {
   return !ownEntry(live) || !isCovered(live);
 }
 
-/** Commands that take them away; each object is as it was but for metadata. */
+/** Commands that remove them; only metadata of the objects changes. */
 export function releaseCommands(members: readonly Member[]): string[] {
   const objects = members.flatMap(({ live }) => (live && !isReleased(live) ? [live] : []));
   const whole = objects.filter((live) => ownEntry(live) && isCovered(live));
@@ -59,7 +59,7 @@ function ownEntry(live: KubernetesObject): ManagedFieldsEntry | undefined {
   return managedFieldsOf(live)?.find((entry) => entry.manager === manager && entry.operation === 'Apply');
 }
 
-/** Everything that Holdfast applied the tool has applied, too, but for our label: giving it up takes nothing away. */
+/** The tool has applied every field that Holdfast applied, except our label: giving them up removes nothing. */
 function isCovered(live: KubernetesObject): boolean {
   const own = ownEntry(live);
   const theirs = managedFieldsOf(live)?.find(

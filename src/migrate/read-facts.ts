@@ -133,7 +133,7 @@ async function objectsAt(client: ClusterClient, places: readonly Place[]): Promi
 function fluxInventory({ status }: KubernetesObject): ObjectReference[] {
   const { inventory } = (status ?? {}) as { inventory?: { entries?: Array<{ id?: unknown; v?: unknown }> } };
   return (inventory?.entries ?? []).flatMap(({ id, v }) => {
-    // Names hold no underscore but for the double one that stands for a colon; namespaces, groups and kinds have none.
+    // The only underscores in names are the double ones that stand for a colon; namespaces, groups and kinds have none.
     const [, namespace = '', name = '', group = '', kind = ''] =
       /^([^_]*)_(.+)_([^_]*)_([^_]+)$/.exec(String(id)) ?? [];
     if (!name || !kind) return [];
@@ -195,7 +195,7 @@ async function sourcesNeeding(client: ClusterClient, { namespace, name }: Former
     .map(describe);
 }
 
-/** Kustomizations and HelmReleases, but for the owner, that read this GitRepository. Throws ApiError. */
+/** Kustomizations and HelmReleases that read this GitRepository, except the owner. Throws ApiError. */
 async function usersOf(
   client: ClusterClient,
   repository: ObjectName,
@@ -255,7 +255,7 @@ interface ObjectName {
   readonly name: string;
 }
 
-/** Kinds of the tools, in whatever version the server prefers. */
+/** API groups of the tools' kinds; the server's preferred version is used. */
 const groups: Readonly<Record<string, string>> = {
   Kustomization: 'kustomize.toolkit.fluxcd.io',
   GitRepository: 'source.toolkit.fluxcd.io',

@@ -37,7 +37,7 @@ export interface ToSourceInput {
 export interface ToSourceTool {
   /** Steps that keep it from deleting and from applying. */
   hold(input: ToSourceInput): HoldStep[];
-  /** What must be so while its object is taken away. */
+  /** What must be true while its object is removed. */
   safe(input: ToSourceInput): Finding[];
   /** Objects that are removed together with the owner. */
   also(input: ToSourceInput): Placed[];

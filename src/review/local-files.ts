@@ -199,7 +199,7 @@ function refused(message: string): TreeEntry {
 
 // The files of a working tree, what is not committed included, in the place of a commit.
 
-/** Reads the working tree at this folder, whatever commit is asked for. Throws GitError PathNotFound for a folder that is not there. */
+/** Reads the working tree at this folder, regardless of the commit. Throws GitError PathNotFound for a folder that is not there. */
 export function workingTree(root: string): CommitReader {
   const { tree } = localFolder(root);
   const rooted = (path: string) => relative(root, path).split(sep).join('/');

@@ -95,7 +95,7 @@ interface CrdSpec {
   }>;
 }
 
-/** What every object has, whatever its schema says. */
+/** Fields that every object has, independent of its schema. */
 const common: ReadonlySet<string> = new Set(['apiVersion', 'kind', 'metadata']);
 
 function schemaLine(kind: KindName, crd: KubernetesObject): CheckLine {

@@ -35,7 +35,7 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
   });
   const lines = canaries.flatMap((canary) => {
     const { analysis, postPromotion } = canary.spec;
-    // Each id once: before and after promotion the same metric is asked alike.
+    // Each id once: the same metric is queried in the same way before and after promotion.
     const byId = new Map([...metricsById(analysis.metrics), ...metricsById(postPromotion?.metrics)]);
     return [...byId].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric }));
   });

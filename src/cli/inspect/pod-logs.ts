@@ -65,7 +65,7 @@ export function logSources(
     });
 }
 
-/** A pod that was not ready for once while it starts is one that fails, too: its log says how far it is. */
+/** A pod that is starting counts as failing, too: its log shows how far it is. */
 function isFailing(pod: Pod): boolean {
   if (pod.status?.phase === 'Succeeded') return false;
   return !isReady(pod) || containerStatuses(pod).some(({ restartCount = 0 }) => restartCount > 0);

@@ -45,7 +45,7 @@ export async function readSubjects(
   const lists = await Promise.all(
     wanted.map((one) =>
       readAll(client, one, query).catch((error: unknown) => {
-        // Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same.
+        // Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources.
         const isOptional = wanted.length > 1 && one === 'Source';
         if (isOptional && isApiError(error, 'unknownKind', 'forbidden')) return [];
         throw error;

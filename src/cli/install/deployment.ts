@@ -83,7 +83,7 @@ function podSpec(options: DeploymentOptions): object {
           ...(proxySecret ? [`--dashboard-proxy-secret=${proxyDirectory}/secret`] : []),
           ...chosenFlags(options),
         ],
-        // A standby goes by them: it takes the Lease over at once when this very pod is gone (ADR 33).
+        // A standby replica reads them: it takes over the Lease at once when exactly this pod is gone (ADR 33).
         env: [
           fromPod('POD_NAME', 'metadata.name'),
           fromPod('POD_UID', 'metadata.uid'),

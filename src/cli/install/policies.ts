@@ -48,7 +48,7 @@ export function sourcePolicy(options: PolicyOptions & RightsOptions): Kubernetes
   const named = "object.spec.?serviceAccountName.orValue('')";
   return policy(options, `${name}-source-accounts.holdfast.dev`, {
     matchConstraints: { resourceRules: [watched('holdfast.dev', 'sources')] },
-    // Status, labels and annotations change nothing of what is written, but for requests, which have rights of their own.
+    // Status, labels and annotations do not change what is written, except for requests, which have rights of their own.
     matchConditions: [
       { name: 'spec-changes', expression: 'oldObject == null || object.spec != oldObject.spec' },
     ],

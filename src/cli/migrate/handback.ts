@@ -70,7 +70,7 @@ export const handbackCommand: CliCommand = {
   },
 };
 
-/** Leaves each Canary as Flagger can go on with it; exit code 1 when one is refused. Throws ApiError, EngineError, InputError. */
+/** Leaves each Canary in a state from which Flagger continues; exit code 1 when one is refused. Throws ApiError, EngineError, InputError. */
 async function handBackToFlagger(connection: Connection, flags: HandBackFlags): Promise<CommandResult> {
   const { dryRun: isDryRun = false, output } = flags;
   const { query, stderr } = await adoptionQuery(connection, flags);

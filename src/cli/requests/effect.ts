@@ -26,7 +26,7 @@ export class UnfitRequestError extends Error {
   }
 }
 
-/** Asks whether to go on, after these lines; true goes on. */
+/** Shows these lines and asks whether to continue; true: yes. */
 export type Confirm = (lines: readonly string[]) => Promise<boolean>;
 
 /** An effect in lines, under the name of the Canary. */

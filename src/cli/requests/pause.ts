@@ -84,7 +84,7 @@ export const resumeCommand: CliCommand = {
   },
 };
 
-/** Sets or takes away the annotation, which is a state. Throws ApiError and InputError. */
+/** Sets or removes the annotation, which is a state and not a request. Throws ApiError and InputError. */
 export async function setPause(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
   const { paused } = options;

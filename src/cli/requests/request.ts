@@ -114,7 +114,7 @@ interface Target {
   readonly name: string;
 }
 
-/** What an object's answer is, or how it is waited for once all objects were asked. */
+/** The result for an object, or a function that waits for it, called once all objects were asked. */
 export type Begun = CommandResult | (() => Promise<CommandResult>);
 
 /**

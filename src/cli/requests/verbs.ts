@@ -110,7 +110,7 @@ export async function begin(
   options: VerbOptions,
 ): Promise<Begun> {
   const canary = await readOne(client, 'Canary', options);
-  // It would stay on the Canary unanswered, and be done when that goes on one day.
+  // The request would stay on the Canary unanswered, and be carried out when spec.suspend is removed.
   if (isSuspended(canary)) {
     const message = 'spec.suspend is set, so that nothing is done for it; remove that first';
     return refused(canary, { reason: 'Suspended', message }, options.format);

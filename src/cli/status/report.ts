@@ -78,7 +78,7 @@ async function all(reader: StatusReader, options: StatusOptions): Promise<Comman
   return { ...printed(blocks.map(textOf).join('\n')), stderr: note };
 }
 
-/** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
+/** Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources. */
 async function sourcesOf(
   reader: StatusReader,
   options: StatusOptions,

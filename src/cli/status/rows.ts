@@ -42,7 +42,7 @@ interface CanaryRow {
   readonly reason: string;
   readonly next: string;
   readonly message: string;
-  /** Why the last release failed, or nothing goes on, unless the message says it; else empty. */
+  /** Why the last release failed, or why nothing proceeds; empty if the message says it already. */
   readonly why: string;
   readonly tone: StatusTone;
 }

@@ -57,7 +57,7 @@ export async function watchStatus(
   }
 }
 
-/** Where only Flagger's kinds are installed, or the reader may see Canaries alone, these are shown all the same. */
+/** Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources. */
 async function readableKinds(
   { client }: Pick<Connection, 'client'>,
   { kind, namespace, labelSelector }: WatchStatusOptions,

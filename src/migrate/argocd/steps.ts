@@ -83,7 +83,7 @@ function suspendStep(input: ToSourceInput): HoldStep {
   };
 }
 
-/** A finalizer that Git does not say is not taken away by Git. */
+/** A finalizer that is not in Git cannot be removed by a commit. */
 function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
   const live = facts?.owner?.metadata.finalizers ?? [];
   const inGit = owner?.object.metadata.finalizers ?? [];

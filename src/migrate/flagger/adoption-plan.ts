@@ -22,7 +22,7 @@ interface AdoptionRow extends Verdict {
   readonly differences: readonly FieldDifference[];
   /** Fields that are accepted and have no effect here. */
   readonly notActedOn: readonly string[];
-  /** Who acts on it now; until that ends Holdfast does nothing at all. */
+  /** What acts on it now; until that ends Holdfast does nothing. */
   readonly waitsFor?: string;
 }
 

@@ -134,7 +134,7 @@ const repositoryRules: Readonly<Record<string, FieldRule>> = {
   serviceAccountName: { stop: 'cloud identities are not supported; use a token in spec.secretRef' },
 };
 
-/** Of the Kustomization, but for what its fields say inside. */
+/** Fields of the Kustomization that stop a move; those inside its fields are found where the fields are converted. */
 function kustomizationStops(spec: Fields): Stop[] {
   const { kind } = (spec.sourceRef ?? {}) as { kind?: string };
   const message = `a Source reads only Git, not ${kind ?? 'nothing'}`;

@@ -112,7 +112,7 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   };
 }
 
-/** Why the forecast ends after this decision; undefined where it goes on. */
+/** Why the forecast ends after this decision; undefined where it continues. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
   if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
   if (actions.some(({ type }) => !foreseeable.has(type)))

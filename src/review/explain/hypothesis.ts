@@ -45,7 +45,7 @@ function failingChecks(world: World, { others = 0 }: Hypothesis): World {
 
 const imagined = 'v1:what-if';
 
-/** A release that has passed its analysis: the canary runs it, the primary was written, and neither Git nor metrics have news. */
+/** A release that has passed its analysis: the canary runs it, the primary was written, and Git and metrics do not change. */
 function promoted(world: World): World {
   const { primary } = world;
   if (!primary) throw new InputError('--what-if: this Canary has no primary yet, so nothing can be promoted');
@@ -88,7 +88,7 @@ function failing(world: World, { cause = 'CrashLoop', canary = 'healthy' }: Hypo
   }
 }
 
-/** One pod of the new template, not ready; those of the old one go on where the strategy keeps them. */
+/** One pod of the new template, not ready; pods of the old template keep running where the strategy says so. */
 function notUp(view: WorkloadView, faults: WorkloadView['faults']): WorkloadView {
   const old = view.keepsReadyPod ? view.desiredReplicas : 0;
   return {

@@ -38,7 +38,7 @@ interface CanaryInput {
   readonly options: Pick<FlightOptions, 'minIntervalMs' | 'defaultProvider' | 'window'>;
 }
 
-/** What it means; undefined: nothing at all changes for this Canary. */
+/** What the commit means for the Canary; undefined: nothing changes. */
 export function planCanary(input: CanaryInput): CanaryPlanned | undefined {
   const { key, before, after } = input;
   if (!after) return { canary: key, change: 'removed', summary: removalWords(input.removal) };

@@ -6,7 +6,7 @@ import { type Plan, planOf } from '../../api/canary/plan.ts';
 import { boundsOf } from '../../health/check-results.ts';
 import { nextStep } from '../../rollout/traffic/weights.ts';
 
-/** Where the canary stands for one interval before the check there lets it go on. */
+/** A weight at which the canary stays for one interval, until the check there passes. */
 export interface FlightStep {
   /** Share of the traffic in percent; with A/B of the requests that match, 0 while traffic is only mirrored or stays away. */
   readonly weight: number;

@@ -13,7 +13,7 @@ import { createMetricsPort } from '../../server/metrics-port.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
 import type { Measured } from './report.ts';
 
-/** Whom metrics are asked of. */
+/** How metrics are queried. */
 interface MeasureParts {
   readonly http: HttpClient;
   /** Prometheus of built-in and inline queries, where the Canary names none. */

@@ -189,7 +189,7 @@ function frozenConfig(before: KubernetesObject | undefined, after: KubernetesObj
   ];
 }
 
-// Keys of ConfigMaps and Secrets that a pod template reads and that a commit takes away. Pure.
+// Keys of ConfigMaps and Secrets that a pod template reads and that a commit removes. Pure.
 
 /** The keys that are read; `all`: whatever it holds, since any key may be needed. */
 interface KeysRead {

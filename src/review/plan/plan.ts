@@ -16,7 +16,7 @@ import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
 import { type KnownReleases, planSource } from './source-plan.ts';
 import { chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
 
-/** The plan. Throws InputError and GitError for what cannot be compared at all. */
+/** Compares base and head of the request. Throws InputError and GitError where the two cannot be compared. */
 export async function makePlan(
   request: PlanRequest,
   parts: SideParts,

@@ -54,7 +54,7 @@ export interface SideAt {
   readonly commit: CommitInfo;
 }
 
-/** Nothing at all. */
+/** A Source that does not exist on this side. */
 export const emptySide: RenderedSource = {
   entries: [],
   rest: [],

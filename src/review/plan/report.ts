@@ -1,4 +1,4 @@
-/** Everything `holdfast plan` says, as `-o json` prints it (docs/guides/review.md). Fields are added, never changed or taken away within v1. */
+/** Everything `holdfast plan` says, as `-o json` prints it (docs/guides/review.md). Within v1 fields are added, never changed or removed. */
 import type { CommitInfo } from '../../api/observed.ts';
 import type { FlightMetric, FlightPlan } from './flight-plan.ts';
 import type { PromotedState } from './promoted-state.ts';
@@ -164,7 +164,7 @@ export interface PlanSummary {
 
 // What a metric of a flight plan is now.
 
-/** One metric as it is now, asked of what serves: the primary. */
+/** The current value of one metric on the primary, which serves. */
 export interface Measured {
   readonly name: string;
   readonly when: FlightMetric['when'];

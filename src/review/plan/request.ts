@@ -1,4 +1,4 @@
-/** What a plan is asked for, and whom it may ask. */
+/** What a plan is asked for, and what it may read besides the repository. */
 import type { Canary } from '../../api/canary/canary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';

@@ -104,7 +104,7 @@ function comingWith({ entries }: RenderedSource): Coming {
   };
 }
 
-/** A refusal is an answer; whatever else went wrong only means that this object was not asked about. */
+/** A refusal is a finding; after any other error there is none for this object. */
 function failed({ coming }: Context, object: KubernetesObject, error: unknown): Answer {
   const name = describe(object);
   const [group = ''] = object.apiVersion.split('/');

@@ -46,7 +46,7 @@ function problemsIn(object: KubernetesObject, all: readonly RenderedObject[]): Q
       )?.object;
     const text = query ?? (template?.spec as { query?: unknown } | undefined)?.query;
     if (typeof text !== 'string') return [];
-    // What is wrong whatever a Canary says is reported where the template stands.
+    // Problems that do not depend on a Canary are reported at the template.
     if (query === undefined && queryProblem(text) !== undefined) return [];
     const message = queryProblem(text, { canary, variables });
     return message === undefined

@@ -92,7 +92,7 @@ function objectFindings(
 
 const order: readonly Severity[] = ['problem', 'warning', 'note'];
 
-/** By file and line; what two checks found alike is reported once. */
+/** By file and line; a finding of two checks is reported once. */
 function sorted(findings: readonly Finding[]): Finding[] {
   const unique = new Map<string, Finding>();
   for (const finding of findings) {

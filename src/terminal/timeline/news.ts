@@ -87,7 +87,7 @@ function trafficOf(status: CanaryStatus, target: string): TrafficMoved {
   return { type: 'traffic', primaryWeight: 100 - canaryWeight, canaryWeight, serving };
 }
 
-/** Pods that come and go under the same weights are no news. */
+/** A change of the pods under the same weights is not reported. */
 function shares({ serving }: TrafficMoved): unknown {
   return serving.map(({ role, weight }) => [role, weight]);
 }
