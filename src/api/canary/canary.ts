@@ -1,7 +1,6 @@
 /** Canary (flagger.app/v1beta1): every field Flagger 1.44 accepts, and the optional ones of design section 2.3. */
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
-import type { Severity } from '../incident.ts';
 import type { KubernetesObject } from '../kubernetes.ts';
 import { limits } from '../limits.ts';
 import { type Problem, problemOf } from '../problems.ts';
@@ -265,6 +264,8 @@ export function hooksOf({ spec }: Canary, type: HookType): readonly Webhook[] {
   if (type === 'post-promotion') return spec.postPromotion?.webhooks ?? [];
   return (spec.analysis?.webhooks ?? []).filter((webhook) => (webhook.type || 'rollout') === type);
 }
+
+type Severity = Exclude<AlertSeverity, ''>;
 
 const SEVERITY_RANK: Readonly<Record<Severity, number>> = { info: 0, warn: 1, error: 2 };
 const MAX_ALERTS = 32;
