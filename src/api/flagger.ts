@@ -26,3 +26,6 @@ export function watchedNamespace({ spec }: KubernetesObject): string | undefined
   if (word === undefined) return undefined;
   return (word.includes('=') ? word.slice(word.indexOf('=') + 1) : words[at + 1]) || undefined;
 }
+
+/** The finalizer's name, Flagger's own: either program can finish what the other began. */
+export const finalizer = 'finalizer.flagger.app';

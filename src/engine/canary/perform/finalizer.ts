@@ -1,10 +1,8 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
+import { finalizer } from '../../../api/flagger.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import type { CanaryParts, Performers } from '../context/context.ts';
-
-/** The finalizer's name, Flagger's own: either program can finish what the other began. */
-export const finalizer = 'finalizer.flagger.app';
 
 /** Whether it is being deleted and waits for our finalizer. */
 export function awaitsFinalizer({ metadata }: KubernetesObject): boolean {

@@ -1,8 +1,8 @@
 /** A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5). */
 import { handingBackAnnotation } from '../../../api/annotations.ts';
+import { finalizer } from '../../../api/flagger.ts';
 import { type KubernetesObject, objectKey, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import { finalizer } from '../../canary/perform/finalizer.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 
 type Writer = Pick<Cluster, 'patch' | 'delete'>;
