@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { basename } from 'node:path';
-import { runProgram, version } from './cli/commands.ts';
-import { completionRequest } from './cli/completion/completion.ts';
+import { completionRequest, runProgram, version } from './cli/commands.ts';
 
 // A reader that stops early, such as `head`, is no failure of ours.
 process.stdout.on('error', (error: NodeJS.ErrnoException) => {

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import type { Metafile } from 'esbuild';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -41,14 +41,29 @@ function sourcesIn(map: string): string[] {
   return JSON.parse(map).sources.map((source: string) => source.replace(/^(\.\.\/)+/, ''));
 }
 
+/** The files that are read together with this one. */
+async function importsOf(name: string): Promise<string[]> {
+  const found = (await built(name)).matchAll(/\b(?:from|import) ?"(\.[^"]+)"/g);
+  return [...found].map(([, path = '']) => join(dirname(name), path));
+}
+
 it('a build keeps the sandbox in a file that nothing loads at its start, and has nothing twice', async () => {
   const names = [...sources.keys()];
   const isSandbox = (source: string) => source.startsWith('sandbox/');
   expect(names.filter((name) => sources.get(name)?.some(isSandbox))).toEqual(['demo.js']);
-  for (const name of names) expect(await built(name)).not.toMatch(/\bfrom ?"[^"]*\bdemo\.js"/);
+  for (const name of names) expect(await importsOf(name)).not.toContain('demo.js');
   const ours = [...sources.values()].flat().filter((source) => source.startsWith('src/'));
   expect(ours.length).toBeGreaterThan(400);
   expect(ours.filter((source, index) => ours.indexOf(source) !== index)).toEqual([]);
+});
+
+it('a start reads the table of commands, and nothing that a single one needs', async () => {
+  const read = new Set(['main.js']);
+  for (const name of read) for (const other of await importsOf(name)) read.add(other);
+  const ours = [...read]
+    .flatMap((name) => sources.get(name) ?? [])
+    .filter((source) => !/node_modules/.test(source));
+  expect(ours.sort()).toEqual(['package.json', 'src/cli/commands.ts', 'src/main.ts']);
 });
 
 describe.each([

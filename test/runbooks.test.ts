@@ -1,10 +1,9 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { runbookOf } from '../src/api/incident.ts';
 import { rolloutReasons } from '../src/api/reasons.ts';
-import { commands } from '../src/cli/commands.ts';
+import { wholeProgram } from '../src/cli/commands.ts';
 import { holdfastVerbs } from '../src/cli/install/rights.ts';
 
 const folder = resolve(import.meta.dirname, '../docs/runbooks');
@@ -23,12 +22,7 @@ const sections = [
 ];
 
 /** What can stand after `holdfast`. */
-function commandNames(): string[] {
-  const program = new Command();
-  for (const command of commands)
-    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  return program.commands.map((command) => command.name());
-}
+const commandNames = (await wholeProgram('0.0.0')).commands.map((command) => command.name());
 
 /** The ids that a page's headings have, as forges make them. */
 function anchorsOf(text: string): string[] {
@@ -75,7 +69,7 @@ describe('the runbooks', () => {
   });
 
   it.each(pages)('$name names only commands and requests that exist', ({ text }) => {
-    const known = commandNames();
+    const known = commandNames;
     for (const line of commandsOf(text)) {
       expect(line).toMatch(/^(holdfast|kubectl|git) /);
       const [, command] = /^holdfast (\S+)/.exec(line) ?? [];

@@ -2,22 +2,24 @@ import type { Command } from 'commander';
 import { systemClock } from '../api/clock.ts';
 import { silentLogger } from '../cluster/log.ts';
 import type { AddressPolicy } from '../http/address-guard.ts';
-import { type Connection, connect } from '../server/connection.ts';
+import type { Connection } from '../server/connection.ts';
 import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
 import { exitCodes } from './failure.ts';
 import type { ClusterFlags } from './flags.ts';
 
-/** One command of the program: a file of its own, one line in commands.ts. */
+/** One command of the program: a file of its own, which is loaded when it is needed, and one line in commands.ts. */
 export interface CliCommand {
-  /** Adds name, options and action. The action sets the exit code through `setExitCode`. */
-  register(program: Command, context: CliContext): void;
+  /** Adds arguments, options and action to the command of that line. The action sets the exit code through `setExitCode`. */
+  register(command: Command, context: CliContext): void;
 }
 
 /** What commands share. */
-interface CliContext {
+export interface CliContext {
   readonly version: string;
   readonly setExitCode: (code: number) => void;
+  /** Runs another command line in place of this one. */
+  readonly run: (argv: readonly string[]) => Promise<void>;
 }
 
 /** Writes what a command has to say to the streams of the process and sets the exit code. */
@@ -33,6 +35,7 @@ export async function withConnection<T>(
   { version }: Pick<CliContext, 'version'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
+  const { connect } = await import('../server/connection.ts');
   const connection = await connect({ kubeconfig, context, version }, systemClock, silentLogger);
   try {
     return await work(connection);

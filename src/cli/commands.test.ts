@@ -37,6 +37,22 @@ const run = (...argv: string[]) => runProgram(argv, '1.2.3');
 const configMap = 'apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a, namespace: shop}\n';
 
 describe('the command line', () => {
+  it('help lists the commands with a word about each', async () => {
+    expect(await run('--help')).toBe(0);
+    expect(stdout).toMatch(/^ {2}status +show Canaries and Sources, or one of them in full$/m);
+    expect(stdout).not.toContain('adopt');
+  });
+
+  it.each([[['status', '--help']], [['help', 'status']]])('%j is the help of the command', async (argv) => {
+    expect(await run(...argv)).toBe(0);
+    expect(stdout).toContain('--holdfast-namespace');
+  });
+
+  it('a command that does not exist is refused with one that may be meant', async () => {
+    expect(await run('statu')).toBe(2);
+    expect(stderr).toContain('(Did you mean status?)');
+  });
+
   it('install prints manifests for this version', async () => {
     expect(await run('install', '--namespace', 'fast', '--watch-namespaces', 'a, b')).toBe(0);
     expect(stdout).toContain('image: holdfast:v1.2.3\n');

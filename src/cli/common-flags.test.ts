@@ -1,6 +1,6 @@
-import { Command, type Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { expect, it } from 'vitest';
-import { commands } from './commands.ts';
+import { wholeProgram } from './commands.ts';
 
 /** Flags that people expect of a command about objects in a cluster. */
 const expected = ['--context', '--namespace', '--selector', '--all-namespaces'] as const;
@@ -50,10 +50,9 @@ interface Named {
   readonly options: readonly Option[];
 }
 
+const program = await wholeProgram('0.0.0');
+
 function allCommands(): Named[] {
-  const program = new Command();
-  for (const command of commands)
-    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
   const below = (parent: Command, prefix: string): Named[] =>
     parent
       .createHelp()

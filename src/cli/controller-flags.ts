@@ -67,7 +67,7 @@ export function withControllerFlags(
 }
 
 function optionsNamed(names: readonly ControllerFlagName[]): Option[] {
-  return controller().options.filter((option) => names.some((name) => name === nameOf(option)));
+  return controllerCommand().options.filter((option) => names.some((name) => name === nameOf(option)));
 }
 
 /** The flags that the controller of this cluster runs with. */
@@ -180,7 +180,7 @@ interface Container {
 }
 
 function flagsOf(argv: string[], where: string): ControllerFlags {
-  const run = controller();
+  const run = controllerCommand();
   try {
     run.parseOptions(argv);
   } catch (error) {
@@ -195,8 +195,8 @@ function definedIn<T extends object>(given: T): Partial<T> {
   return Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined)) as Partial<T>;
 }
 
-/** The flags of `holdfast run` as this version declares them, to read arguments. */
-function controller(): Command {
+/** `holdfast run` with the flags that this version declares, to read arguments. */
+export function controllerCommand(): Command {
   const program = new Command().exitOverride().configureOutput({ writeErr: () => undefined });
   return withRunFlags(program.command('run'));
 }

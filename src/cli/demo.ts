@@ -21,8 +21,8 @@ interface DemoFlags {
 
 /** `holdfast demo`: a good release, a bad one and a git revert, in a sandbox or on a cluster. */
 export const demoCommand: CliCommand = {
-  register(program, context) {
-    declare(program.command('demo')).action(async (flags: DemoFlags) => {
+  register(command, context) {
+    declare(command).action(async (flags: DemoFlags) => {
       context.setExitCode(await demo(optionsOf(flags, context.version), flags.output));
     });
   },
@@ -30,7 +30,6 @@ export const demoCommand: CliCommand = {
 
 function declare(command: Command): Command {
   return command
-    .description('show a good release, a bad release and a git revert, in a built-in sandbox or on a cluster')
     .option('--kubeconfig <file>', 'run on this cluster; everything the demo creates is deleted at the end')
     .option('--namespace <name>', 'namespace to create', namespaceName, 'holdfast-demo')
     .addOption(

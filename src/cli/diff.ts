@@ -41,10 +41,8 @@ interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags>
 
 /** `holdfast diff`: what is not as the release, or the Source, says. Writes nothing. */
 export const diffCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('diff')
-      .summary('compare a Canary or a Source with the cluster')
+  register(command, context) {
+    command
       .description(
         'compare a Canary with the release that its primary must run, and show what a release under way changes; or compare a Source with the objects that it applies. Exit code 1 if something differs, 2 on errors',
       )

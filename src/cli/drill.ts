@@ -76,10 +76,8 @@ const controllerFlagNames = ['selector-labels', 'include-label-prefix'] as const
 
 /** `holdfast drill`: whether the cluster would take the last-known-good today. */
 export const drillCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('drill')
-      .summary('dry-run the last known good release against the cluster')
+  register(command, context) {
+    command
       .description(
         'dry-run the last known good release to see whether the cluster would still accept it; exit code 1 if not, 2 on errors',
       )

@@ -20,13 +20,10 @@ interface ExplainFlags extends ObjectFlags, Partial<ControllerFlags> {
 
 /** `holdfast explain`: expected and actual state, the cause of a difference, and what Holdfast would do about it. Writes nothing. */
 export const explainCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('explain')
-      .summary('explain the state of a Canary, or what would follow from a fault')
-      .description(
-        'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
-      );
+  register(command, context) {
+    command.description(
+      'explain the state of a Canary and what comes next, or what would follow from a fault (--what-if); writes nothing',
+    );
     withObjectFlags(command, 'Canary')
       .option(
         '--what-if <assumption...>',

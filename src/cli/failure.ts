@@ -41,11 +41,11 @@ export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: st
  * document of a known kind there in any case. Returns the exit code.
  */
 export function reportFailure(error: unknown, argv: readonly string[]): number {
-  const isUsage = error instanceof CommanderError;
-  if (isUsage && error.exitCode === 0) return exitCodes.good;
   const body = failureBody(error);
   // The parser itself reports wrong arguments.
-  if (!isUsage) process.stderr.write(`error: ${body.message}\n`);
+  if (!(error instanceof CommanderError))
+    process.stderr.write(`error: ${body.message}
+`);
   // What -o says, also where the arguments could not be read whole. Undefined: output is for people.
   const formats = argv.flatMap((word, index) => {
     if (word === '-o' || word === '--output') return [argv[index + 1]];

@@ -46,13 +46,8 @@ interface HistoryOptions {
 
 /** `holdfast history`: what ran, what is kept to go back to, and what is not tried again. */
 export const historyCommand: CliCommand = {
-  register(program, context) {
-    withObjectFlags(
-      program
-        .command('history')
-        .description('list the releases of a Canary and those that a rollback can return to'),
-      'Canary',
-    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+  register(command, context) {
+    withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
       const result = await withConnection(flags, context, (connection) =>
         forTargets(connection, 'Canary', { subject, flags }, (target) =>
           history(connection.client, {

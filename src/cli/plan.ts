@@ -58,10 +58,8 @@ const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'metrics-
 
 /** `holdfast plan`: what a change of the repository would do, before it is merged. */
 export const planCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('plan')
-      .summary('show what a change in Git would do before it is merged')
+  register(command, context) {
+    command
       .description(
         'compare two commits as Sources would apply them: changed objects, the rollout of each Canary, and changes that a revert does not undo; exit code 1 as set by --fail-on, 2 on errors',
       )

@@ -11,10 +11,8 @@ import { isHttpUrl, type LimitFlags, programsIn, releaseLimitsIn } from './flags
 
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
-  register(program, { version }) {
-    withRunFlags(
-      program.command('run').description('run the controller: follow Git and roll out what it says'),
-    ).action(async (flags: RunFlags) => {
+  register(command, { version }) {
+    withRunFlags(command).action(async (flags: RunFlags) => {
       await run(optionsOf(flags, version));
     });
   },

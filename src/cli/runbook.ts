@@ -22,11 +22,9 @@ interface RunbookFlags extends ClusterFlags {
 
 /** `holdfast runbook`: what to do about a reason, or about a Canary as it is. */
 export const runbookCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     withPlace(
-      program
-        .command('runbook')
-        .summary('show what to do about a Canary, or about a reason')
+      command
         .description(
           'show the runbook of a Canary as it is now, with its names filled in, or of a reason such as PrimaryNotReady',
         )

@@ -34,10 +34,8 @@ interface ValidateFlags extends ProgramFlags {
 
 /** `holdfast validate`: what Holdfast would say about manifests, before they are merged. */
 export const validateCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('validate')
-      .summary('check manifests the way a Source reads them')
+  register(command, context) {
+    command
       .description('check manifests the way a Source reads them; exit code 2 if there is a problem')
       .argument('<path...>', 'files and folders')
       .option(

@@ -23,10 +23,8 @@ type Controller = { readonly version: string; readonly holder: string } | { read
 
 /** `holdfast version`: of this program, and of the controller that leads in the cluster. */
 export const versionCommand: CliCommand = {
-  register(program, context) {
-    program
-      .command('version')
-      .description('print the version of this program and of the controller in the cluster')
+  register(command, context) {
+    command
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--holdfast-namespace'))

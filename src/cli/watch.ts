@@ -25,13 +25,10 @@ interface WatchOutput {
 
 /** `holdfast watch`: the timeline of one Canary, until it is interrupted. */
 export const watchCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('watch')
-      .summary('show the rollouts of a Canary as they happen')
-      .description(
-        'show steps, weights, checks and states of a Canary as they change, until you press Ctrl-C',
-      );
+  register(command, context) {
+    command.description(
+      'show steps, weights, checks and states of a Canary as they change, until you press Ctrl-C',
+    );
     withPlace(command.argument('<canary>', 'NAME or canary/NAME'))
       .addOption(outputOption('text', ['text', 'json']))
       .action(async (subject: string, flags: ObjectFlags) => {

@@ -1,9 +1,8 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { rolloutReasons } from '../../src/api/reasons.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { wholeProgram } from '../../src/cli/commands.ts';
 import { exitCodeMeanings } from '../../src/cli/failure.ts';
 import { filledIn, pageFor } from '../../src/cli/runbook.ts';
 import runbooks from '../../src/cli/runbooks.json' with { type: 'json' };
@@ -11,8 +10,7 @@ import { adviceFor } from '../../src/cli/status/detail.ts';
 import { applySetId } from '../../src/engine/apply-set.ts';
 
 const root = join(import.meta.dirname, '../..');
-const program = new Command();
-for (const command of commands) command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+const program = await wholeProgram('0.0.0');
 
 /** Words after `holdfast` in prose and in names of objects, which are no commands. */
 const others = new Set(['holdfast', 'namespace', 'system', 'source', 'key', 'cli']);

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
-import { commands } from '../../src/cli/commands.ts';
+import type { Command } from 'commander';
+import { wholeProgram } from '../../src/cli/commands.ts';
 import { rowsUnder } from './tables.ts';
 
 /** A command that help lists, and what -o may be. */
@@ -11,12 +11,7 @@ interface OutputCommand {
 }
 
 /** Every command that help lists, those below others included, with their whole names. */
-export function allCommands(): OutputCommand[] {
-  const program = new Command();
-  for (const command of commands)
-    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  return below(program, '');
-}
+export const allCommands = below(await wholeProgram('0.0.0'), '');
 
 function below(parent: Command, prefix: string): OutputCommand[] {
   const shown = parent.createHelp().visibleCommands(parent);

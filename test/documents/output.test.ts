@@ -72,7 +72,7 @@ describe('the page on output', () => {
   const documented = kindsByCommand();
 
   it('has every command with -o json, and no other', () => {
-    const offering = allCommands().filter(({ formats }) => formats.includes('json'));
+    const offering = allCommands.filter(({ formats }) => formats.includes('json'));
     expect([...documented.keys()].sort()).toEqual(offering.map(({ name }) => name).sort());
   });
 
@@ -82,7 +82,7 @@ describe('the page on output', () => {
   });
 
   it('is true of every command: those without -o json print nothing for programs to read', () => {
-    const without = allCommands().filter(({ formats }) => !formats.includes('json'));
+    const without = allCommands.filter(({ formats }) => !formats.includes('json'));
     // The controller's log is JSON already; completion prints a script; migrate itself only has others below it.
     expect(without.map(({ name }) => name).sort()).toEqual(['completion', 'migrate', 'run']);
   });

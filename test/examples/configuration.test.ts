@@ -1,9 +1,9 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command, type Option } from 'commander';
+import type { Command, Option } from 'commander';
 import { expect, test } from 'vitest';
 import { limits } from '../../src/api/limits.ts';
-import { commands } from '../../src/cli/commands.ts';
+import { wholeProgram } from '../../src/cli/commands.ts';
 
 const page = join(import.meta.dirname, '../../docs/configuration.md');
 /** Defaults that are not text, or depend on the machine. */
@@ -23,7 +23,7 @@ test('the page has every flag with its default, and no other', () => {
 
 test('the page has a section for every command with flags', () => {
   const text = readFileSync(page, 'utf8');
-  const missing = allCommands()
+  const missing = allCommands
     .filter(({ name, options }) => options.length > 0 && !text.includes(`<!-- flags: ${name} -->`))
     .map(({ name }) => name);
   expect(missing).toEqual([]);
@@ -54,12 +54,7 @@ test('the page has the limits of the code', () => {
     expect(text).toContain(row);
 });
 
-function allCommands(): NamedCommand[] {
-  const program = new Command();
-  for (const command of commands)
-    command.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  return withFlags(program, '');
-}
+const allCommands = withFlags(await wholeProgram('0.0.0'), '');
 
 /** The commands that help lists, those below others included, with their whole names. */
 function withFlags(parent: Command, prefix: string): NamedCommand[] {
@@ -78,7 +73,7 @@ interface NamedCommand {
 }
 
 function withTables(text: string): string {
-  return allCommands().reduce((result, command) => {
+  return allCommands.reduce((result, command) => {
     const begin = `<!-- flags: ${command.name} -->`;
     const between = new RegExp(`${begin}[\\s\\S]*?<!-- end -->`);
     return result.replace(between, () => `${begin}\n${tableOf(command)}<!-- end -->`);

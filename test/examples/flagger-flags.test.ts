@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { receiversOf, runCommand } from '../../src/cli/run.ts';
+import { controllerCommand } from '../../src/cli/controller-flags.ts';
+import { receiversOf } from '../../src/cli/run.ts';
 import { type FlaggerFlag, flaggerFlags } from '../documents/flagger-flags.ts';
 
 const page = join(import.meta.dirname, '../../docs/configuration.md');
@@ -19,9 +19,7 @@ test('the page has a row for every flag and environment variable of Flagger', ()
 });
 
 test('every flag that stands for one of Flagger is one of run', () => {
-  const program = new Command();
-  runCommand.register(program, { version: '0.0.0', setExitCode: () => undefined });
-  const known = program.commands.flatMap(({ options }) => options.map(({ long }) => long));
+  const known = controllerCommand().options.map(({ long }) => long);
   const named = flaggerFlags.flatMap(({ flags = [] }) => flags);
   expect(named.filter((flag) => !known.includes(flag))).toEqual([]);
 });

@@ -33,10 +33,8 @@ const controllerFlagNames = ['watch-namespaces', 'mesh-provider', 'metrics-serve
 
 /** `holdfast check`: whether everything Holdfast depends on is there, before it is needed. */
 export const checkCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('check')
-      .summary('check everything that Holdfast depends on')
+  register(command, context) {
+    command
       .description(
         'check the API server, CRDs, RBAC, Git and metrics that Holdfast depends on; exit code 1 if a check fails',
       )

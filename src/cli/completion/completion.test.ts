@@ -1,12 +1,11 @@
-import { Command } from 'commander';
+import type { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import { InputError } from '../../api/problems.ts';
-import { commands } from '../commands.ts';
+import { wholeProgram } from '../commands.ts';
 import { complete } from './completion.ts';
 import { argumentSource, type Lookup } from './suggest.ts';
 
-const program = new Command('holdfast');
-for (const command of commands) command.register(program, { version: '0.0.0', setExitCode: () => undefined });
+const program = await wholeProgram('0.0.0');
 
 /** What the cluster has, by the namespace on the line. */
 function cluster(flags: ReadonlyMap<string, string>): Lookup {

@@ -16,10 +16,8 @@ const shells = ['bash', 'zsh', 'fish'] as const;
 
 /** `holdfast completion`: prints what makes a shell complete command lines of holdfast. */
 export const completionCommand: CliCommand = {
-  register(program, context) {
-    program
-      .command('completion')
-      .summary('print the completion script of a shell')
+  register(command, context) {
+    command
       .description(
         'print the script that lets bash, zsh or fish complete commands, flags, and the names of objects in the cluster',
       )
@@ -29,9 +27,6 @@ export const completionCommand: CliCommand = {
       });
   },
 };
-
-/** The first word of what shells ask: the words of a command line follow it, the last of which is the one at the cursor. */
-export const completionRequest = '__complete';
 
 /** A person waits at the prompt. */
 const deadlineMs = 2_000;

@@ -28,13 +28,10 @@ interface EventFlags extends SubjectFlags {
 
 /** `holdfast events`: what was reported about Canaries and Sources and what belongs to them. */
 export const eventsCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('events')
-      .summary('list the Events of Canaries and Sources')
-      .description(
-        'list the Events of Canaries with their workloads, pods, Services, scalers and routes, and of Sources with their Canaries, the newest last',
-      );
+  register(command, context) {
+    command.description(
+      'list the Events of Canaries with their workloads, pods, Services, scalers and routes, and of Sources with their Canaries, the newest last',
+    );
     withSubjects(
       command,
       '[subject]',

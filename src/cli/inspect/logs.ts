@@ -41,13 +41,10 @@ interface LogOutput {
 
 /** `holdfast logs`: of the pods of a Canary that fail, or of one side. */
 export const logsCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('logs')
-      .summary('print the logs of the pods that fail')
-      .description(
-        'print the logs of the pods of Canaries that are not ready or were restarted, or of one side (--canary, --primary); each line with its pod and container',
-      );
+  register(command, context) {
+    command.description(
+      'print the logs of the pods of Canaries that are not ready or were restarted, or of one side (--canary, --primary); each line with its pod and container',
+    );
     withSubjects(command, '[canary]', 'NAME or canary/NAME (default: every Canary of the namespace)')
       .addOption(
         new Option('--failing', 'pods that are not ready or were restarted; the default').conflicts([

@@ -25,13 +25,10 @@ interface TreeFlags extends SubjectFlags {
 
 /** `holdfast tree`: what a Source applies, and what belongs to a Canary, with health, owner and drift. */
 export const treeCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('tree')
-      .summary('show the objects of a Source or a Canary, with their health')
-      .description(
-        'show the objects that a Source applies and those that belong to a Canary, with their health, who else writes them, and drift that Holdfast reported',
-      );
+  register(command, context) {
+    command.description(
+      'show the objects that a Source applies and those that belong to a Canary, with their health, who else writes them, and drift that Holdfast reported',
+    );
     withSubjects(
       command,
       '[subject]',

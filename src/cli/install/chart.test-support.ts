@@ -1,9 +1,10 @@
-import { Command, type Option } from 'commander';
+import type { Option } from 'commander';
 import { allCrds } from '../../api/kinds/crd.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { workloadProviders } from '../../providers/routing/table.ts';
 import { formatObjects } from '../../terminal/output.ts';
-import { commands } from '../commands.ts';
+import { wholeProgram } from '../commands.ts';
+import { controllerCommand } from '../controller-flags.ts';
 import { installObjects } from './install.ts';
 import { isSwitch, nameOf, settableFlags } from './program-flags.ts';
 import { rightsTables } from './rights.ts';
@@ -174,20 +175,12 @@ function flagsSchema(): Schema {
 }
 
 function flagsOfRun(): Option[] {
-  return settableFlags(program());
+  return settableFlags(controllerCommand());
 }
 
-/** The options of a command. */
-export function optionsOf(name: string): readonly Option[] {
-  return program().commands.find((command) => command.name() === name)?.options ?? [];
-}
-
-function program(): Command {
-  const result = new Command();
-  for (const command of commands)
-    command.register(result, { version: '0.0.0', setExitCode: () => undefined });
-  return result;
-}
+/** The options of `holdfast install`. */
+export const installOptions =
+  (await wholeProgram('0.0.0')).commands.find((command) => command.name() === 'install')?.options ?? [];
 
 function text(description: string, pattern: string): Schema {
   return { type: 'string', description, pattern };

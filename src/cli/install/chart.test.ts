@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { chartFiles, optionsOf } from './chart.test-support.ts';
+import { chartFiles, installOptions } from './chart.test-support.ts';
 
 const root = join(import.meta.dirname, '../../..');
 const chart = join(root, 'deploy/chart');
@@ -23,7 +23,7 @@ it('every option of install is a value', () => {
   // The namespace is the release's.
   const others = ['namespace', 'output'];
   const byOtherName: Readonly<Record<string, string>> = { crdsOnly: 'crds', flag: 'flags' };
-  const names = optionsOf('install').map((option) => option.attributeName());
+  const names = installOptions.map((option) => option.attributeName());
   const wanted = names.filter((name) => !others.includes(name)).map((name) => byOtherName[name] ?? name);
   expect(Object.keys(schema.properties)).toEqual(expect.arrayContaining(wanted));
 });

@@ -5,6 +5,7 @@ import { InputError } from '../../api/problems.ts';
 import { workloadProviders } from '../../providers/routing/table.ts';
 import { type CommandResult, type DataFormat, formatObjects } from '../../terminal/output.ts';
 import { type CliCommand, emit } from '../command.ts';
+import { controllerCommand } from '../controller-flags.ts';
 import {
   accountName,
   commaList,
@@ -49,10 +50,8 @@ interface InstallFlags {
 
 /** `holdfast install`: manifests on standard output, to read and then to apply. */
 export const installCommand: CliCommand = {
-  register(program, context) {
-    program
-      .command('install')
-      .summary('print the manifests to install Holdfast')
+  register(command, context) {
+    command
       .description(
         'print the manifests to install Holdfast; apply them with: kubectl apply --server-side -f -',
       )
@@ -101,7 +100,7 @@ export const installCommand: CliCommand = {
       .option(
         '--flag <name=value>',
         'pass this flag of holdfast run to the program, for example metrics-server=http://prometheus.monitoring:9090 (repeatable)',
-        (text, before?: ProgramFlags) => ({ ...before, ...programFlag(program, text) }),
+        (text, before?: ProgramFlags) => ({ ...before, ...programFlag(controllerCommand(), text) }),
       )
       .addOption(outputOption('yaml', ['yaml', 'json']))
       .action(({ output, flag: flags, ...options }: InstallFlags) =>

@@ -22,9 +22,8 @@ const takenFlags = new Set([
 ]);
 
 /** The flags of `holdfast run` that an installation may set (`install --flag`, the chart's `flags`). */
-export function settableFlags(program: Command): Option[] {
-  const run = program.commands.find((command) => command.name() === 'run');
-  return (run?.options ?? []).filter((option) => !takenFlags.has(nameOf(option)));
+export function settableFlags(run: Command): Option[] {
+  return run.options.filter((option) => !takenFlags.has(nameOf(option)));
 }
 
 /** Its name without dashes. */
@@ -38,9 +37,9 @@ export function isSwitch(option: Option): boolean {
 }
 
 /** Reads `name=value`, and checks it as `holdfast run` will. Throws InvalidArgumentError. */
-export function programFlag(program: Command, text: string): ProgramFlags {
+export function programFlag(run: Command, text: string): ProgramFlags {
   const [, name = '', value] = /^(?:--)?([^=]*)(?:=(.*))?$/s.exec(text) ?? [];
-  const option = settableFlags(program).find((one) => nameOf(one) === name);
+  const option = settableFlags(run).find((one) => nameOf(one) === name);
   if (takenFlags.has(name))
     throw new InvalidArgumentError(`--${name} is set by install; use its own options (install --help).`);
   if (!option) throw new InvalidArgumentError('holdfast run has no such flag (run --help).');

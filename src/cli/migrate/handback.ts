@@ -24,11 +24,9 @@ interface HandBackFlags extends CanaryFlags, MoveFlags {
 
 /** `holdfast handback`: the way back to Flagger, Flux or Argo CD. */
 export const handbackCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     const { version } = context;
-    const command = program
-      .command('handback')
-      .summary('go back to Flagger, Flux or Argo CD')
+    command
       .description(
         [
           'Go back to the tool that Holdfast took over from.',

@@ -27,14 +27,13 @@ interface StepsFlags extends MoveFlags {
 
 /** `holdfast migrate`: what taking over from Flagger would do, and the steps from Flux and Argo CD to a Source. */
 export const migrateCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     const { version } = context;
-    const migrate = program
-      .command('migrate')
-      .summary('migrate from Flagger, Flux or Argo CD')
-      .description('Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.');
+    command.description(
+      'Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.',
+    );
     withCanaryFlags(
-      migrate
+      command
         .command('plan')
         .summary('what Holdfast would do with the Canaries that Flagger left')
         .description(
@@ -46,7 +45,7 @@ export const migrateCommand: CliCommand = {
         emit(await withConnection(flags, context, (on) => planAdoption(on, flags)), context),
       );
     withMoveFlags(
-      migrate
+      command
         .command('steps')
         .summary('the steps from Flux or Argo CD to a Source')
         .description(
@@ -101,10 +100,8 @@ interface OldFlags {
 
 /** `holdfast adopt`: the former name of `migrate` and `handback`. Runs those, and says so once on standard error. */
 export const adoptCommand: CliCommand = {
-  register(program) {
-    program
-      .command('adopt', { hidden: true })
-      .summary('former name of migrate and handback')
+  register(command, context) {
+    command
       .allowUnknownOption()
       .argument('[words...]')
       .addOption(
@@ -113,10 +110,10 @@ export const adoptCommand: CliCommand = {
       .option('--back')
       .addOption(new Option('--to <tool>').choices(['flagger']))
       .option('--dry-run')
-      .action(async (words: string[], flags: OldFlags, command: Command) => {
+      .action(async (words: string[], flags: OldFlags) => {
         const now = nameNow(flags);
         process.stderr.write(`holdfast adopt is now: ${['holdfast', ...now, ...words].join(' ')}\n`);
-        await (command.parent as Command).parseAsync([...now, ...words], { from: 'user' });
+        await context.run([...now, ...words]);
       });
   },
 };

@@ -71,11 +71,9 @@ function scopeOf(flags: ScopeFlags, access: { readonly namespace: string }): Fre
 
 /** `holdfast freeze`: no release of these Canaries starts, takes a step or is promoted. */
 export const freezeCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     withScope(
-      program
-        .command('freeze')
-        .summary('hold the rollouts of many Canaries until a time')
+      command
         .description(
           'hold the rollouts of all Canaries of a namespace (-n), of all namespaces (-A), or of those with certain labels (-l): nothing starts, takes a step or is promoted; reverts go on',
         )
@@ -122,11 +120,9 @@ export const freezeCommand: CliCommand = {
 
 /** `holdfast unfreeze`: deletes the freezes of a place. */
 export const unfreezeCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     withScope(
-      program
-        .command('unfreeze')
-        .summary('end a freeze')
+      command
         .description(
           'end the freezes of a namespace (-n) or of all namespaces (-A), except those that come back by a schedule; with -l only the one for these labels',
         )

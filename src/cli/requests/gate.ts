@@ -22,11 +22,8 @@ export interface GateOptions {
 
 /** `holdfast gate`: the gates that Holdfast serves at /gate/check and /rollback/check. */
 export const gateCommand: CliCommand = {
-  register(program, context) {
-    const command = program
-      .command('gate')
-      .description('open, close or show the gates that Holdfast serves for a Canary')
-      .addArgument(new Argument('<action>').choices(actions));
+  register(command, context) {
+    command.addArgument(new Argument('<action>').choices(actions));
     withObjectFlags(command, 'Canary')
       .option('--rollback', 'the gate of /rollback/check; while it is open, the release is rolled back')
       .action(

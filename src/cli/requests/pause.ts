@@ -24,11 +24,8 @@ interface PauseOptions {
 
 /** `holdfast pause`: no step and no promotion from here on; a revert under way finishes. */
 export const pauseCommand: CliCommand = {
-  register(program, context) {
-    withObjectFlags(
-      program.command('pause').description('pause a rollout: no step and no promotion until holdfast resume'),
-      'Canary',
-    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+  register(command, context) {
+    withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
       const result = await withConnection(flags, context, (connection) =>
         forTargets(connection, 'Canary', { subject, flags }, (target) =>
           setPause(connection.client, { ...target, paused: true, format: flags.output }),
@@ -41,14 +38,11 @@ export const pauseCommand: CliCommand = {
 
 /** `holdfast suspend`: a Source reads nothing and writes nothing from here on. */
 export const suspendCommand: CliCommand = {
-  register(program, context) {
+  register(command, context) {
     withObjectFlags(
-      program
-        .command('suspend')
-        .summary('suspend a Source: nothing is fetched or applied until holdfast resume')
-        .description(
-          'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way go on',
-        ),
+      command.description(
+        'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way go on',
+      ),
       'Source',
     ).action(async (subject: string | undefined, flags: ObjectFlags) => {
       const result = await withConnection(flags, context, (connection) =>
@@ -63,13 +57,8 @@ export const suspendCommand: CliCommand = {
 
 /** `holdfast resume`: a paused Canary or a suspended Source goes on. */
 export const resumeCommand: CliCommand = {
-  register(program, context) {
-    withObjectFlags(
-      program
-        .command('resume')
-        .description('resume a paused rollout (NAME or canary/NAME) or a suspended Source (source/NAME)'),
-      'Canary',
-    ).action(async (subject: string | undefined, flags: ObjectFlags) => {
+  register(command, context) {
+    withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
       const kind = subject?.includes('/')
         ? (parseObjectArgument(subject, undefined).kind ?? 'Canary')
         : 'Canary';

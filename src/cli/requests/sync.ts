@@ -31,23 +31,21 @@ interface SyncOptions {
 
 /** `holdfast sync`: a Source looks at Git now. */
 export const syncCommand: CliCommand = {
-  register(program, context) {
-    const command = withObjectFlags(
-      program.command('sync').description('make a Source fetch from Git now'),
-      'Source',
+  register(command, context) {
+    withTimeout(withObjectFlags(command, 'Source'), 60).action(
+      async (subject: string | undefined, flags: WaitFlags) => {
+        const result = await withConnection(flags, context, (connection) =>
+          forTargets(connection, 'Source', { subject, flags }, (target) =>
+            beginSync(connection.client, systemClock, {
+              ...target,
+              timeoutMs: flags.timeout * 1000,
+              format: flags.output,
+            }),
+          ),
+        );
+        emit(result, context);
+      },
     );
-    withTimeout(command, 60).action(async (subject: string | undefined, flags: WaitFlags) => {
-      const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, 'Source', { subject, flags }, (target) =>
-          beginSync(connection.client, systemClock, {
-            ...target,
-            timeoutMs: flags.timeout * 1000,
-            format: flags.output,
-          }),
-        ),
-      );
-      emit(result, context);
-    });
   },
 };
 

@@ -11,8 +11,6 @@ import { type VerbCommand, verbCommand } from './verbs.ts';
 export const promote: VerbCommand = {
   name: 'promote',
   verb: 'promote',
-  description:
-    'skip the remaining checks and promote the current release; after promotion, accept it as good',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary, 'promote'),
@@ -23,7 +21,6 @@ export const promote: VerbCommand = {
 export const abort: VerbCommand = {
   name: 'abort',
   verb: 'abort',
-  description: 'stop the current release and go back to the last known good release',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is being rolled out (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary, 'abort'),
@@ -35,7 +32,6 @@ export const abort: VerbCommand = {
 export const retry: VerbCommand = {
   name: 'retry',
   verb: 'retry',
-  description: 'retry the rejected release at head',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at head (default: any)',
   revision(_client, canary) {
@@ -51,7 +47,6 @@ export const retry: VerbCommand = {
 export const rollback: VerbCommand = {
   name: 'rollback',
   verb: 'rollback-to',
-  description: 'roll back to an earlier good release',
   flag: '--to <commit>',
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
@@ -91,7 +86,6 @@ export const rollback: VerbCommand = {
 export const approve: VerbCommand = {
   name: 'approve',
   verb: 'approve',
-  description: 'open the gate that a release waits at, before it starts or before it is promoted',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary, 'approve'),
@@ -102,8 +96,6 @@ export const approve: VerbCommand = {
 export const skipStep: VerbCommand = {
   name: 'skip-step',
   verb: 'skip-step',
-  description:
-    'skip the check of the current step once; the pods of the next step must be ready all the same',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at its step (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary, 'skip-step'),
@@ -114,17 +106,22 @@ export const skipStep: VerbCommand = {
 export const ignoreWindow: VerbCommand = {
   name: 'ignore-window',
   verb: 'ignore-window',
-  description: 'start the release that waits for its window now; the next one waits again',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
   revision: (_client, canary) => releaseUnderWay(canary, 'ignore-window'),
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 
-/** Every command that requests a verb, in the order of the help text. */
-export const verbCommands = [promote, approve, skipStep, ignoreWindow, abort, retry, rollback].map(
-  verbCommand,
-);
+/** Every command that requests a verb. */
+export const verbCommands = {
+  promote: verbCommand(promote),
+  approve: verbCommand(approve),
+  skipStep: verbCommand(skipStep),
+  ignoreWindow: verbCommand(ignoreWindow),
+  abort: verbCommand(abort),
+  retry: verbCommand(retry),
+  rollback: verbCommand(rollback),
+};
 
 /** The digest of the release under way. Throws UnfitRequestError when there is none. */
 function releaseUnderWay(canary: KubernetesObject, verb: CanaryVerb): string {

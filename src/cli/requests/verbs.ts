@@ -31,7 +31,6 @@ export interface VerbCommand {
   /** Name on the command line. */
   readonly name: string;
   readonly verb: CanaryVerb;
-  readonly description: string;
   /** The flag that names the revision, and what stands without it. */
   readonly flag: string;
   readonly flagMeaning: string;
@@ -68,8 +67,8 @@ interface Flags extends WaitFlags {
 /** `holdfast promote canary/web` and similar commands: sets the annotation, then reports the answer. */
 export function verbCommand(spec: VerbCommand): CliCommand {
   return {
-    register(program, context) {
-      const command = withObjectFlags(program.command(spec.name).description(spec.description), 'Canary')
+    register(command, context) {
+      withObjectFlags(command, 'Canary')
         .option(spec.flag, spec.flagMeaning)
         .option('--wait', 'wait until the release is good, failed or held');
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');

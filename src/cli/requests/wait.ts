@@ -34,14 +34,11 @@ interface WaitOptions {
 
 /** `holdfast wait`: for scripts that go on only when the release is good. */
 export const waitCommand: CliCommand = {
-  register(program, context) {
-    const command = withObjectFlags(
-      program
-        .command('wait')
-        .summary('wait until the rollout of a Canary ends')
-        .description(
-          'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed, 2 error, 3 held, 4 timed out',
-        ),
+  register(command, context) {
+    withObjectFlags(
+      command.description(
+        'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed, 2 error, 3 held, 4 timed out',
+      ),
       'Canary',
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
     withTimeout(command, 600).action(

@@ -28,10 +28,8 @@ interface StatusFlags extends SubjectFlags {
 
 /** `holdfast status`: what is going on, on one screen. */
 export const statusCommand: CliCommand = {
-  register(program, context) {
-    program
-      .command('status')
-      .description('show Canaries and Sources, or one of them in full')
+  register(command, context) {
+    command
       .argument('[kind]', 'canary or source; NAME alone is a Canary')
       .argument('[name]', 'name of the object')
       .addOption(kubeconfigOption())
