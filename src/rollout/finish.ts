@@ -129,7 +129,9 @@ export function isSame(a: unknown, b: unknown): boolean {
     return Array.isArray(b) && a.length === b.length && a.every((entry, index) => isSame(entry, b[index]));
   }
   if (!isRecord(a) || !isRecord(b)) return false;
-  const keys = new Set([...Object.keys(a), ...Object.keys(b)]);
-  keys.delete('lastTransitionTime');
-  return [...keys].every((key) => isSame(a[key], b[key]));
+  // Each step compares whole statuses: no set of keys is made for it.
+  for (const key in a) if (key !== 'lastTransitionTime' && !isSame(a[key], b[key])) return false;
+  for (const key in b)
+    if (b[key] !== undefined && a[key] === undefined && key !== 'lastTransitionTime') return false;
+  return true;
 }
