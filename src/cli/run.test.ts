@@ -1,8 +1,8 @@
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
 import { InputError } from '../api/problems.ts';
-import { type ReceiverFlags, withReceiverFlags } from './controller-flags.ts';
 import { type ReceiverEnvironment, receiversOf } from './run.ts';
+import { type ReceiverFlags, withReceiverFlags } from './run-flags.ts';
 
 function receivers(args: readonly string[], env: ReceiverEnvironment = {}) {
   const command = withReceiverFlags(new Command())

@@ -6,8 +6,8 @@ import { startApp } from '../server/app.ts';
 import type { AppOptions } from '../server/options.ts';
 import { createLog, keepHeapSmall } from '../server/process.ts';
 import type { CliCommand } from './command.ts';
-import { type ReceiverFlags, type RunFlags, withRunFlags } from './controller-flags.ts';
 import { isHttpUrl, type LimitFlags, programsIn, releaseLimitsIn } from './flags.ts';
+import { type ReceiverFlags, type RunFlags, withRunFlags } from './run-flags.ts';
 
 /** `holdfast run`: the controller. */
 export const runCommand: CliCommand = {
