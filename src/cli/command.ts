@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
 import { systemClock } from '../api/clock.ts';
 import { silentLogger } from '../cluster/log.ts';
-import type { AddressPolicy } from '../http/address-guard.ts';
 import type { Connection } from '../server/connection.ts';
-import { addressPolicy } from '../server/outbound.ts';
 import type { CommandResult } from '../terminal/output.ts';
 import { exitCodes } from './failure.ts';
 import type { ClusterFlags } from './flags.ts';
@@ -81,10 +79,4 @@ export async function untilInterrupted(
   } finally {
     release();
   }
-}
-
-/** What a command may reach: as the controller, and the metrics server that it was given. */
-export function outboundPolicy(server: string | undefined, metricsServer?: string): AddressPolicy {
-  const isUrl = metricsServer !== undefined && URL.canParse(metricsServer);
-  return addressPolicy(server, isUrl ? [new URL(metricsServer).host] : []);
 }

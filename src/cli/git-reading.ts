@@ -1,7 +1,6 @@
 /** How commands read the Git repositories of the Sources of a cluster. */
 import { systemClock } from '../api/clock.ts';
 import { secretsOf } from '../engine/sync/poll/source-object.ts';
-import { createHttpClient } from '../http/client.ts';
 import type { ProgramPaths } from '../render/build/programs.ts';
 import type { SourceReading } from '../review/diff/effective-set.ts';
 import { createClusterPort } from '../server/cluster.ts';
@@ -9,7 +8,7 @@ import type { Connection } from '../server/connection.ts';
 import { createRepositories } from '../server/git.ts';
 import { createGitAccess } from '../server/git-access.ts';
 import { rememberFileSources } from '../server/source-files.ts';
-import { outboundPolicy } from './command.ts';
+import { outboundClient } from './outbound.ts';
 
 /** Reads Sources with the Secrets that they name, and closes the connections to Git again. Throws what the work throws. */
 export async function withGit<T>(
@@ -17,7 +16,7 @@ export async function withGit<T>(
   { version, programs }: { readonly version: string; readonly programs: ProgramPaths },
   work: (reading: SourceReading) => Promise<T>,
 ): Promise<T> {
-  const http = createHttpClient({ ...outboundPolicy(access.server), userAgent: `holdfast/${version}` });
+  const http = outboundClient(access.server, version);
   const cluster = createClusterPort(client);
   // Credentials of the environment are for Sources of files alone, and these are the cluster's.
   const noCredentials = { env: {}, fileSources: rememberFileSources([]) };

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
 import { openLocalRepository } from '../git/store/local-repository.ts';
-import { createHttpClient } from '../http/client.ts';
 import { makePlan } from '../review/plan/plan.ts';
 import { openProbes } from '../review/plan/probes.ts';
 import { openSideParts } from '../review/plan/rendered-source.ts';
@@ -16,7 +15,7 @@ import type { Connection } from '../server/connection.ts';
 import { readSourceFiles } from '../server/source-files.ts';
 import { type CommandResult, type DataFormat, screenOf } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, outboundPolicy, withConnection } from './command.ts';
+import { type CliCommand, emit, withConnection } from './command.ts';
 import {
   type ControllerFlags,
   defaultControllerFlags,
@@ -36,6 +35,7 @@ import {
   programsIn,
   withProgramFlags,
 } from './flags.ts';
+import { outboundClient } from './outbound.ts';
 
 interface PlanFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly repo: string;
@@ -125,9 +125,10 @@ async function planned(
     defaultProvider: found.meshProvider,
   };
   const metricsServer = connection ? found.metricsServer : flags.metricsServer;
-  const userAgent = `holdfast/${version}`;
-  const policy = outboundPolicy(connection?.access.server, metricsServer);
-  const http = metricsServer === undefined ? undefined : createHttpClient({ ...policy, userAgent });
+  const http =
+    metricsServer === undefined
+      ? undefined
+      : outboundClient(connection?.access.server, version, metricsServer);
   const folder = await mkdtemp(join(tmpdir(), 'holdfast-plan-'));
   try {
     const { clusterName, serverDryRun = false } = flags;

@@ -1,10 +1,9 @@
 import { isApiError } from '../../cluster/errors.ts';
-import { createHttpClient } from '../../http/client.ts';
 import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles } from '../../server/source-files.ts';
 import { checkReport } from '../../terminal/check-report.ts';
 import { type DataFormat, screenOf } from '../../terminal/output.ts';
-import { type CliCommand, emit, outboundPolicy, withConnection } from '../command.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   type ControllerFlags,
   controllerFlags,
@@ -20,6 +19,7 @@ import {
   kubeconfigOption,
   outputOption,
 } from '../flags.ts';
+import { outboundClient } from '../outbound.ts';
 import { check } from './checks.ts';
 
 interface CheckFlags extends ClusterFlags, Partial<ControllerFlags> {
@@ -50,8 +50,7 @@ export const checkCommand: CliCommand = {
         const sources = await readSourceFiles(flags.source);
         const report = await withConnection(flags, context, async (connection) => {
           const { flags: found, note } = await flagsFor(connection, flags);
-          const policy = outboundPolicy(connection.access.server, found.metricsServer);
-          const http = createHttpClient({ ...policy, userAgent: `holdfast/${context.version}` });
+          const http = outboundClient(connection.access.server, context.version, found.metricsServer);
           try {
             const sections = await check(
               { connection, http },

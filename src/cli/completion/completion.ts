@@ -1,15 +1,8 @@
-import { homedir } from 'node:os';
 import { Argument, type Command } from 'commander';
-import { canaryStatus } from '../../api/canary/summary.ts';
-import { limits } from '../../api/limits.ts';
-import { listContexts } from '../../cluster/access/cluster-access.ts';
-import type { Connection } from '../../server/connection.ts';
-import { type CliCommand, emit, withConnection } from '../command.ts';
+import { type CliCommand, emit } from '../command.ts';
 import { exitCodes } from '../failure.ts';
-import { readAll, readOne } from '../objects.ts';
-import { commitSubject } from '../status/rows.ts';
 import { completionScripts } from './scripts.ts';
-import { type Lookup, type Suggestion, type Suggestions, suggest } from './suggest.ts';
+import { type Lookup, type Suggestions, suggest } from './suggest.ts';
 import { readTyped } from './typed.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
@@ -28,6 +21,9 @@ export const completionCommand: CliCommand = {
   },
 };
 
+/** Where to look for what is in the cluster that the flags on the line name. */
+type LookupFor = (flags: ReadonlyMap<string, string>, version: string) => Lookup | Promise<Lookup>;
+
 /** A person waits at the prompt. */
 const deadlineMs = 2_000;
 
@@ -39,10 +35,10 @@ export async function complete(
   program: Command,
   typed: readonly string[],
   version: string,
-  lookupFor: (flags: ReadonlyMap<string, string>, version: string) => Lookup = clusterLookup,
+  lookupFor: LookupFor = async (...on) => (await import('./cluster-lookup.ts')).clusterLookup(...on),
 ): Promise<string> {
   const line = readTyped(program, typed);
-  const { items, areFiles } = await withinDeadline(suggest(line, lookupFor(line.flags, version)));
+  const { items, areFiles } = await withinDeadline(suggest(line, () => lookupFor(line.flags, version)));
   const lines = items.map(({ value, description }) =>
     description ? `${value}\t${description.replace(/\s+/g, ' ')}` : value,
   );
@@ -73,47 +69,4 @@ export async function answerShell(
   const answer = await complete(program, typed, version);
   await new Promise((resolve) => process.stdout.write(answer, resolve));
   process.exit(exitCodes.good);
-}
-
-/** Looks into the kubeconfig and the cluster that the flags on the line name. Rejects with what connecting or reading throws. */
-function clusterLookup(flags: ReadonlyMap<string, string>, version: string): Lookup {
-  // Shells leave `~/` as it is typed.
-  const kubeconfig = flags.get('--kubeconfig')?.replace(/^~(?=\/)/, process.env.HOME ?? homedir());
-  const context = flags.get('--context') || undefined;
-  const onCluster = <T>(work: (connection: Connection) => Promise<T>) =>
-    withConnection({ kubeconfig, context }, { version }, work);
-  const namespaceIn = ({ access }: Connection) => flags.get('--namespace') || access.namespace;
-  const contexts = () => listContexts({ ...(kubeconfig ? { kubeconfig } : {}), allowExec: true });
-  return {
-    contexts: async () =>
-      (await contexts()).map(({ name, namespace }) => ({ value: name, description: namespace })),
-    namespaces: () =>
-      onCluster(async ({ client }) =>
-        suggestions((await client.list('v1', 'Namespace', { metadataOnly: true })).items),
-      ).catch(async () => {
-        // Who may not list namespaces has those of their contexts.
-        const own = (await contexts()).map(({ namespace }) => namespace).filter((one) => one !== undefined);
-        return [...new Set(own)].map((value) => ({ value }));
-      }),
-    objects: (kind) =>
-      onCluster(async (connection) => {
-        const query = { namespace: namespaceIn(connection), metadataOnly: true };
-        return suggestions(await readAll(connection.client, kind, query));
-      }),
-    commits: (name) =>
-      onCluster(async (connection) => {
-        const place = { namespace: namespaceIn(connection), name };
-        const canary = await readOne(connection.client, 'Canary', place);
-        const { run, history = [] } = canaryStatus(canary);
-        const commits = [run?.commit ?? '', ...history.map(({ commit }) => commit)];
-        return [...new Set(commits)].map((value) => ({ value, description: commitSubject(canary, value) }));
-      }),
-  };
-}
-
-function suggestions(objects: ReadonlyArray<{ readonly metadata: { readonly name: string } }>): Suggestion[] {
-  return objects
-    .slice(0, limits.completions)
-    .map(({ metadata }) => ({ value: metadata.name }))
-    .sort((left, right) => (left.value < right.value ? -1 : 1));
 }

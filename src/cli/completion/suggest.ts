@@ -1,5 +1,4 @@
 import type { Argument, Option } from 'commander';
-import { workloadProviders } from '../../providers/routing/table.ts';
 import { printable } from '../../terminal/output.ts';
 import runbooks from '../runbooks.json' with { type: 'json' };
 import type { TypedLine } from './typed.ts';
@@ -25,6 +24,9 @@ export interface Lookup {
   /** Commits of releases of a Canary, the newest first. */
   commits(canary: string): Promise<readonly Suggestion[]>;
 }
+
+/** Called when something is to be looked up: most of what is completed is known without the cluster. */
+type OpenLookup = () => Lookup | Promise<Lookup>;
 
 /** Where the values of an argument or a flag come from. `text`: only the person who types it knows. */
 type ValueSource =
@@ -75,8 +77,8 @@ function flagSource({ long, flags }: Option): ValueSource {
 }
 
 /** Everything that fits what is typed. Rejects with what the lookup throws. */
-export async function suggest(line: TypedLine, lookup: Lookup): Promise<Suggestions> {
-  const found = await candidates(line, lookup);
+export async function suggest(line: TypedLine, openLookup: OpenLookup): Promise<Suggestions> {
+  const found = await candidates(line, openLookup);
   const items = found.items
     .filter(({ value }) => value.startsWith(line.prefix))
     // A name that could break the line, or the terminal, is none that anybody can type.
@@ -86,7 +88,7 @@ export async function suggest(line: TypedLine, lookup: Lookup): Promise<Suggesti
 
 const nothing: Suggestions = { items: [], areFiles: false };
 
-async function candidates(line: TypedLine, lookup: Lookup): Promise<Suggestions> {
+async function candidates(line: TypedLine, openLookup: OpenLookup): Promise<Suggestions> {
   const { wanted, command } = line;
   switch (wanted.kind) {
     case 'command':
@@ -104,10 +106,10 @@ async function candidates(line: TypedLine, lookup: Lookup): Promise<Suggestions>
           .map(({ long, short, description }) => ({ value: long ?? short ?? '', description })),
       );
     case 'value':
-      return valuesOf(flagSource(wanted.option), wanted.option.argChoices, line, lookup);
+      return valuesOf(flagSource(wanted.option), wanted.option.argChoices, line, openLookup);
     case 'argument': {
       const source = argumentSource(command.name(), wanted.argument) ?? 'text';
-      return valuesOf(source, wanted.argument.argChoices, line, lookup);
+      return valuesOf(source, wanted.argument.argChoices, line, openLookup);
     }
     default:
       return nothing;
@@ -118,33 +120,38 @@ async function valuesOf(
   source: ValueSource,
   choices: readonly string[] | undefined,
   line: TypedLine,
-  lookup: Lookup,
+  openLookup: OpenLookup,
 ): Promise<Suggestions> {
   if (choices) return only(named(choices));
   switch (source) {
     case 'files':
       return { items: [], areFiles: true };
     case 'contexts':
-      return only(await lookup.contexts());
+      return only(await (await openLookup()).contexts());
     case 'namespaces':
-      return only(await lookup.namespaces());
+      return only(await (await openLookup()).namespaces());
     case 'providers':
-      return only(named(workloadProviders()));
+      return only(named((await import('../../providers/routing/table.ts')).workloadProviders()));
     case 'commits': {
       const [canary = ''] = line.words.slice(-1);
-      return only(await lookup.commits(canary.replace(/^canary\//, '')));
+      return only(await (await openLookup()).commits(canary.replace(/^canary\//, '')));
     }
     case 'text':
       return nothing;
     default:
-      return only(await objectsFor(source, line, lookup));
+      return only(await objectsFor(source, line, openLookup));
   }
 }
 
 /** With -l or -A an object cannot be named. */
-async function objectsFor(source: ValueSource, line: TypedLine, lookup: Lookup): Promise<Suggestion[]> {
+async function objectsFor(
+  source: ValueSource,
+  line: TypedLine,
+  openLookup: OpenLookup,
+): Promise<Suggestion[]> {
   const isForMany = line.flags.has('--selector') || line.flags.has('--all-namespaces');
-  const namesOf = async (kind: 'Canary' | 'Source') => (isForMany ? [] : [...(await lookup.objects(kind))]);
+  const namesOf = async (kind: 'Canary' | 'Source') =>
+    isForMany ? [] : [...(await (await openLookup()).objects(kind))];
   const [word = ''] = line.prefix.split('/', 1);
   const kindTyped = line.prefix.includes('/') ? kindIn(word) : undefined;
   if (kindTyped && source !== 'objectsOfKind') return withKind(word, await namesOf(kindTyped));
