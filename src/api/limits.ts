@@ -76,8 +76,10 @@ export const limits = {
   substitutionObjectSteps: 20_000_000,
   /** The same of all objects of a Source together; it pauses between objects. */
   substitutionSourceSteps: 500_000_000,
-  /** Milliseconds a renderer's process may run; ordinary ones need some 50. */
-  renderMs: 4_000,
+  /** Seconds of processor time that a renderer's process may use; ordinary ones need some 0.05. */
+  renderProcessorSeconds: 8,
+  /** Milliseconds it may run: much longer, since a busy node gives it little of a processor. */
+  renderMs: 30_000,
   /** Bytes a renderer's process may print. */
   renderOutputBytes: 8 * 1024 * 1024,
   /** Bytes of memory a renderer's process may use. */

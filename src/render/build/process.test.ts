@@ -10,7 +10,12 @@ import { failureText } from './builder.ts';
 import { findProgram, inPrivateFolder, type ProcessLimits, runProcess, withoutNetwork } from './process.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-process-'));
-const limits: ProcessLimits = { renderMs: 10_000, renderOutputBytes: 1_000, renderMemoryBytes: 2 ** 30 };
+const limits: ProcessLimits = {
+  renderProcessorSeconds: 10,
+  renderMs: 300_000,
+  renderOutputBytes: 1_000,
+  renderMemoryBytes: 2 ** 30,
+};
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -33,6 +38,11 @@ test('nothing of our environment reaches the program', async () => {
 
 test('a program that does not end is ended', async () => {
   const result = await node('setInterval(() => {}, 1000)', { renderMs: 300 });
+  expect(result).toMatchObject({ ok: false, reason: 'time' });
+});
+
+test('a program that computes without end is ended by the processor time that it used, not by the time that passed', async () => {
+  const result = await node('for (;;);', { renderProcessorSeconds: 1 });
   expect(result).toMatchObject({ ok: false, reason: 'time' });
 });
 
@@ -95,7 +105,7 @@ beforeAll(async () => {
   const contents = `
     import { runProcess, withoutNetwork } from './process.ts';
     const [program, script, folder] = process.argv.slice(-3);
-    const limits = { renderMs: 500, renderOutputBytes: 1000, renderMemoryBytes: 2 ** 30 };
+    const limits = { renderProcessorSeconds: 2, renderMs: 500, renderOutputBytes: 1000, renderMemoryBytes: 2 ** 30 };
     runProcess({ program, args: ['-e', script], folder, limits, signal: new AbortController().signal });
     process.kill(process.pid, 'SIGKILL');`;
   const { outputFiles } = await build({

@@ -48,6 +48,7 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
   const output = hold(child.stdout, run.limits.renderOutputBytes, () => end('output'));
   const errorOutput = hold(child.stderr, maxErrorCharacters);
   const timer = setTimeout(() => end('time'), run.limits.renderMs);
+  const startedMs = performance.now();
   const abort = () => child.kill('SIGKILL');
   run.signal.addEventListener('abort', abort, { once: true });
   try {
@@ -59,13 +60,26 @@ export async function runProcess(run: ProcessRun): Promise<ProcessResult> {
     const text = errorOutput().slice(0, maxErrorCharacters);
     if (cause) return { ok: false, reason: cause, errorOutput: text };
     if (code === 0) return { ok: true, output: output() };
-    // Not killed by us, so by the system, which does that where the memory of a container is used up.
-    const isOutOfMemory = endedBy === 'SIGKILL' || outOfMemory.test(text);
-    return { ok: false, reason: isOutOfMemory ? 'memory' : 'failed', errorOutput: text };
+    return {
+      ok: false,
+      reason: reasonOf(run, { endedBy, text, tookMs: performance.now() - startedMs }),
+      errorOutput: text,
+    };
   } finally {
     clearTimeout(timer);
     run.signal.removeEventListener('abort', abort);
   }
+}
+
+/** Killed, and not by us: by the system, where the processor time or the memory of a container is used up. Only what ran for long can be out of time. */
+function reasonOf(
+  { limits }: ProcessRun,
+  { endedBy, text, tookMs }: { endedBy: NodeJS.Signals | null; text: string; tookMs: number },
+): 'time' | 'memory' | 'failed' {
+  if (outOfMemory.test(text)) return 'memory';
+  if (endedBy === 'SIGXCPU') return 'time';
+  if (endedBy !== 'SIGKILL') return 'failed';
+  return tookMs * GO_THREADS >= limits.renderProcessorSeconds * 1000 ? 'time' : 'memory';
 }
 
 /** Rendering can wait; serving requests and renewing the Lease cannot. A process that has ended already is no error. */
@@ -106,6 +120,7 @@ function environmentOf({ folder, limits }: ProcessRun): Record<string, string> {
 
 /** What a renderer's process may use. */
 export interface ProcessLimits {
+  readonly renderProcessorSeconds: number;
   readonly renderMs: number;
   readonly renderOutputBytes: number;
   readonly renderMemoryBytes: number;
@@ -119,11 +134,10 @@ const mostFiles = 256;
 
 /**
  * The command line that starts a program within bounds that the system keeps, also when this process is gone: a program that never ends is
- * then ended by its CPU time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
+ * ended by its processor time. `prlimit` is in the image, a shell wherever there is no prlimit (macOS); the memory is left to Go's own limit there.
  */
 function boundedCommand(program: string, args: readonly string[], limits: ProcessLimits): string[] {
-  // More than all its threads can use in its time, so that the timeout decides while this process runs.
-  const cpuSeconds = Math.ceil((limits.renderMs / 1000) * GO_THREADS) + 1;
+  const cpuSeconds = limits.renderProcessorSeconds;
   const prlimit = findProgram('prlimit');
   if (prlimit) {
     const memory = `--data=${limits.renderMemoryBytes}`;
