@@ -36,7 +36,7 @@ const rows: readonly CommandRow[] = [
   {
     name: 'explain',
     summary: 'explain the state of a Canary, or what would follow from a fault',
-    load: async () => (await import('./explain.ts')).explainCommand,
+    load: async () => (await import('./review/explain.ts')).explainCommand,
   },
   {
     name: 'runbook',
@@ -46,7 +46,7 @@ const rows: readonly CommandRow[] = [
   {
     name: 'diff',
     summary: 'compare a Canary or a Source with the cluster',
-    load: async () => (await import('./diff.ts')).diffCommand,
+    load: async () => (await import('./review/diff.ts')).diffCommand,
   },
   {
     name: 'tree',
@@ -172,12 +172,12 @@ const rows: readonly CommandRow[] = [
   {
     name: 'validate',
     summary: 'check manifests the way a Source reads them',
-    load: async () => (await import('./validate.ts')).validateCommand,
+    load: async () => (await import('./review/validate.ts')).validateCommand,
   },
   {
     name: 'plan',
     summary: 'show what a change in Git would do before it is merged',
-    load: async () => (await import('./plan.ts')).planCommand,
+    load: async () => (await import('./review/plan.ts')).planCommand,
   },
   {
     name: 'install',

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { validate } from '../review/validate/validate.ts';
-import { reportText } from './validate.ts';
+import { reportText } from './review/validate.ts';
 import { wrongCanaries } from './wrong-inputs/canaries.test-support.ts';
 import { wrongOthers } from './wrong-inputs/others.test-support.ts';
 import { wrongWorkloads } from './wrong-inputs/workloads.test-support.ts';

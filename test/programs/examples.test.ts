@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { reportText } from '../../src/cli/validate.ts';
+import { reportText } from '../../src/cli/review/validate.ts';
 import { validate } from '../../src/review/validate/validate.ts';
 import { outputPattern, stepsOf } from '../examples/readme.ts';
 import { programs } from './programs.ts';

@@ -28,7 +28,7 @@ import {
   programsIn,
   releaseLimitsIn,
 } from '../flags.ts';
-import { withGit } from '../git-reading.ts';
+import { withGit } from '../review/git-reading.ts';
 
 /** Flags of commands that read Canaries as the controller does. */
 export interface CanaryFlags extends Partial<ControllerFlags>, ClusterFlags {

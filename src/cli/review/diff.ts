@@ -1,20 +1,19 @@
-import { parseSource } from '../api/kinds/parse.ts';
-import { describe, type KubernetesObject } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
-import type { Source } from '../api/source/source.ts';
-import { readCanaryDifference, readSourceDifference } from '../review/diff/read-difference.ts';
-import type { WorldQuery } from '../review/read-canary.ts';
-import type { Connection } from '../server/connection.ts';
-import { type CommandResult, type DataFormat, type Screen, screenOf } from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from './command.ts';
+import { parseSource } from '../../api/kinds/parse.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import type { Source } from '../../api/source/source.ts';
+import { readCanaryDifference, readSourceDifference } from '../../review/diff/read-difference.ts';
+import type { WorldQuery } from '../../review/read-canary.ts';
+import type { Connection } from '../../server/connection.ts';
+import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   type ControllerFlags,
   sourcesOfCluster,
   withControllerFlags,
   withFlagsOfController,
-} from './controller-flags.ts';
-import { canaryDifferenceLines, sourceDifferenceLines } from './difference-text.ts';
+} from '../controller-flags.ts';
 import {
   allNamespacesOption,
   contextOption,
@@ -28,11 +27,12 @@ import {
   type SubjectFlags,
   selectorOption,
   withProgramFlags,
-} from './flags.ts';
+} from '../flags.ts';
+import { readOne } from '../objects.ts';
+import { forTargets } from '../requests/request.ts';
+import { canaryDifferenceLines, sourceDifferenceLines } from './difference-text.ts';
 import { withGit } from './git-reading.ts';
-import { readOne } from './objects.ts';
 import { releaseChangeLines } from './release-changes.ts';
-import { forTargets } from './requests/request.ts';
 
 interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;

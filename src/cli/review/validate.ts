@@ -1,7 +1,7 @@
 import { Option } from 'commander';
-import { formatProblem } from '../render/rendered-object.ts';
-import type { Severity } from '../review/validate/kinds.ts';
-import { type Validation, validate } from '../review/validate/validate.ts';
+import { formatProblem } from '../../render/rendered-object.ts';
+import type { Severity } from '../../review/validate/kinds.ts';
+import { type Validation, validate } from '../../review/validate/validate.ts';
 import {
   type CommandResult,
   counted,
@@ -11,9 +11,9 @@ import {
   type Screen,
   screenOf,
   type Tone,
-} from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit } from './command.ts';
+} from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CliCommand, emit } from '../command.ts';
 import {
   crossNamespaceRefsOption,
   namespaceName,
@@ -22,7 +22,7 @@ import {
   type ProgramFlags,
   programsIn,
   withProgramFlags,
-} from './flags.ts';
+} from '../flags.ts';
 
 interface ValidateFlags extends ProgramFlags {
   readonly strict: boolean;

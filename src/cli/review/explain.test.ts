@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import type { Canary } from '../api/canary/canary.ts';
-import { type Cause, causes } from '../health/causes.ts';
-import { causeOf } from '../health/diagnosis.ts';
-import { explain } from '../review/explain/explanation.ts';
-import { applyHypothesis, parseHypothesis, sampleFaults } from '../review/explain/hypothesis.ts';
-import { aWorkload } from '../rollout/fixtures.test-support.ts';
-import { step } from '../rollout/step.ts';
-import type { World } from '../rollout/world.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import { type Cause, causes } from '../../health/causes.ts';
+import { causeOf } from '../../health/diagnosis.ts';
+import { explain } from '../../review/explain/explanation.ts';
+import { applyHypothesis, parseHypothesis, sampleFaults } from '../../review/explain/hypothesis.ts';
+import { aWorkload } from '../../rollout/fixtures.test-support.ts';
+import { step } from '../../rollout/step.ts';
+import type { World } from '../../rollout/world.ts';
 import { explainWorld } from './explain.ts';
 
 const commit = { commit: 'a'.repeat(40), subject: 'Good', author: 'dev', time: '2026-01-01T00:00:00Z' };

@@ -1,17 +1,17 @@
-import type { NamespacedName } from '../api/kubernetes.ts';
-import { changesUnderWay } from '../review/diff/release-changes.ts';
-import { explain } from '../review/explain/explanation.ts';
-import { applyHypothesis, type Hypothesis, parseHypothesis } from '../review/explain/hypothesis.ts';
-import { readCanaryWith } from '../review/read-canary.ts';
-import type { World } from '../rollout/world.ts';
-import type { Connection } from '../server/connection.ts';
-import { type CommandResult, type DataFormat, type Screen, screenOf } from '../terminal/output.ts';
-import { formatOutput, type ReleaseChanges } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from './command.ts';
-import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
+import type { NamespacedName } from '../../api/kubernetes.ts';
+import { changesUnderWay } from '../../review/diff/release-changes.ts';
+import { explain } from '../../review/explain/explanation.ts';
+import { applyHypothesis, type Hypothesis, parseHypothesis } from '../../review/explain/hypothesis.ts';
+import { readCanaryWith } from '../../review/read-canary.ts';
+import type { World } from '../../rollout/world.ts';
+import type { Connection } from '../../server/connection.ts';
+import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import { formatOutput, type ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
+import { holdfastNamespaceOption } from '../flags.ts';
+import { forTargets, type ObjectFlags, withObjectFlags } from '../requests/request.ts';
 import { explanationLines } from './explanation-text.ts';
-import { holdfastNamespaceOption } from './flags.ts';
-import { forTargets, type ObjectFlags, withObjectFlags } from './requests/request.ts';
 
 interface ExplainFlags extends ObjectFlags, Partial<ControllerFlags> {
   readonly whatIf: string[];

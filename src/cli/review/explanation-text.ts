@@ -1,6 +1,6 @@
 /** An explanation for people; lines without line feeds. */
-import type { Comparison } from '../health/comparison.ts';
-import type { Explanation, Moment } from '../review/explain/explanation.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import type { Explanation, Moment } from '../../review/explain/explanation.ts';
 import {
   formatSpan,
   formatTable,
@@ -9,10 +9,10 @@ import {
   type Screen,
   type TableColumn,
   wrap,
-} from '../terminal/output.ts';
-import type { ReleaseChanges } from '../terminal/schemas/output-kinds.ts';
+} from '../../terminal/output.ts';
+import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import { commitLine } from '../status/rows.ts';
 import { changeSummary } from './release-changes.ts';
-import { commitLine } from './status/rows.ts';
 
 const indent = '  ';
 

@@ -1,7 +1,7 @@
 /** Differences of Canaries and Sources from the cluster, for people; lines without line feeds. */
-import type { Comparison } from '../health/comparison.ts';
-import type { CanaryDifference } from '../review/diff/canary-difference.ts';
-import type { SourceDifference, SourceObjectDifference } from '../review/diff/source-difference.ts';
+import type { Comparison } from '../../health/comparison.ts';
+import type { CanaryDifference } from '../../review/diff/canary-difference.ts';
+import type { SourceDifference, SourceObjectDifference } from '../../review/diff/source-difference.ts';
 import {
   counted,
   formatTable,
@@ -10,8 +10,8 @@ import {
   type Screen,
   type TableColumn,
   wrap,
-} from '../terminal/output.ts';
-import { commitLine } from './status/rows.ts';
+} from '../../terminal/output.ts';
+import { commitLine } from '../status/rows.ts';
 
 /** What of a Source differs, and what cannot be compared. */
 export function sourceDifferenceLines(

@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { validate } from '../review/validate/validate.ts';
+import { validate } from '../../review/validate/validate.ts';
 import { reportData, reportText } from './validate.ts';
 
 const screen = { columns: 80, colour: false };

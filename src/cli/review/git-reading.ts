@@ -1,14 +1,14 @@
 /** How commands read the Git repositories of the Sources of a cluster. */
-import { systemClock } from '../api/clock.ts';
-import { secretsOf } from '../engine/sync/poll/source-object.ts';
-import type { ProgramPaths } from '../render/build/programs.ts';
-import type { SourceReading } from '../review/diff/effective-set.ts';
-import { createClusterPort } from '../server/cluster.ts';
-import type { Connection } from '../server/connection.ts';
-import { createRepositories } from '../server/git.ts';
-import { createGitAccess } from '../server/git-access.ts';
-import { rememberFileSources } from '../server/source-files.ts';
-import { outboundClient } from './outbound.ts';
+import { systemClock } from '../../api/clock.ts';
+import { secretsOf } from '../../engine/sync/poll/source-object.ts';
+import type { ProgramPaths } from '../../render/build/programs.ts';
+import type { SourceReading } from '../../review/diff/effective-set.ts';
+import { createClusterPort } from '../../server/cluster.ts';
+import type { Connection } from '../../server/connection.ts';
+import { createRepositories } from '../../server/git.ts';
+import { createGitAccess } from '../../server/git-access.ts';
+import { rememberFileSources } from '../../server/source-files.ts';
+import { outboundClient } from '../outbound.ts';
 
 /** Reads Sources with the Secrets that they name, and closes the connections to Git again. Throws what the work throws. */
 export async function withGit<T>(

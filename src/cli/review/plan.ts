@@ -2,27 +2,27 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { InvalidArgumentError } from 'commander';
-import { openLocalRepository } from '../git/store/local-repository.ts';
-import { makePlan } from '../review/plan/plan.ts';
-import { openProbes } from '../review/plan/probes.ts';
-import { openSideParts } from '../review/plan/rendered-source.ts';
-import type { PlanReport } from '../review/plan/report.ts';
-import { planMarkdown } from '../review/plan/report-markdown.ts';
-import { isEmpty } from '../review/plan/report-sentences.ts';
-import { planText } from '../review/plan/report-text.ts';
-import type { PlanRequest } from '../review/plan/request.ts';
-import type { Connection } from '../server/connection.ts';
-import { readSourceFiles } from '../server/source-files.ts';
-import { type CommandResult, type DataFormat, screenOf } from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from './command.ts';
+import { openLocalRepository } from '../../git/store/local-repository.ts';
+import { makePlan } from '../../review/plan/plan.ts';
+import { openProbes } from '../../review/plan/probes.ts';
+import { openSideParts } from '../../review/plan/rendered-source.ts';
+import type { PlanReport } from '../../review/plan/report.ts';
+import { planMarkdown } from '../../review/plan/report-markdown.ts';
+import { isEmpty } from '../../review/plan/report-sentences.ts';
+import { planText } from '../../review/plan/report-text.ts';
+import type { PlanRequest } from '../../review/plan/request.ts';
+import type { Connection } from '../../server/connection.ts';
+import { readSourceFiles } from '../../server/source-files.ts';
+import { type CommandResult, type DataFormat, screenOf } from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   type ControllerFlags,
   defaultControllerFlags,
   sourcesOfCluster,
   withControllerFlags,
   withFlagsOfController,
-} from './controller-flags.ts';
+} from '../controller-flags.ts';
 import {
   type ClusterFlags,
   commaList,
@@ -34,8 +34,8 @@ import {
   type ProgramFlags,
   programsIn,
   withProgramFlags,
-} from './flags.ts';
-import { outboundClient } from './outbound.ts';
+} from '../flags.ts';
+import { outboundClient } from '../outbound.ts';
 
 interface PlanFlags extends ProgramFlags, ClusterFlags, Partial<ControllerFlags> {
   readonly repo: string;
