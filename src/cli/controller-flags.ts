@@ -2,7 +2,7 @@ import { Command, type Option } from 'commander';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { ApiError, isApiError } from '../cluster/errors.ts';
-import type { ListSources } from '../engine/sync/apply/dry-apply.ts';
+import type { ListSources } from '../engine/sync/apply/apply-object.ts';
 import type { Connection } from '../server/connection.ts';
 import { type CommandResult, formatSpan } from '../terminal/output.ts';
 import type { ReleaseFlags } from './flags.ts';

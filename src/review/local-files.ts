@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs';
 import { lstat, readdir, readFile } from 'node:fs/promises';
 import { dirname, join, normalize, relative, resolve, sep } from 'node:path';
 import { limits } from '../api/limits.ts';
-import type { CommitReader } from '../engine/sync/context/context.ts';
+import type { CommitReader } from '../engine/sync/read/commit-files.ts';
 import { GitError } from '../git/errors.ts';
 import { isUnsafeName } from '../git/store/tree.ts';
 import { isKustomization } from '../render/build/collect.ts';

@@ -5,7 +5,7 @@ import { namespacedName } from '../api/kubernetes.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { createApplied } from '../engine/applied.ts';
 import { createClaims } from '../engine/apply-set.ts';
-import type { SourceParts } from '../engine/sync/context/parts.ts';
+import type { SourceParts } from '../engine/sync/context/context.ts';
 import { createPresence } from '../engine/sync/context/presence.ts';
 import { type Builders, createBuildCache } from '../render/build/builder.ts';
 import type { Connection } from '../server/connection.ts';

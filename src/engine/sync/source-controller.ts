@@ -1,15 +1,15 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import type { WatchedSet } from '../../contracts/cluster.ts';
+import type { Log, WatchedSet } from '../../contracts/cluster.ts';
+import type { Repositories } from '../../contracts/git.ts';
 import { createClaims } from '../apply-set.ts';
 import type { Reproduced } from '../canary/context/reproduction.ts';
 import { createAppointments } from '../work-queue.ts';
 import { createMemberWatches } from './apply/members.ts';
 import { createPresence } from './context/presence.ts';
 import { dependenciesOf } from './poll/dependencies.ts';
-import { createStoreSweep } from './poll/store.ts';
 import type { SourceGit } from './read/source-git.ts';
-import { createAccountRights } from './scope/account-rights.ts';
+import { createAccountRights } from './scope/permissions.ts';
 import { createSourceBindings } from './scope/source-bindings.ts';
 import { type SourceRunner, type SourceRunnerParts, startSourceRunner } from './source-runner.ts';
 
@@ -211,4 +211,35 @@ function createVersions(canarySet: WatchedSet): (canary: KubernetesObject) => bo
 function requestsOf({ metadata }: KubernetesObject): string {
   const annotations = Object.entries(metadata.annotations ?? {});
   return JSON.stringify(annotations.filter(([key]) => key.startsWith('holdfast.dev/')).sort());
+}
+
+/** Frees the disk of what no Source uses: what an earlier run left, and what a Source leaves. */
+interface StoreSweep {
+  /** All Sources are known, so that it is known what is in use. */
+  listed(): void;
+  /** A Source ended, or uses another repository now. */
+  ended(): void;
+}
+
+/** What is left on the disk after a failure is tried again when the next Source ends. */
+function createStoreSweep(options: {
+  readonly repositories: Pick<Repositories, 'sweep'>;
+  readonly log: Log;
+}): StoreSweep {
+  let hasListed = false;
+  const sweep = () => {
+    options.repositories.sweep().catch((err: unknown) => {
+      options.log.warn({ err }, 'could not remove Git stores that no Source uses');
+    });
+  };
+  return {
+    listed() {
+      if (hasListed) return;
+      hasListed = true;
+      sweep();
+    },
+    ended() {
+      if (hasListed) sweep();
+    },
+  };
 }

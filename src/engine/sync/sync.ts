@@ -1,9 +1,13 @@
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
+import { bareCommit, type CommitInfo } from '../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applyCommit, isDue } from './apply-commit.ts';
-import type { SyncContext } from './context/context.ts';
-import type { SyncProblem } from './context/state.ts';
-import { admitted, commitToApply, reportUnreadable } from './poll/commit-to-apply.ts';
+import type { SourceContext, SyncContext } from './context/context.ts';
+import type { SourceState, SyncProblem } from './context/state.ts';
+import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
+import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { servesNewKinds, whileNewKinds } from './read/kinds.ts';
 import { readLedger } from './read/published-heads.ts';
 import { readCommit } from './read/read.ts';
@@ -67,6 +71,78 @@ async function update(context: SyncContext): Promise<void> {
   // Where the commit brought CustomResourceDefinitions of its own: where their objects belong is known then.
   await whileNewKinds(hasNews, readAndApply, async () => isReadable && (await hasNewKinds()));
   if (isReadable && commit.refused) throw commit.refused.error;
+}
+
+// Which commit is to be applied, and what keeps head from being it.
+
+/** A commit to be applied, and what keeps head from being it. */
+interface ToApply {
+  readonly info: CommitInfo;
+  readonly isKnown: boolean;
+  readonly waiting?: Rewritten;
+  readonly refused?: { readonly error: unknown };
+}
+
+/** The commit to be applied: head, or the one applied before while a rewritten history waits for an approval (S23) or head is not verified (S22). */
+async function commitToApply(context: SyncContext): Promise<ToApply> {
+  const { source, state, signal } = context;
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const appliedBefore = state.snapshot?.commit.commit ?? attemptedCommit ?? appliedCommit;
+  state.repository.keep(commitsInUse(context));
+  const poll = await state.repository.poll(signal, appliedBefore).catch((error: unknown) => {
+    if (state.snapshot || !appliedBefore || codeOf(error) !== 'NotVerified') throw error;
+    return { error };
+  });
+  // After a restart what was verified and applied is looked after as before.
+  if ('error' in poll) return { info: bareCommit(appliedBefore), isKnown: false, refused: poll };
+  state.problem = undefined;
+  state.head = poll.head;
+  state.signer = poll.signer;
+  if (appliedBefore && (await needsApproval(context, poll))) {
+    const waiting = { poll, appliedBefore };
+    state.problem = historyRewritten(waiting, 'kept');
+    const info = state.snapshot?.commit ?? bareCommit(appliedBefore);
+    return { info, isKnown: state.snapshot !== undefined, waiting };
+  }
+  return { info: poll.head, isKnown: state.snapshot?.commit.commit === poll.head.commit };
+}
+
+/** The same once other Sources let it in; until then the commit that they let in before, if there is one. */
+function admitted(context: SourceContext, chosen: ToApply): ToApply | undefined {
+  const { source, state } = context;
+  const waiting = whyNotAdmitted(context, chosen.info.commit);
+  if (!waiting) return chosen;
+  state.problem ??= { condition: 'Ready', ...waiting };
+  if (state.snapshot) return { ...chosen, info: state.snapshot.commit, isKnown: true };
+  const { appliedCommit } = source.status ?? {};
+  return appliedCommit && wasApplied(source, appliedCommit)
+    ? { ...chosen, info: bareCommit(appliedCommit), isKnown: false }
+    : undefined;
+}
+
+/** Throws the most important reason why nothing can be applied; a rewritten history that waits is reported instead where the older commit is gone. */
+function reportUnreadable(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
+  if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
+  state.problem = historyRewritten(waiting, 'gone');
+}
+
+/**
+ * Full ids of the commits that a Source's store must go on holding besides head: what is applied, and what its Canaries promoted last or
+ * roll out now. Before the first read it is not known which Source holds a Canary; then those of no Source count.
+ */
+function commitsInUse({ parts, source, state }: SourceContext): string[] {
+  const canaries = parts.canaries().filter((canary) => {
+    const owner = parts.heads.sourceOf(namespacedName(canary));
+    return owner === undefined || owner === state.key;
+  });
+  const promoted = canaries.flatMap(({ status }) => {
+    const { lastKnownGood, lastPromotedCommit, lastAppliedCommit } = (status ?? {}) as CanaryStatus;
+    return [lastKnownGood?.commit, lastPromotedCommit, lastAppliedCommit];
+  });
+  const { attemptedCommit, appliedCommit } = source.status ?? {};
+  const applied = [state.snapshot?.commit.commit, attemptedCommit, appliedCommit];
+  const ids = [...applied, ...promoted].filter((commit) => commit !== undefined);
+  return [...new Set(ids.filter((commit) => /^[0-9a-f]{40}$/.test(commit)))];
 }
 
 async function attempt(work: () => Promise<void>): Promise<{ error: unknown } | undefined> {

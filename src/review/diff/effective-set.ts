@@ -10,7 +10,7 @@ import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import type { Repository } from '../../contracts/git.ts';
 import { codeOf } from '../../engine/failure.ts';
 import { readInForce } from '../../engine/sync/apply/in-force.ts';
-import type { SourceParts } from '../../engine/sync/context/parts.ts';
+import type { SourceParts } from '../../engine/sync/context/context.ts';
 import { newSourceState, type Snapshot } from '../../engine/sync/context/state.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';

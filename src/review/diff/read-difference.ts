@@ -1,6 +1,6 @@
 /** Reads what `holdfast diff` compares, and compares it. Writes nothing. */
 import type { Source } from '../../api/source/source.ts';
-import type { ListSources } from '../../engine/sync/apply/dry-apply.ts';
+import type { ListSources } from '../../engine/sync/apply/apply-object.ts';
 import type { Connection } from '../../server/connection.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { expectedObjects } from '../expected-objects.ts';

@@ -8,7 +8,7 @@ import {
   textOf,
 } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
-import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/recreate.ts';
+import { forceAnnotation, mayRecreate } from '../../engine/sync/apply/apply-object.ts';
 import { isTracked, type Release, templateOf } from '../../release/release.ts';
 import { formatOrigin, type RenderedObject } from '../../render/rendered-object.ts';
 import { parseQuantity } from '../../workload/compare/quantity.ts';

@@ -2,7 +2,7 @@
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { ApiError } from '../../cluster/errors.ts';
-import type { ListSources } from '../../engine/sync/apply/dry-apply.ts';
+import type { ListSources } from '../../engine/sync/apply/apply-object.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';

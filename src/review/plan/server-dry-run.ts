@@ -3,8 +3,8 @@ import { describe, type KubernetesObject, objectKey, recordOf, referenceOf } fro
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { ApiError, isApiError } from '../../cluster/errors.ts';
+import { dryApply, type ListSources } from '../../engine/sync/apply/apply-object.ts';
 import { inParallel } from '../../engine/sync/apply/apply-order.ts';
-import { dryApply, type ListSources } from '../../engine/sync/apply/dry-apply.ts';
 import { createDryCluster, createDryRun } from '../../server/cluster.ts';
 import { counted } from '../../terminal/output.ts';
 import { compareApplied, isObjectRefusal } from '../diff/source-difference.ts';

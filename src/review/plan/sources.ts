@@ -6,7 +6,7 @@ import { namespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
-import type { CommitReader } from '../../engine/sync/context/context.ts';
+import type { CommitReader } from '../../engine/sync/read/commit-files.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
 import { renderPlain } from '../../render/render.ts';

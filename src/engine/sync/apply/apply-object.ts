@@ -1,14 +1,32 @@
-/** Applying one object of a Source. */
-import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+/** Applying one object of a Source: by the loop, and by a dry run for commands that ask what a commit would do. */
+
+import { sleep } from '../../../api/clock.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  partOfLabel,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
+import type { Source } from '../../../api/source/source.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
-import type { SyncContext } from '../context/context.ts';
+import { manifestForOwner } from '../../../workload/service/existing-service.ts';
+import { applySetId, asMember } from '../../apply-set.ts';
+import { EngineError, failureOf } from '../../failure.ts';
+import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
-import { applyOverOthers, type Contested, type ContestedWrite } from '../scope/field-conflicts.ts';
+import {
+  applyOverOthers,
+  type Contested,
+  type ContestedWrite,
+  withoutFields,
+} from '../scope/field-conflicts.ts';
 import { clusterOf, refuseNotAllowed } from '../scope/permissions.ts';
-import { handOver, isMarked, refuseOthers } from './other-owners.ts';
-import { isImmutableChange, mayRecreate, notRecreated, recreate } from './recreate.ts';
-import { wantedOver } from './wanted.ts';
+import { needsPruneApproval } from '../scope/prune-plan.ts';
+import { handOver, isMarked, type Others, refuseOthers } from './other-owners.ts';
 
 /** Makes sure that a kind is served before an object of it is written. */
 export interface KindWait {
@@ -89,4 +107,138 @@ async function writeOne(
     if (!mayRecreate(source, wanted)) throw notRecreated(error);
     return { written: await recreate({ cluster, clock: parts.clock }, wanted, live), taken: [], left: [] };
   }
+}
+
+// Objects with immutable fields that changed: they are deleted and created again, only where that was asked for.
+
+/** On an object: it may be deleted and made anew when the API server cannot change it in place. */
+export const forceAnnotation = 'holdfast.dev/force';
+
+const goneWaitMs = 10_000;
+const goneRetryMs = 250;
+
+/**
+ * Whether a write was refused for nothing but fields that cannot be changed in place. Adapters say so of their errors: one that is refused for more
+ * than that would be refused again once the live object is deleted, and be gone.
+ */
+function isImmutableChange(error: unknown): boolean {
+  return (error as { isImmutable?: unknown } | null)?.isImmutable === true;
+}
+
+/** `holdfast.dev/force: enabled` on the object, or `spec.force` of its Source unless others lose their data with it. */
+export function mayRecreate({ spec }: Pick<Source, 'spec'>, wanted: KubernetesObject): boolean {
+  const said = wanted.metadata.annotations?.[forceAnnotation];
+  if (said !== undefined) return said === 'enabled' || said === 'true';
+  return spec.force === true && !needsPruneApproval(wanted);
+}
+
+/** What is reported where it was not asked for. */
+function notRecreated(error: unknown): EngineError {
+  const { message } = failureOf(error);
+  return new EngineError(
+    'ImmutableField',
+    `${message}; the API server cannot change this in place: annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`,
+  );
+}
+
+/**
+ * Deletes the object over exactly this version and applies it once it is gone. A crash between the two leaves it absent, and the next sync
+ * applies it. `cluster` acts as the Source's account. Throws EngineError Recreating while finalizers hold it, and what the server refuses.
+ */
+async function recreate(
+  { cluster, clock }: Pick<SourceParts, 'cluster' | 'clock'>,
+  wanted: KubernetesObject,
+  live: KubernetesObject,
+): Promise<KubernetesObject> {
+  await cluster.delete(referenceOf(live), versionOf(live));
+  const endMs = clock.nowMs() + goneWaitMs;
+  for (;;) {
+    const left = await cluster.get(referenceOf(live));
+    if (!left || left.metadata.uid !== live.metadata.uid) break;
+    if (clock.nowMs() >= endMs) {
+      const finalizers = (left.metadata.finalizers ?? []).join(', ');
+      const holder = finalizers ? `; ${finalizers} holds it` : '';
+      throw new EngineError(
+        'Recreating',
+        `${describe(live)} is being deleted to be made anew${holder}`,
+        true,
+      );
+    }
+    await sleep(clock, goneRetryMs);
+  }
+  return cluster.apply(wanted, { manager: 'holdfast', force: true });
+}
+
+/** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
+export function wantedOver(
+  { source, state }: Pick<SourceContext, 'source' | 'state'>,
+  object: KubernetesObject,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  return inApplySet(source, withoutFields(object, state.left.get(object) ?? []), live);
+}
+
+/** The same with the fields that others have. */
+function inApplySet(
+  source: Pick<KubernetesObject, 'metadata'>,
+  object: KubernetesObject,
+  live: KubernetesObject | undefined,
+): KubernetesObject {
+  return asMember(manifestForOwner(object, live), applySetId(source));
+}
+
+/** Every Source of the cluster; undefined where whoever asks, or the controller, sees some of them only. */
+export type ListSources = () => Promise<readonly Pick<KubernetesObject, 'metadata'>[] | undefined>;
+
+/** What a dry run of one object gave. */
+export interface DryApplied {
+  /** The object as it would be sent, with the Source's label. */
+  readonly wanted: KubernetesObject;
+  /** As it would be stored: defaults, admission, and fields that are left to others are in it. */
+  readonly written: KubernetesObject;
+}
+
+/**
+ * Applies an object over a live one by the rules of the loop: what the Source may not write, what others apply, and the object's own word on
+ * fields of others count. `cluster.apply` must be a dry run. `listSources` is called where another Source applied the object, which may be gone. Throws EngineErrors, and what the API server refuses.
+ */
+export async function dryApply(
+  cluster: Pick<Cluster, 'apply'>,
+  source: Source,
+  {
+    object,
+    live,
+    listSources,
+  }: {
+    readonly object: KubernetesObject;
+    readonly live: KubernetesObject | undefined;
+    readonly listSources?: ListSources | undefined;
+  },
+): Promise<DryApplied> {
+  refuseNotAllowed(source, object);
+  const wanted = inApplySet(source, object, live);
+  if (live) refuseOthers(await othersOf(source, live, listSources), source, live, wanted);
+  try {
+    const { written } = await applyOverOthers(cluster, wanted, {
+      over: undefined,
+      timed: async (fields) => withTimes(fields, live),
+    });
+    return { wanted, written };
+  } catch (error) {
+    if (!live || !isImmutableChange(error)) throw error;
+    if (!mayRecreate(source, wanted)) throw notRecreated(error);
+    return { wanted, written: wanted };
+  }
+}
+
+async function othersOf(
+  source: Source,
+  live: KubernetesObject,
+  listSources: ListSources | undefined,
+): Promise<Others> {
+  const partOf = live.metadata.labels?.[partOfLabel];
+  const all = partOf === undefined || partOf === applySetId(source) ? undefined : await listSources?.();
+  const owner = all?.find((one) => applySetId(one) === partOf);
+  const claims = { sourceOf: () => owner && namespacedName(owner) };
+  return all ? { claims, sources: () => all, watchesEverywhere: true } : { claims };
 }

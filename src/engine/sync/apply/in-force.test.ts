@@ -9,7 +9,7 @@ import {
   template,
 } from '../../../release/fixtures.test-support.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceParts } from '../context/parts.ts';
+import type { SourceParts } from '../context/context.ts';
 import type { Snapshot, SourceState } from '../context/state.ts';
 import { isOtherInForce, readInForce } from './in-force.ts';
 

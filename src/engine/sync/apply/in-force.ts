@@ -7,7 +7,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { isService } from '../../../release/release.ts';
 import { EngineError } from '../../failure.ts';
-import type { SourceContext } from '../context/context.ts';
+import type { SourceContext, SourceParts } from '../context/context.ts';
 import {
   effectiveRest,
   type InForce,
@@ -16,7 +16,6 @@ import {
   type ReleaseInForce,
   withTargetHeld,
 } from '../context/effective-snapshot.ts';
-import type { SourceParts } from '../context/parts.ts';
 import type { Snapshot, SnapshotInForce, SourceState } from '../context/state.ts';
 
 /** What the Canaries of a snapshot live by now, with the bytes from their records. Throws when the API server does not answer. */

@@ -7,8 +7,7 @@ import {
 import { limits } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
-import type { Place, WatchedPlaces } from '../context/context.ts';
-import type { SourceParts } from '../context/parts.ts';
+import type { Place, SourceParts, WatchedPlaces } from '../context/context.ts';
 import {
   groupKindOf,
   type Inventory,

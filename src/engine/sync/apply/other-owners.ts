@@ -10,8 +10,7 @@ import type { Source } from '../../../api/source/source.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
 import { EngineError, failureOf } from '../../failure.ts';
-import type { SourceContext } from '../context/context.ts';
-import type { SourceParts } from '../context/parts.ts';
+import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import {
   adoptAnnotation,

@@ -4,8 +4,8 @@ import type { RenderedObject } from '../../../render/rendered-object.ts';
 import type { Place, SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
 import type { Snapshot, SourceState } from '../context/state.ts';
 import type { Inventory } from '../scope/inventory.ts';
+import { wantedOver } from './apply-object.ts';
 import { mostNamespaces, type OpenMembers, watchedPlaces } from './members.ts';
-import { wantedOver } from './wanted.ts';
 
 /** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(

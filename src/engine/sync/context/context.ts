@@ -1,12 +1,61 @@
-/** What the stages of a sync hand on. */
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+/** What the Source loop works with, and what the stages of a sync hand on. */
+
+import type { Clock } from '../../../api/clock.ts';
+import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import type { Cluster, WatchedSet } from '../../../contracts/cluster.ts';
-import type { Repository } from '../../../contracts/git.ts';
-import type { PreviousPlan } from '../../../release/select.ts';
+import type { Cluster, EventSink, Log, OpenWatch, WatchedSet } from '../../../contracts/cluster.ts';
+import type { BuildCache, Builders } from '../../../render/build/builder.ts';
+import type { SourceAlerts } from '../../alerts/delivery.ts';
+import type { Applied } from '../../applied.ts';
+import type { Claims } from '../../apply-set.ts';
 import type { Heads } from '../../canary/context/heads.ts';
-import type { SourceParts } from './parts.ts';
+import type { Records } from '../../records/records.ts';
+import type { AccountRights, SourceRights } from '../scope/permissions.ts';
+import type { SourceBindings } from '../scope/source-bindings.ts';
+import type { Presence } from './presence.ts';
 import type { SourceState } from './state.ts';
+
+/** The parts that all Sources share. */
+export interface SourceParts {
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly cluster: Cluster;
+  readonly openWatch: OpenWatch;
+  readonly events: EventSink;
+  readonly heads: Heads;
+  readonly applied: Applied;
+  readonly claims: Claims;
+  readonly presence: Presence;
+  readonly accountRights: AccountRights;
+  readonly rights: SourceRights;
+  readonly bindings: SourceBindings;
+  /** Name of this cluster in refs, branches and commit statuses. */
+  readonly clusterName: string;
+  readonly records: Pick<Records, 'load'>;
+  /** HMAC key of the cluster, for digests of Secrets. */
+  readonly secretKey: Uint8Array;
+  /** Whether ConfigMaps and Secrets are part of releases; default true. */
+  readonly tracksConfig?: boolean;
+  /** The programs that build kustomizations and charts, and what they gave before. */
+  readonly builders: Builders;
+  readonly builds: BuildCache;
+  /** Sources in the cluster, as watched. */
+  readonly sources: () => readonly KubernetesObject[];
+  /** Whether objects of all namespaces may be watched, or those of some alone. */
+  readonly watchesEverywhere: boolean;
+  /** Canaries in the cluster that are ours, as watched. */
+  readonly canaries: () => readonly KubernetesObject[];
+  /** One of them, without a walk through all. */
+  readonly canary: (name: NamespacedName) => KubernetesObject | undefined;
+  /** Sends alerts of Sources; undefined: none are sent. */
+  readonly sourceAlerts?: Pick<SourceAlerts, 'tell'>;
+  /** Called with how many objects were corrected after another writer changed them, for metrics. */
+  readonly onDrift?: (sourceKey: string, objects: number) => void;
+  /** Called with how many files and folders were rendered that no cache held, for metrics. */
+  readonly onRendered?: (sourceKey: string, count: number) => void;
+  /** Looks at a Canary soon. */
+  readonly wakeCanary: (canaryKey: string) => void;
+}
 
 /** One Source: what the loop works with, the Source as the cluster has it now, and what is known about it. */
 export interface SourceContext {
@@ -50,29 +99,6 @@ export interface Place {
 export interface WatchedPlaces {
   readonly places: readonly Place[];
   readonly notLooked: string | undefined;
-}
-
-/** What is asked of a repository to read one commit of it. */
-export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
-  Partial<Pick<Repository, 'rendering'>>;
-
-/** What reading one commit takes of the context. */
-export interface ReadingContext extends Pick<SourceContext, 'source'> {
-  readonly parts: ReadingParts;
-  readonly state: Pick<SourceState, 'key' | 'rendered'> & {
-    readonly repository: CommitReader;
-    readonly previous: ReadonlyMap<string, PreviousPlan>;
-  };
-}
-
-/** What reading one commit takes of the loop. */
-export interface ReadingParts
-  extends Pick<
-    SourceParts,
-    'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
-  > {
-  readonly cluster: Pick<Cluster, 'get' | 'kindOf' | 'capabilities'>;
-  readonly heads: Pick<Heads, 'sourceOf'>;
 }
 
 /** The path of a Source as Git paths are written: without `./` and slashes at the ends. */

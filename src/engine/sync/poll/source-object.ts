@@ -6,7 +6,7 @@ import { checkSource } from '../../../api/source/validate.ts';
 import type { ReadSecret, Repositories, Repository, SourceSecrets } from '../../../contracts/git.ts';
 import { EngineError } from '../../failure.ts';
 import { windowProblems } from '../../windows.ts';
-import type { SourceParts } from '../context/parts.ts';
+import type { SourceParts } from '../context/context.ts';
 import type { SyncProblem } from '../context/state.ts';
 
 const parsed = new WeakMap<KubernetesObject, Source | undefined>();

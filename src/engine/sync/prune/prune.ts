@@ -9,8 +9,7 @@ import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { inventoryFor } from '../scope/inventory.ts';
 import { clusterOf } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
-import { keepReturned } from './hand-back.ts';
-import { carryOut } from './remove.ts';
+import { carryOut, keepReturned } from './remove.ts';
 
 /**
  * Deletes what left Git, the last applied first, each over exactly the version that was read anew (S17, S19). Only from a snapshot that was

@@ -1,10 +1,36 @@
-/** The files of a commit. */
+/** The files of a commit, and what reading one takes. */
 import { createHash } from 'node:crypto';
 import { limits } from '../../../api/limits.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
 import type { CommitEntry, Repository } from '../../../contracts/git.ts';
+import type { PreviousPlan } from '../../../release/select.ts';
 import type { Tree, TreeFile } from '../../../render/tree.ts';
-import type { CommitReader } from '../context/context.ts';
-import type { Snapshot } from '../context/state.ts';
+import type { Heads } from '../../canary/context/heads.ts';
+import type { SourceContext, SourceParts } from '../context/context.ts';
+import type { Snapshot, SourceState } from '../context/state.ts';
+
+/** What is asked of a repository to read one commit of it. */
+export type CommitReader = Pick<Repository, 'treeOidAt' | 'readFiles' | 'entriesAt'> &
+  Partial<Pick<Repository, 'rendering'>>;
+
+/** What reading one commit takes of the context. */
+export interface ReadingContext extends Pick<SourceContext, 'source'> {
+  readonly parts: ReadingParts;
+  readonly state: Pick<SourceState, 'key' | 'rendered'> & {
+    readonly repository: CommitReader;
+    readonly previous: ReadonlyMap<string, PreviousPlan>;
+  };
+}
+
+/** What reading one commit takes of the loop. */
+export interface ReadingParts
+  extends Pick<
+    SourceParts,
+    'builders' | 'builds' | 'canaries' | 'canary' | 'onRendered' | 'secretKey' | 'tracksConfig'
+  > {
+  readonly cluster: Pick<Cluster, 'get' | 'kindOf' | 'capabilities'>;
+  readonly heads: Pick<Heads, 'sourceOf'>;
+}
 
 const maxFileBytes = limits.renderInputFileBytes;
 

@@ -4,8 +4,7 @@ import { canaryKey, describe, type KubernetesObject, objectKey } from '../../../
 import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
-import type { SourceContext } from '../context/context.ts';
-import type { SourceParts } from '../context/parts.ts';
+import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';
 import { whyNotAllowed, writerOf } from '../scope/permissions.ts';
 

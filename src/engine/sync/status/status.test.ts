@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { Condition } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { newsOfSource, problemOf } from './problem.ts';
+import { newsOfSource, problemOf } from './status.ts';
 
 const nowMs = Date.parse('2026-01-01T12:00:00Z');
 const minuteAgo = '2026-01-01T11:59:00Z';
