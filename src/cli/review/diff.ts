@@ -30,9 +30,9 @@ import {
 } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { forTargets } from '../requests/request.ts';
+import { releaseChangeLines } from '../status/release-changes.ts';
 import { canaryDifferenceLines, sourceDifferenceLines } from './difference-text.ts';
 import { withGit } from './git-reading.ts';
-import { releaseChangeLines } from './release-changes.ts';
 
 interface DiffFlags extends ProgramFlags, SubjectFlags, Partial<ControllerFlags> {
   readonly holdfastNamespace: string;

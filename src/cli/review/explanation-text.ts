@@ -11,8 +11,8 @@ import {
   wrap,
 } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
+import { changeSummary } from '../status/release-changes.ts';
 import { commitLine } from '../status/rows.ts';
-import { changeSummary } from './release-changes.ts';
 
 const indent = '  ';
 

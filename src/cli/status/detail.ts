@@ -25,7 +25,7 @@ import {
   wrap,
 } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
-import { changeSummary } from '../review/release-changes.ts';
+import { changeSummary } from './release-changes.ts';
 import { commitLine, commitSubject, sourceRow } from './rows.ts';
 
 const barWidth = 20;

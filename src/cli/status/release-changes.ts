@@ -1,7 +1,7 @@
 /** What a release under way changes, for people. */
 import { paint, printable, type Screen, type Tone, wrap } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
-import { commitLine } from '../status/rows.ts';
+import { commitLine } from './rows.ts';
 
 const tones: Readonly<Record<string, Tone>> = { '+': 'good', '-': 'bad' };
 
