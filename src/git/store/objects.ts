@@ -10,7 +10,7 @@ export interface ObjectReader {
   readonly gitdir: string;
   /** Its packs, and what else holds objects, as they were at the first use; a later fetch needs another reader. Throws RangeError and the system's errors. */
   packs(): Promise<readonly ObjectFile[]>;
-  /** Closes what it opened. */
+  /** Closes what it opened, for good: a read that comes later throws RangeError. */
   close(): Promise<void>;
 }
 
@@ -23,16 +23,18 @@ export function createReader(
   open: (objects: string) => Promise<readonly ObjectFile[]> = openPacks,
 ): ObjectReader {
   let opened: Promise<readonly ObjectFile[]> | undefined;
+  let isClosed = false;
   return {
     gitdir,
-    packs() {
+    async packs() {
+      if (isClosed) throw new RangeError(`${gitdir} is read after its reader was closed`);
       opened ??= open(join(gitdir, 'objects'));
       return opened;
     },
     async close() {
+      isClosed = true;
       const packs = (await opened?.catch(() => [])) ?? [];
       await Promise.all(packs.map((pack) => pack.close()));
-      opened = undefined;
     },
   };
 }

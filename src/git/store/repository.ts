@@ -164,8 +164,8 @@ export function createRepository(options: RepositoryOptions): BareRepository {
       }),
     removeIf: (isUnused) =>
       mutex.run(async () => {
-        if (!isUnused()) return false;
         await closeLeft();
+        if (!isUnused()) return false;
         await removeStore(directory);
         return true;
       }),

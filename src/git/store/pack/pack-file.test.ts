@@ -51,6 +51,14 @@ test('reads every object as Git does', async () => {
   expect(git('verify-pack', '-v', `${pack}.idx`).toString()).toMatch(/chain length = [5-9]/);
 });
 
+test('is closed for good: a read that comes too late opens nothing', async () => {
+  const file = await openPack(pack, createBaseCache());
+  const [oid = ''] = git('rev-parse', 'HEAD').toString().trim().split('\n');
+  expect(await file.read(oid)).toBeDefined();
+  await file.close();
+  await expect(file.read(oid)).rejects.toThrow('is closed');
+});
+
 test('does not find what the pack does not hold', async () => {
   const file = await openPack(pack, createBaseCache());
   for (const oid of ['0'.repeat(40), 'f'.repeat(40), `00${'1'.repeat(38)}`])

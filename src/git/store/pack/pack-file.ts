@@ -25,6 +25,7 @@ export interface PackFile {
   readBytes(offset: number, length: number): Promise<Buffer>;
   /** Bytes of the file. */
   size(): Promise<number>;
+  /** For good: a read that comes later throws RangeError. */
   close(): Promise<void>;
 }
 
@@ -78,7 +79,11 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
   const index = parsePackIndex(await readFile(`${path}.idx`));
   let handle: Promise<FileHandle> | undefined;
 
+  let isClosed = false;
+
   async function readBytes(offset: number, length: number): Promise<Buffer> {
+    // What still reads after the operation failed elsewhere would open the file again, and nobody would close it.
+    if (isClosed) throw new RangeError(`${path}.pack is closed`);
     handle ??= open(`${path}.pack`, 'r');
     const buffer = Buffer.allocUnsafe(length);
     const { bytesRead } = await (await handle).read(buffer, 0, length, offset);
@@ -137,6 +142,7 @@ export async function openPack(path: string, bases: BaseCache): Promise<PackFile
       return object;
     },
     async close() {
+      isClosed = true;
       const opened = await handle?.catch(() => undefined);
       handle = undefined;
       await opened?.close();
