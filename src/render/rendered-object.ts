@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import type { YamlLimits } from './yaml/documents.ts';
 
 /** One selected file of a commit. `path` is relative to the root of the repository, with `/`. */
 export interface SourceFile {
@@ -53,20 +54,11 @@ export function fileOfOrigin(origin: string): string {
 }
 
 /** Bounds that hold before and while files are parsed. */
-export interface RenderLimits {
+export interface RenderLimits extends YamlLimits {
   sourceFiles: number;
   fileBytes: number;
   sourceBytes: number;
-  documentsPerFile: number;
-  /** Nesting of one document. */
-  yamlDepth: number;
-  /** Nodes of one document after aliases are expanded. */
-  yamlNodes: number;
-  /** Uses of aliases in one document. */
-  yamlAliases: number;
   objectsPerSource: number;
-  /** Bytes of one object as JSON. */
-  objectBytes: number;
 }
 
 /** What rendering depends on in addition to the files. */

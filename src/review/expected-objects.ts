@@ -5,7 +5,7 @@ import { type KubernetesObject, referenceOf } from '../api/kubernetes.ts';
 import type { ReadContext } from '../engine/canary/context/observation.ts';
 import { routerOf } from '../engine/canary/context/routers.ts';
 import { bytesOf, type ReleaseBytes } from '../engine/canary/observe/releases.ts';
-import { wantedRoutes, wantedServices } from '../engine/canary/observe/wanted-routes.ts';
+import { wantedRoutes, wantedServices } from '../engine/canary/observe/routes.ts';
 import { runOf, soundRecord } from '../rollout/world.ts';
 import { expectedCopies, sharedIn, untrackedIn } from '../workload/expected-copies.ts';
 import { primaryReplicas, workloadKind } from '../workload/kinds.ts';

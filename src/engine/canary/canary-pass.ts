@@ -5,19 +5,16 @@ import type { PassResult } from '../work-queue.ts';
 import { report } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
-import { seeAnew } from './context/namespace-view.ts';
 import { createDeletions } from './deletions.ts';
 import { awaitsFinalizer } from './perform/finalizer.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
-import { kindsByNamespace } from './status/watched-kinds.ts';
+import { readAnew } from './whole-view.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
 /** After two stale observations in a row the watches get this time to deliver the change. */
 const staleWaitMs = 200;
-/** The namespace is not read whole more often than this for it. */
-const freshMs = 10_000;
 
 /** How a round ended: look again at once, later, or only when something changes; and what could not be done in it. */
 type Round =
@@ -131,9 +128,4 @@ async function refresh({ cluster, canaries }: CanaryParts, object: KubernetesObj
   const fresh = await cluster.get(referenceOf(object));
   if (fresh) canaries.remember(fresh);
   return { again: true, stale: true };
-}
-
-function readAnew(parts: CanaryParts, object: KubernetesObject): Promise<boolean> {
-  const [kinds = []] = kindsByNamespace([object], parts).values();
-  return seeAnew(parts.clock, parts.namespace(object.metadata.namespace ?? ''), { freshMs, kinds });
 }

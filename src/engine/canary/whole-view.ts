@@ -1,17 +1,20 @@
-/** Decisions that are only made on a view that was read whole, since watches may have lost an event (S19). */
-/** One observation of a Canary, and what follows from it. */
+/** When everything is read anew, since watches may have lost an event: before decisions that need it (S19), and for a change that does not come. */
 
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { findCondition } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
 import type { Observation } from './context/observation.ts';
-import { kindsOf } from './status/watched-kinds.ts';
+import { kindsOf } from './context/routers.ts';
+import { kindsByNamespace } from './status/spec-in-force.ts';
 
 /** What was read whole so long ago is fresh enough to give a release up. */
 const finalFreshMs = 10_000;
+/** For a change that the watches did not deliver, the namespace is not read whole more often. */
+const lostFreshMs = 10_000;
 /** While a Canary is being deleted, everything is read whole this often. */
 const deletionFreshMs = 30_000;
 
@@ -24,6 +27,15 @@ export async function readWhole(
   const freshMs = isFinal(world.status, decision) ? finalFreshMs : deletionFreshMsOf(world.canary);
   if (freshMs === undefined) return false;
   return seeAnew(parts.clock, view, { freshMs, kinds: kindsOf(canary, parts) });
+}
+
+/** Reads everything anew, unless that was done just now, for a change that the watches did not deliver in time; true: it was read. */
+export function readAnew(parts: CanaryParts, object: KubernetesObject): Promise<boolean> {
+  const [kinds = []] = kindsByNamespace([object], parts).values();
+  return seeAnew(parts.clock, parts.namespace(object.metadata.namespace ?? ''), {
+    freshMs: lostFreshMs,
+    kinds,
+  });
 }
 
 /** A deletion needs time for what follows when it learns of a lost event. */

@@ -1,16 +1,19 @@
 /** Applying the snapshot of a Source: everything of no Canary first, then each Canary gets its release (design section 2.2). */
-import { canaryKey, type KubernetesObject } from '../../api/kubernetes.ts';
+
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryKey, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { isReverted } from '../canary/context/reproduction.ts';
 import { applyAll } from './apply/apply.ts';
 import { isOtherInForce, readInForce } from './apply/in-force.ts';
 import { inventoryWith, writeParent } from './apply/members.ts';
 import { handOverHeld } from './apply/other-owners.ts';
 import { followHeld } from './apply/source-watch.ts';
 import type { SourceContext, SyncContext } from './context/context.ts';
-import type { ApplyResult, Snapshot } from './context/state.ts';
+import type { ApplyFailure, ApplyResult, Snapshot } from './context/state.ts';
 import { isPruneDue, prune } from './prune/prune.ts';
+import { withLedger } from './read/older-commit.ts';
 import { claimedKeys, withOwnCanaries } from './read/own-canaries.ts';
-import { publishHeads } from './read/published-heads.ts';
-import { headsOf } from './read/source-heads.ts';
+import { headsOf, type SnapshotHeads, settledHeads } from './read/source-heads.ts';
 import { whyNotAllowed } from './scope/permissions.ts';
 import { reportOtherWriters } from './status/conditions.ts';
 
@@ -80,4 +83,24 @@ async function applyRest(
   await handOverHeld(context, applied);
   reportOtherWriters(context, result);
   return result;
+}
+
+/** Gives each Canary its head once everything else was applied, and wakes those that may have to do something. Throws Git's errors. */
+async function publishHeads(
+  context: SyncContext,
+  snapshot: Snapshot,
+  built: SnapshotHeads['heads'],
+  failures: readonly ApplyFailure[],
+): Promise<void> {
+  const { parts, state } = context;
+  const settled = settledHeads(state, snapshot, built, failures);
+  const heads = await withLedger(context, settled, snapshot.commit.commit);
+  const changed = parts.heads.publish(state.key, heads);
+  // A Canary that was reverted reports what else of the bad commit stays, which any commit may change.
+  const reverted = parts
+    .canaries()
+    .filter(({ status }) => isReverted((status ?? {}) as CanaryStatus))
+    .map(namespacedName)
+    .filter((key) => heads.has(key));
+  for (const key of new Set([...changed, ...reverted])) parts.wakeCanary(key);
 }

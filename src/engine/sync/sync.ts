@@ -9,7 +9,7 @@ import type { SourceState, SyncProblem } from './context/state.ts';
 import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { servesNewKinds, whileNewKinds } from './read/kinds.ts';
-import { readLedger } from './read/published-heads.ts';
+import { readLedger } from './read/older-commit.ts';
 import { readCommit } from './read/read.ts';
 import { requestsOf } from './status/requests.ts';
 import { writeSourceStatus } from './status/status.ts';

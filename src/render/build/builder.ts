@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { limits } from '../../api/limits.ts';
 import type { FileProblem, RenderedObject } from '../rendered-object.ts';
 import type { TreeFile } from '../tree.ts';
-import type { KnownReferences } from './collect.ts';
 import type { FolderFiles, ProcessResult } from './process.ts';
+import type { KnownReferences } from './references.ts';
 
 /** A program that turns files into manifests: kustomize or helm. */
 export interface Builder {

@@ -1,7 +1,13 @@
 import { limits as defaultLimits } from '../../api/limits.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { folderOfPath, inside, pathFrom, type Tree, type TreeEntry, type TreeFile } from '../tree.ts';
-import { type FileRole, type Reference, type References, referencesIn } from './references.ts';
+import {
+  type FileRole,
+  type KnownReferences,
+  type Reference,
+  type References,
+  referencesIn,
+} from './references.ts';
 
 /** File names that kustomize looks for in a folder. */
 const kustomizationNames = ['kustomization.yaml', 'kustomization.yml', 'Kustomization'] as const;
@@ -36,9 +42,6 @@ interface CollectOptions {
   /** What files referred to when they were read before; used by all Sources. */
   readonly references?: KnownReferences;
 }
-
-/** By role, id and path of a file. */
-export type KnownReferences = Map<string, References>;
 
 /** A few hundred bytes each. */
 const mostKnown = 20_000;

@@ -18,6 +18,9 @@ export interface References {
   readonly problems: readonly FileProblem[];
 }
 
+/** By role, id and path of a file. */
+export type KnownReferences = Map<string, References>;
+
 type Use = Reference['use'];
 
 interface Found {

@@ -1,5 +1,4 @@
 import { Composer, type Document, Lexer, type ParsedNode, Parser } from 'yaml';
-import type { RenderLimits } from '../rendered-object.ts';
 
 /** Why a text is no YAML that Kubernetes would read, and where. The message never quotes the text. */
 export class YamlFault extends Error {
@@ -9,6 +8,19 @@ export class YamlFault extends Error {
     this.name = 'YamlFault';
     this.offset = offset;
   }
+}
+
+/** Bounds of one file, and of each document in it. */
+export interface YamlLimits {
+  documentsPerFile: number;
+  /** Nesting of one document. */
+  yamlDepth: number;
+  /** Nodes of one document after aliases are expanded. */
+  yamlNodes: number;
+  /** Uses of aliases in one document. */
+  yamlAliases: number;
+  /** Bytes of one object as JSON. */
+  objectBytes: number;
 }
 
 export type YamlDocument = Document.Parsed<ParsedNode>;
@@ -30,7 +42,7 @@ const composerOptions = {
  * The documents of a text, empty ones included, as syntax trees. Reads on only as far as the caller asks, and stops at the first thing
  * that is wrong or too much, before the library's slow paths are reached. Throws YamlFault.
  */
-export function* readDocuments(text: string, limits: RenderLimits): Generator<YamlDocument> {
+export function* readDocuments(text: string, limits: YamlLimits): Generator<YamlDocument> {
   let count = 0;
   for (const document of composeDocuments(text, limits)) {
     const start = document.contents?.range[0] ?? document.range[0];
@@ -50,7 +62,7 @@ export function* readDocuments(text: string, limits: RenderLimits): Generator<Ya
   }
 }
 
-function* composeDocuments(text: string, limits: RenderLimits): Generator<YamlDocument> {
+function* composeDocuments(text: string, limits: YamlLimits): Generator<YamlDocument> {
   const composer = new Composer<ParsedNode>(composerOptions);
   for (const token of syntaxTokens(text, limits)) {
     if (token.type === 'error') throw new YamlFault('is not valid YAML: unexpected text', token.offset);
@@ -60,7 +72,7 @@ function* composeDocuments(text: string, limits: RenderLimits): Generator<YamlDo
   yield* composer.end() as Generator<YamlDocument>;
 }
 
-function* syntaxTokens(text: string, limits: RenderLimits): ReturnType<Parser['parse']> {
+function* syntaxTokens(text: string, limits: YamlLimits): ReturnType<Parser['parse']> {
   const parser = new Parser();
   const most = limits.yamlNodes * lexemesPerNode;
   let inFile = 0;

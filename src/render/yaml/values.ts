@@ -11,14 +11,13 @@ import {
   type YAMLMap,
 } from 'yaml';
 import { isRecord } from '../../api/kubernetes.ts';
-import type { RenderLimits } from '../rendered-object.ts';
-import { type YamlDocument, YamlFault } from './documents.ts';
+import { type YamlDocument, YamlFault, type YamlLimits } from './documents.ts';
 import { isIntegerText, readPlain, readTagged } from './scalar.ts';
 
 /** What is known while one document is turned into JSON. */
 interface Walk {
   text: string;
-  limits: RenderLimits;
+  limits: YamlLimits;
   nodes: number;
   characters: number;
   aliases: number;
@@ -33,7 +32,7 @@ interface Walk {
 const corePrefix = 'tag:yaml.org,2002:';
 
 /** The document of a text as JSON, read as Kubernetes reads it. Undefined for an empty document. Throws YamlFault. */
-export function documentValue(document: YamlDocument, text: string, limits: RenderLimits): unknown {
+export function documentValue(document: YamlDocument, text: string, limits: YamlLimits): unknown {
   if (document.contents === null) return undefined;
   const walk: Walk = {
     text,

@@ -16,30 +16,7 @@ import { configKey } from '../../../workload/shared/configs.ts';
 import { copyName } from '../../../workload/shared/metadata.ts';
 import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
-
-/** Adds the content of config that is not in Git to the head that Git gives. */
-interface LiveConfig {
-  /**
-   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
-   * unchanged; content is read only when one of the objects changed.
-   */
-  withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
-  /** Whether the last head named this ConfigMap or Secret. */
-  namesLive(canaryKey: string, config: KubernetesObject): boolean;
-  forgetLive(canaryKey: string): void;
-}
-
-/** Reads releases of Canaries from their live targets (design section 2.5). */
-export interface LiveHeads extends LiveConfig {
-  /**
-   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
-   * of them changed.
-   */
-  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
-  /** Whether the last read named this ConfigMap or Secret. */
-  names(canaryKey: string, config: KubernetesObject): boolean;
-  forget(canaryKey: string): void;
-}
+import type { LiveConfig } from './observation.ts';
 
 interface Known {
   readonly git: Head;

@@ -1,6 +1,6 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, type ObjectReference } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { buildRelease, viewOf } from '../../../release/build.ts';
@@ -14,11 +14,12 @@ import {
 } from '../../../release/release.ts';
 import { commitOfDigest } from '../../../rollout/state.ts';
 import { wantedConfig, wantedTarget } from '../../../workload/adopted-target.ts';
+import { commitAnnotation } from '../../../workload/shared/metadata.ts';
 import { recordViews } from '../../records/records.ts';
 import type { Head } from './heads.ts';
-import { createLiveConfig, type LiveHeads } from './live-config.ts';
+import { createLiveConfig } from './live-config.ts';
 import type { NamespaceView } from './namespace-view.ts';
-import { annotatedCommit, trackedCommit } from './tracked-commit.ts';
+import type { LiveHeads } from './observation.ts';
 
 interface Known {
   /** Of everything the head was built from; another one builds anew. */
@@ -124,4 +125,85 @@ async function readConfigs(
 
 function broken(reason: string, message: string): Head {
   return { view: { kind: 'unknown', reason, message } };
+}
+
+const fullCommit = /(?:^|[:@/+-])([0-9a-f]{40})(?:$|[^0-9a-f])/;
+
+/** What the object's own annotation says; empty when it says no full SHA. */
+function annotatedCommit({ metadata }: KubernetesObject): string {
+  return commitIn(metadata.annotations?.[commitAnnotation]);
+}
+
+/**
+ * The commit that Flux or Argo CD applies or applied last, from the object of theirs that tracks the target. Empty when none is known: it
+ * only names a release, so that no right and no answer are no reason to wait.
+ */
+async function trackedCommit(cluster: Pick<Cluster, 'get'>, target: KubernetesObject): Promise<string> {
+  for (const { reference, revisions } of trackersOf(target)) {
+    const tracker = await cluster.get(reference).catch(() => undefined);
+    const commit = tracker && revisions(tracker).map(commitIn).find(Boolean);
+    if (commit) return commit;
+  }
+  return '';
+}
+
+interface Tracker {
+  readonly reference: ObjectReference;
+  /** Where it names a revision, the best first. */
+  readonly revisions: (tracker: KubernetesObject) => unknown[];
+}
+
+function trackersOf({ metadata }: KubernetesObject): Tracker[] {
+  const { labels = {}, annotations = {} } = metadata;
+  const [appNamespace, application] = argoApplication(
+    annotations['argocd.argoproj.io/tracking-id'],
+    labels['argocd.argoproj.io/instance'],
+  );
+  const found: Array<[name: string | undefined, Tracker]> = [
+    [
+      labels['kustomize.toolkit.fluxcd.io/name'],
+      {
+        reference: {
+          apiVersion: 'kustomize.toolkit.fluxcd.io/v1',
+          kind: 'Kustomization',
+          namespace: labels['kustomize.toolkit.fluxcd.io/namespace'] ?? '',
+          name: labels['kustomize.toolkit.fluxcd.io/name'] ?? '',
+        },
+        // Written before anything of the revision is applied, so that it names what is being applied now.
+        revisions: ({ status }) =>
+          ['lastAttemptedOriginRevision', 'lastAttemptedRevision'].map((name) => field(status, name)),
+      },
+    ],
+    [
+      application,
+      {
+        reference: {
+          apiVersion: 'argoproj.io/v1alpha1',
+          kind: 'Application',
+          namespace: appNamespace,
+          name: application,
+        },
+        revisions: ({ status }) => [
+          field(field(field(status, 'operationState'), 'syncResult'), 'revision'),
+          field(field(status, 'sync'), 'revision'),
+        ],
+      },
+    ],
+  ];
+  return found.flatMap(([name, tracker]) => (name ? [tracker] : []));
+}
+
+/** `name:group/kind:namespace/name`, where the name may be `namespace_name`; the label has the name alone. */
+function argoApplication(trackingId: string | undefined, instance: string | undefined): [string, string] {
+  const named = trackingId?.split(':')[0] || instance || '';
+  const [name = '', namespace = 'argocd'] = named.split('_').reverse();
+  return [namespace, name];
+}
+
+function commitIn(revision: unknown): string {
+  return typeof revision === 'string' ? (fullCommit.exec(revision)?.[1] ?? '') : '';
+}
+
+function field(value: unknown, name: string): unknown {
+  return (value as Record<string, unknown> | null | undefined)?.[name];
 }

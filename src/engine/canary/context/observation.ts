@@ -4,14 +4,14 @@ import type { Clock } from '../../../api/clock.ts';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Cluster, Log, MetricQuestion } from '../../../contracts/cluster.ts';
 import type { RouteSettings, Routing } from '../../../contracts/routing.ts';
-import type { ServicePort } from '../../../release/release.ts';
+import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
+import type { ServicePort, WorkloadSettings } from '../../../release/release.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
+import type { ExpectedCopy } from '../../../workload/expected-copies.ts';
 import type { Checks } from '../../checks/checks.ts';
 import type { Records } from '../../records/records.ts';
-import type { PrimaryDriftMemory } from './drift-memory.ts';
 import type { FreezeWatch } from './freeze-watch.ts';
-import type { Heads } from './heads.ts';
-import type { LiveHeads } from './live-config.ts';
+import type { Head, Heads } from './heads.ts';
 import type { NamespaceView } from './namespace-view.ts';
 import type { LostRecords } from './reproduction.ts';
 
@@ -34,6 +34,30 @@ export interface EngineOptions {
   readonly hasDefaultAlert?: boolean;
   /** Address that gets the Events of Canaries without webhooks of type event. */
   readonly eventWebhook?: string | undefined;
+}
+
+/** Adds the content of config that is not in Git to the head that Git gives. */
+export interface LiveConfig {
+  /**
+   * The head with it; undefined while it is not known which ConfigMaps and Secrets there are. A head that names none is returned
+   * unchanged; content is read only when one of the objects changed.
+   */
+  withLiveConfig(canaryKey: string, head: Head, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last head named this ConfigMap or Secret. */
+  namesLive(canaryKey: string, config: KubernetesObject): boolean;
+  forgetLive(canaryKey: string): void;
+}
+
+/** Reads releases of Canaries from their live targets (design section 2.5). */
+export interface LiveHeads extends LiveConfig {
+  /**
+   * What the live target says; undefined while it is not known which ConfigMaps and Secrets there are. Reads their content only when one
+   * of them changed.
+   */
+  read(canary: Canary, target: KubernetesObject, view: NamespaceView): Promise<Head | undefined>;
+  /** Whether the last read named this ConfigMap or Secret. */
+  names(canaryKey: string, config: KubernetesObject): boolean;
+  forget(canaryKey: string): void;
 }
 
 /** The parts that observing a Canary takes; none of them writes. */
@@ -93,4 +117,42 @@ export interface Adoption {
 export interface ReadContext {
   readonly parts: ReadParts;
   readonly observation: Observation;
+}
+
+/** What is known about the primary of one Canary, as it was written last. */
+export interface KnownPrimary {
+  /** Identifies the object, its release and settings; for another id the entry is built anew. */
+  readonly id: string;
+  /** Undefined where it stands between two releases. */
+  readonly applied: KubernetesObject | undefined;
+  readonly settings: WorkloadSettings;
+  /** The primary had all fields once: one that is missing later was removed by another manager, and not dropped by the server. */
+  hasMatched: boolean;
+  /** What reading it once gave, for this generation. */
+  found?: { readonly generation: unknown; readonly change: ForeignChange | undefined };
+}
+
+/** Which copies the primary's pods need; their content is not kept. */
+export interface KnownCopies {
+  /** The primary, its version and release. */
+  readonly id: string;
+  readonly copies: ReadonlyArray<Pick<ExpectedCopy, 'kind' | 'name' | 'original'>>;
+  /** What reading a copy once gave, by kind and name, for this version of it. */
+  readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
+}
+
+/** What is remembered of one Canary. */
+interface DriftEntry {
+  primary?: KnownPrimary;
+  copies?: KnownCopies;
+}
+
+/** By Canary key; lost on restart, and then built anew. */
+type PrimaryDriftMemory = Map<string, DriftEntry>;
+
+/** The entry of a Canary, made where there is none. */
+export function entryOf(memory: PrimaryDriftMemory, key: string): DriftEntry {
+  const entry = memory.get(key) ?? {};
+  memory.set(key, entry);
+  return entry;
 }

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { findingOf } from './findings.ts';
+import { findingOf } from './drill.ts';
 
 function failure(kind: string, message: string): Error {
   return Object.assign(new Error(message), { kind });

@@ -8,13 +8,11 @@ import { windowAt } from '../../windows.ts';
 import type { FreezesInForce } from '../context/freeze-watch.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
 import type { EngineOptions, Observation, ReadParts } from '../context/observation.ts';
-import { providerOf } from '../context/routers.ts';
-import { kindsOf } from '../status/watched-kinds.ts';
+import { kindsOf, providerOf } from '../context/routers.ts';
 import { primaryDrift } from './drift.ts';
-import { revisionOf } from './native-sides.ts';
 import { refuseForeignOwner, refuseInPlace, refuseOtherRoutes } from './refusals.ts';
 import { observeRecords, observeRejections, recallHead } from './releases.ts';
-import { sideObjects, sideViews } from './sides.ts';
+import { revisionOf, sideObjects, sideViews } from './sides.ts';
 import { findTargetOwner, foreignTarget } from './target-owner.ts';
 
 /** The result of observing a Canary: its world, or that the watches are still being started. */

@@ -7,8 +7,8 @@ import { RefusedError } from '../../../workload/shared/workload-kind.ts';
 import { isAsMarked } from '../../applied.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
 import type { ReadContext } from '../context/observation.ts';
+import { wantedRoutes } from './routes.ts';
 import type { TargetOwner } from './target-owner.ts';
-import { wantedRoutes } from './wanted-routes.ts';
 
 /** Throws RefusedError for a target that another tool applies, and for one whose copy still serves. */
 export function refuseInPlace(canary: Canary, view: NamespaceView, owner: TargetOwner): void {

@@ -12,9 +12,8 @@ import { commitOfDigest } from '../../../rollout/state.ts';
 import { highestSequence, newestFirst, type RecordView, type World } from '../../../rollout/world.ts';
 import { EngineError } from '../../failure.ts';
 import { recordVersion, recordViews, rejectionsOf } from '../../records/records.ts';
-import type { CanaryParts } from '../context/context.ts';
 import type { NamespaceView } from '../context/namespace-view.ts';
-import type { ReadContext } from '../context/observation.ts';
+import type { ReadContext, ReadParts } from '../context/observation.ts';
 
 /**
  * The records of a Canary, newest first, each read and checked once per version (S10). A damaged one says so, and whether Git still gives
@@ -22,7 +21,7 @@ import type { ReadContext } from '../context/observation.ts';
  * older release takes its place unnoticed. `isUnread`: one could not be read this time, and counts as damaged.
  */
 export async function observeRecords(
-  parts: Pick<CanaryParts, 'records' | 'lostRecords'>,
+  parts: Pick<ReadParts, 'records' | 'lostRecords'>,
   canary: Canary,
   view: Pick<NamespaceView, 'records' | 'unread'>,
 ): Promise<{ readonly records: RecordView[]; readonly isUnread: boolean }> {
@@ -53,7 +52,7 @@ export async function observeRecords(
  * watched metadata of records is enough.
  */
 export function recallHead(
-  { heads }: Pick<CanaryParts, 'heads'>,
+  { heads }: Pick<ReadParts, 'heads'>,
   canary: Canary,
   known: {
     readonly status: CanaryStatus;

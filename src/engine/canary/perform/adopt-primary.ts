@@ -20,7 +20,7 @@ import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routeReferences, routerOf } from '../context/routers.ts';
 import { bytesOf } from '../observe/releases.ts';
-import { wantedRoutes } from '../observe/wanted-routes.ts';
+import { wantedRoutes } from '../observe/routes.ts';
 import { ensureFresh } from './write.ts';
 
 const manager = 'holdfast-rollout';

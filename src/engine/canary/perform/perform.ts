@@ -4,16 +4,14 @@ import { failureOf, isStale } from '../../failure.ts';
 import type { ActionContext, Performer, Performers } from '../context/context.ts';
 import type { ActionFailure } from './action-text.ts';
 import { adoptionPerformers } from './adopt-primary.ts';
-import { disownPerformers } from './disown.ts';
+import { disownPerformers, releasePerformers } from './disown.ts';
 import { finalizerPerformers } from './finalizer.ts';
 import { nativePerformers } from './native.ts';
 import { inLanes, isReversible, reliesOn } from './order.ts';
 import { recordPerformers } from './records.ts';
-import { releasePerformers } from './release-copies.ts';
-import { revisionPerformers } from './revisions.ts';
 import { scalerPerformers } from './scalers.ts';
 import { trafficPerformers } from './traffic.ts';
-import { copyPerformers, workloadPerformers } from './workloads.ts';
+import { copyPerformers, revisionPerformers, workloadPerformers } from './workloads.ts';
 
 const performers: Performers = {
   ...recordPerformers,

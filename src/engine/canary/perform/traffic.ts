@@ -7,8 +7,14 @@ import { EngineError } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
-import { labelOf, liveRoutes, liveServices } from '../observe/routes.ts';
-import { hasPorts, wantedRoutes, wantedServices } from '../observe/wanted-routes.ts';
+import {
+  hasPorts,
+  labelOf,
+  liveRoutes,
+  liveServices,
+  wantedRoutes,
+  wantedServices,
+} from '../observe/routes.ts';
 import { applyRollout, ensureFresh } from './write.ts';
 
 /** Services and routing objects between two workloads. */

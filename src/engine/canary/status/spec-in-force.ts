@@ -6,9 +6,10 @@ import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import type { RouteKind } from '../../../contracts/routing.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
-import type { CanaryParts } from '../context/context.ts';
-import { providerOf } from '../context/routers.ts';
+import type { ReadParts } from '../context/observation.ts';
+import { kindsOf, providerOf, type WatchParts } from '../context/routers.ts';
 
 /** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
@@ -28,7 +29,7 @@ export interface CanaryInForce {
  * protection from a service. Requests by annotation, a deletion and the generation are always the current ones.
  */
 export function canaryInForce(
-  parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
+  parts: Pick<ReadParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): CanaryInForce | { readonly failure: EngineError } {
   const newest = otherTarget(object) ?? otherRoute(parts, object) ?? readCanary(parts, object);
@@ -77,7 +78,7 @@ interface RouteSpec {
 
 /** Other Services or routes while the canary has traffic: its share would stay on the former ones, and its pods are removed at the end. */
 function otherRoute(
-  { options }: Pick<CanaryParts, 'options'>,
+  { options }: Pick<ReadParts, 'options'>,
   object: KubernetesObject,
 ): { readonly failure: EngineError } | undefined {
   const before = lastValidSpec(object);
@@ -97,7 +98,7 @@ function otherRoute(
 
 function partsOfRoute(
   { provider, targetRef, service, ingressRef, routeRef, upstreamRef }: RouteSpec,
-  { defaultProvider }: Pick<CanaryParts['options'], 'defaultProvider'>,
+  { defaultProvider }: Pick<ReadParts['options'], 'defaultProvider'>,
 ): Record<string, string> {
   return {
     'spec.provider': provider ?? defaultProvider,
@@ -115,6 +116,20 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   return [object, withSpec(object, lastValid)];
 }
 
+/** The kinds to watch for many Canaries, by namespace: of their newest specs, and of those in force. */
+export function kindsByNamespace(
+  canaries: readonly KubernetesObject[],
+  parts: WatchParts,
+): Map<string, RouteKind[]> {
+  const byNamespace = new Map<string, RouteKind[]>();
+  for (const canary of canaries) {
+    const namespace = canary.metadata.namespace ?? '';
+    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
+  }
+  return byNamespace;
+}
+
 function lastValidSpec(object: KubernetesObject): SpecInForce | undefined {
   const { specInForce } = canaryStatus(object);
   return typeof specInForce?.spec === 'object' && specInForce.spec !== null ? specInForce : undefined;
@@ -130,7 +145,7 @@ function withSpec(object: KubernetesObject, { spec }: SpecInForce): KubernetesOb
  * has already. Only what stops it is a failure.
  */
 export function readCanary(
-  parts: Pick<CanaryParts, 'canaries' | 'options' | 'routing'>,
+  parts: Pick<ReadParts, 'canaries' | 'options' | 'routing'>,
   object: KubernetesObject,
 ): { canary: Canary } | { failure: EngineError } {
   const parsed = parsedOnce(object);
@@ -163,7 +178,7 @@ function parsedOnce(object: KubernetesObject): ReturnType<typeof parseCanary> {
 
 /** Of its router, where it needs one. */
 function routingFailure(
-  parts: Pick<CanaryParts, 'options' | 'routing'>,
+  parts: Pick<ReadParts, 'options' | 'routing'>,
   canary: Canary,
 ): EngineError | undefined {
   const provider = providerOf(canary, parts.options);

@@ -6,7 +6,7 @@ import { unsupportedFields } from '../../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
-import type { ReferenceKind } from '../../../contracts/cluster.ts';
+import type { ReferenceKind, References } from '../../../contracts/cluster.ts';
 import { undeclaredPort } from '../../../release/ports.ts';
 import {
   type ConditionNews,
@@ -15,7 +15,7 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import type { CanaryParts } from '../context/context.ts';
+import type { ReadParts } from '../context/observation.ts';
 import { providerOf } from '../context/routers.ts';
 
 /** Types of the conditions; used as reasons, too. */
@@ -53,7 +53,7 @@ function namedObjects({ metadata, spec }: Canary): NamedObject[] {
 
 /** Everything to report about the spec: of the Canary alone, of its routing provider, of objects it names, and of head's template. */
 export function specNotices(
-  parts: Pick<CanaryParts, 'heads' | 'options' | 'references' | 'routing'>,
+  parts: Pick<ReadParts, 'heads' | 'options' | 'routing'> & { readonly references: References },
   canary: Canary,
 ): ConditionNews[] {
   const { defaultProvider, minIntervalMs: intervalFloorMs } = parts.options;

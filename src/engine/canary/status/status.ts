@@ -11,8 +11,8 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import type { CanaryParts } from '../context/context.ts';
 import { foreignControllerCondition } from '../context/flagger-watch.ts';
+import type { ReadParts } from '../context/observation.ts';
 import { isReverted, reproducedCondition, withRemainingChanges } from '../context/reproduction.ts';
 import { newNotices, withNotices } from './spec-notices.ts';
 
@@ -22,7 +22,7 @@ import { newNotices, withNotices } from './spec-notices.ts';
  * EngineError SchemaOutdated when the server did not keep what was sent.
  */
 export async function writeStatus(
-  parts: Pick<CanaryParts, 'cluster'>,
+  parts: Pick<ReadParts, 'cluster'>,
   canary: Canary,
   status: CanaryStatus,
 ): Promise<Canary | undefined> {

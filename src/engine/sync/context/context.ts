@@ -71,14 +71,10 @@ export interface SyncContext extends SourceContext {
   readonly signal: AbortSignal;
 }
 
-/** Watched objects of one Source, by kind and namespace. */
-export interface AppliedObjects {
+/** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
+export interface SourceWatch {
   /** The set that an object of this Source is in, once it was listed. */
   setOf(object: KubernetesObject): WatchedSet | undefined;
-}
-
-/** Watches of what one Source applied, so that a foreign change is put right and an unchanged object costs nothing. */
-export interface SourceWatch extends AppliedObjects {
   /** Watches exactly the kinds and namespaces of these objects, and these places. */
   follow(objects: readonly KubernetesObject[], watched: WatchedPlaces): void;
   /** Everything in the cluster that has the Source's label and is watched. */

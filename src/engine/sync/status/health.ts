@@ -8,10 +8,6 @@ import {
   recordsOf,
   textOf,
 } from '../../../api/kubernetes.ts';
-import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
-import type { AppliedObjects } from '../context/context.ts';
-import type { SourceHealth, SourceState } from '../context/state.ts';
-import { isCanary } from '../scope/canary-objects.ts';
 import { groupKindOf } from '../scope/inventory.ts';
 
 /** Conditions that must hold, as `Synced=True,Degraded=False`; `none`: the object is not waited for. */
@@ -159,30 +155,3 @@ type Health =
 
 /** It works, or there is nothing that could tell otherwise. */
 const healthy: Health = { kind: 'healthy' };
-
-/**
- * Undefined without `spec.wait`, or before anything is applied. Canaries are left out: a release may take hours, and what is wrong with one shows in
- * the Source's condition Healthy anyway. So are their targets, which rollouts write.
- */
-export function sourceHealth(
-  source: Source,
-  { inForce, appliedMs }: Pick<SourceState, 'inForce' | 'appliedMs'>,
-  watched: AppliedObjects,
-  nowMs: number,
-): SourceHealth | undefined {
-  if (source.spec.wait !== true || !inForce) return undefined;
-  const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
-  const found = objects.map((object) => {
-    const { namespace, name } = object.metadata;
-    return healthOf(object, watched.setOf(object)?.get(namespace, name));
-  });
-  const reasonsOf = (kind: 'failed' | 'progressing') =>
-    found.flatMap((health) => (health.kind === kind ? [health.why] : []));
-  const isLate = appliedMs !== undefined && nowMs - appliedMs >= sourceTimeoutMs(source);
-  return {
-    objects: objects.length,
-    failed: reasonsOf('failed'),
-    progressing: reasonsOf('progressing'),
-    isLate,
-  };
-}

@@ -1,7 +1,7 @@
 import type { Incident } from '../../../api/incident.ts';
 import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
-import type { Source, SourceStatus } from '../../../api/source/source.ts';
+import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
@@ -13,10 +13,11 @@ import {
   withoutCondition,
 } from '../../status-patch.ts';
 import type { SourceContext, SourceWatch } from '../context/context.ts';
-import type { SourceState } from '../context/state.ts';
+import type { SourceHealth, SourceState } from '../context/state.ts';
 import { approvalOf } from '../poll/approvals.ts';
+import { isCanary } from '../scope/canary-objects.ts';
 import { driftNews, healthyNews, prunedNews, verifiedNews } from './conditions.ts';
-import { sourceHealth } from './health.ts';
+import { healthOf } from './health.ts';
 import { answered, newsOfAnswers } from './requests.ts';
 
 type News = Omit<ConditionNews, 'type'>;
@@ -193,6 +194,33 @@ function yes(reason: string, message: string): News {
 
 function no(reason: string, message: string): News {
   return { status: 'False', reason, message };
+}
+
+/**
+ * How the applied objects of a Source are. Undefined without `spec.wait`, or before anything is applied. Canaries are left out: a release may take hours, and what is wrong with one shows in
+ * the Source's condition Healthy anyway. So are their targets, which rollouts write.
+ */
+function sourceHealth(
+  source: Source,
+  { inForce, appliedMs }: Pick<SourceState, 'inForce' | 'appliedMs'>,
+  watched: Pick<SourceWatch, 'setOf'>,
+  nowMs: number,
+): SourceHealth | undefined {
+  if (source.spec.wait !== true || !inForce) return undefined;
+  const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
+  const found = objects.map((object) => {
+    const { namespace, name } = object.metadata;
+    return healthOf(object, watched.setOf(object)?.get(namespace, name));
+  });
+  const reasonsOf = (kind: 'failed' | 'progressing') =>
+    found.flatMap((health) => (health.kind === kind ? [health.why] : []));
+  const isLate = appliedMs !== undefined && nowMs - appliedMs >= sourceTimeoutMs(source);
+  return {
+    objects: objects.length,
+    failed: reasonsOf('failed'),
+    progressing: reasonsOf('progressing'),
+    isLate,
+  };
 }
 
 // The alerts of a Source: that it cannot be fetched, rendered or applied, once per change, and that it can again.
