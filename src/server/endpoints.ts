@@ -1,5 +1,4 @@
 import { apiVersionOf, kindNames } from '../api/kinds/kinds.ts';
-import { serveDashboard } from './dashboard-server.ts';
 import { createGateAnnotations } from './http/gate-annotations.ts';
 import { gateRoutes } from './http/gates.ts';
 import { type HttpServer, type Route, startHttpServer } from './http/http-server.ts';
@@ -55,7 +54,10 @@ export async function startWeb(wiring: WebWiring): Promise<Web> {
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the web endpoints failed');
   const server = await startHttpServer(options.listen, routes, onError);
   const probes = options.probeListen && (await startHttpServer(options.probeListen, health, onError));
-  const dashboard = options.dashboard && (await serveDashboard(wiring, options.dashboard));
+  // Loaded only where it is served.
+  const dashboard =
+    options.dashboard &&
+    (await (await import('./dashboard-server.ts')).serveDashboard(wiring, options.dashboard));
   const urls = { url: server.url, probes: probes?.url, dashboard: dashboard?.url };
   log.info(urls, 'serving health, metrics, push webhooks and gates');
   return {
