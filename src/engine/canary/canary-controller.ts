@@ -6,7 +6,8 @@ import { type CanaryControllerOptions, canaryParts } from './canary-parts.ts';
 import { createCanaryPass } from './canary-pass.ts';
 import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createShadowPass, deferToFlagger } from './hands-off-pass.ts';
-import { kindsByNamespace, specsOf } from './status/spec-in-force.ts';
+import { specsOf } from './status/spec-in-force.ts';
+import { kindsByNamespace } from './watches.ts';
 
 /** Reconciles every Canary, independent of the others. */
 export interface CanaryController {

@@ -9,7 +9,7 @@ import { createDeletions } from './deletions.ts';
 import { awaitsFinalizer } from './perform/finalizer.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
-import { readAnew } from './whole-view.ts';
+import { readAnew } from './watches.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;

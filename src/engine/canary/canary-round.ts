@@ -15,7 +15,7 @@ import { sourceWriter } from './perform/write.ts';
 import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import { joinFailures } from './status/status.ts';
-import { deletionFreshMsOf, readWhole } from './whole-view.ts';
+import { deletionFreshMsOf, readWhole } from './watches.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;

@@ -14,7 +14,8 @@ import {
 import type { EngineOptions, Observation, ReadParts } from '../../engine/canary/context/observation.ts';
 import { createAdoption } from '../../engine/canary/observe/adoption.ts';
 import { observe } from '../../engine/canary/observe/observe.ts';
-import { kindsByNamespace, readCanary } from '../../engine/canary/status/spec-in-force.ts';
+import { readCanary } from '../../engine/canary/status/spec-in-force.ts';
+import { kindsByNamespace } from '../../engine/canary/watches.ts';
 import { EngineError } from '../../engine/failure.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import type { FieldDifference } from '../../health/workload-view.ts';

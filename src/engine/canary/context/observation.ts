@@ -7,7 +7,6 @@ import type { RouteSettings, Routing } from '../../../contracts/routing.ts';
 import type { ConfigCopyView, ForeignChange } from '../../../health/workload-view.ts';
 import type { ServicePort, WorkloadSettings } from '../../../release/release.ts';
 import type { AdoptableView, World } from '../../../rollout/world.ts';
-import type { ExpectedCopy } from '../../../workload/expected-copies.ts';
 import type { Checks } from '../../checks/checks.ts';
 import type { Records } from '../../records/records.ts';
 import type { FreezeWatch } from './freeze-watch.ts';
@@ -34,6 +33,11 @@ export interface EngineOptions {
   readonly hasDefaultAlert?: boolean;
   /** Address that gets the Events of Canaries without webhooks of type event. */
   readonly eventWebhook?: string | undefined;
+}
+
+/** The routing provider of a Canary. */
+export function providerOf(canary: Canary, options: Pick<EngineOptions, 'defaultProvider'>): string {
+  return canary.spec.provider ?? options.defaultProvider;
 }
 
 /** Adds the content of config that is not in Git to the head that Git gives. */
@@ -136,7 +140,7 @@ export interface KnownPrimary {
 export interface KnownCopies {
   /** The primary, its version and release. */
   readonly id: string;
-  readonly copies: ReadonlyArray<Pick<ExpectedCopy, 'kind' | 'name' | 'original'>>;
+  readonly copies: ReadonlyArray<Pick<ConfigCopyView, 'kind' | 'name'> & { readonly original?: string }>;
   /** What reading a copy once gave, by kind and name, for this version of it. */
   readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
 }

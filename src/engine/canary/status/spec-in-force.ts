@@ -6,10 +6,8 @@ import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
-import type { RouteKind } from '../../../contracts/routing.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
-import type { ReadParts } from '../context/observation.ts';
-import { kindsOf, providerOf, type WatchParts } from '../context/routers.ts';
+import { providerOf, type ReadParts } from '../context/observation.ts';
 
 /** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
@@ -114,20 +112,6 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   const lastValid = lastValidSpec(object);
   if (!lastValid || lastValid.generation === object.metadata.generation) return [object];
   return [object, withSpec(object, lastValid)];
-}
-
-/** The kinds to watch for many Canaries, by namespace: of their newest specs, and of those in force. */
-export function kindsByNamespace(
-  canaries: readonly KubernetesObject[],
-  parts: WatchParts,
-): Map<string, RouteKind[]> {
-  const byNamespace = new Map<string, RouteKind[]>();
-  for (const canary of canaries) {
-    const namespace = canary.metadata.namespace ?? '';
-    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
-    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
-  }
-  return byNamespace;
 }
 
 function lastValidSpec(object: KubernetesObject): SpecInForce | undefined {

@@ -15,8 +15,7 @@ import {
   withCondition,
   withoutCondition,
 } from '../../status-patch.ts';
-import type { ReadParts } from '../context/observation.ts';
-import { providerOf } from '../context/routers.ts';
+import { providerOf, type ReadParts } from '../context/observation.ts';
 
 /** Types of the conditions; used as reasons, too. */
 const notActedOn = 'FieldsNotActedOn';

@@ -1,15 +1,59 @@
-/** When everything is read anew, since watches may have lost an event: before decisions that need it (S19), and for a change that does not come. */
+/**
+ * Which kinds are watched for Canaries, and when all of them are read anew, since watches may have lost an event: before decisions that need it
+ * (S19), and for a change that does not come.
+ */
 
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { RouteKind, Router } from '../../contracts/routing.ts';
 import type { Decision } from '../../rollout/outcome.ts';
+import { watchedKinds } from '../../workload/kinds.ts';
+import { endpointSliceKind } from '../../workload/pods/endpoints.ts';
+import { type ScalerSpec, scalerKindOf } from '../../workload/scaler.ts';
+import { serviceNames } from '../../workload/shared/metadata.ts';
 import { findCondition } from '../status-patch.ts';
 import type { CanaryParts } from './context/context.ts';
 import { seeAnew } from './context/namespace-view.ts';
-import type { Observation } from './context/observation.ts';
-import { kindsOf } from './context/routers.ts';
-import { kindsByNamespace } from './status/spec-in-force.ts';
+import type { EngineOptions, Observation, ReadParts } from './context/observation.ts';
+import { specsOf } from './status/spec-in-force.ts';
+
+type WatchParts = Pick<ReadParts, 'routing'> & {
+  readonly options: Pick<EngineOptions, 'defaultProvider'>;
+};
+
+/** The kinds to watch for a Canary besides those every Canary needs: of its target, its scaler and its routes. */
+export function kindsOf(canary: KubernetesObject, { routing, options }: WatchParts): RouteKind[] {
+  const { spec, status } = canary;
+  const { provider, ...scaled } = (spec ?? {}) as { provider?: string } & ScalerSpec;
+  const scaler = scalerKindOf(scaled);
+  // Also of the one that it moves away from.
+  const current = (status as { provider?: string } | undefined)?.provider;
+  const providers = [provider ?? options.defaultProvider, ...(current === undefined ? [] : [current])];
+  const routes = scaled.targetRef ? providers.flatMap((name) => routeKindsOf(canary, routing(name))) : [];
+  // Both sides have a Service of their own, unless they are pods of one workload.
+  const endpoints = providers.every(sharesWorkload) ? [] : [endpointSliceKind];
+  return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
+}
+
+function routeKindsOf(canary: KubernetesObject, router: Router | undefined): readonly RouteKind[] {
+  const about = canary as unknown as Canary;
+  return router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
+}
+
+/** The kinds to watch for many Canaries, by namespace: of their newest specs, and of those in force. */
+export function kindsByNamespace(
+  canaries: readonly KubernetesObject[],
+  parts: WatchParts,
+): Map<string, RouteKind[]> {
+  const byNamespace = new Map<string, RouteKind[]>();
+  for (const canary of canaries) {
+    const namespace = canary.metadata.namespace ?? '';
+    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
+    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
+  }
+  return byNamespace;
+}
 
 /** What was read whole so long ago is fresh enough to give a release up. */
 const finalFreshMs = 10_000;
