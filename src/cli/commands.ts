@@ -146,7 +146,7 @@ const rows: readonly CommandRow[] = [
   {
     name: 'drill',
     summary: 'dry-run the last known good release against the cluster',
-    load: async () => (await import('./drill.ts')).drillCommand,
+    load: async () => (await import('./requests/drill.ts')).drillCommand,
   },
   {
     name: 'migrate',

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { drillAll } from '../../src/cli/drill.ts';
+import { drillAll } from '../../src/cli/requests/drill.ts';
 import type { DrillReport } from '../../src/engine/canary/drill/drill.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';

@@ -1,16 +1,16 @@
 /** Dry-runs the last known good releases of Canaries, and writes the condition Drilled. */
-import type { Canary } from '../api/canary/canary.ts';
-import { parseCanary } from '../api/kinds/parse.ts';
-import { namespacedName } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
-import type { ClusterClient } from '../cluster/client/client.ts';
-import { type DrillReport, drill } from '../engine/canary/drill/drill.ts';
-import { writeDrillCondition } from '../engine/canary/drill/drill-schedule.ts';
-import { createRecords } from '../engine/records/records.ts';
-import { createClusterPort, createDryRun } from '../server/cluster.ts';
-import { readClusterKey } from '../server/cluster-key.ts';
-import { createWriteGate } from '../server/write-gate.ts';
-import { readAll, readOne } from './objects.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import { parseCanary } from '../../api/kinds/parse.ts';
+import { namespacedName } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { type DrillReport, drill } from '../../engine/canary/drill/drill.ts';
+import { writeDrillCondition } from '../../engine/canary/drill/drill-schedule.ts';
+import { createRecords } from '../../engine/records/records.ts';
+import { createClusterPort, createDryRun } from '../../server/cluster.ts';
+import { readClusterKey } from '../../server/cluster-key.ts';
+import { createWriteGate } from '../../server/write-gate.ts';
+import { readAll, readOne } from '../objects.ts';
 
 /** Which Canaries are drilled, and how the controller writes their objects. */
 export interface DrillQuery {

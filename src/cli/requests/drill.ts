@@ -1,5 +1,5 @@
-import type { ClusterClient } from '../cluster/client/client.ts';
-import type { DrillReport } from '../engine/canary/drill/drill.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import type { DrillReport } from '../../engine/canary/drill/drill.ts';
 import {
   type CommandResult,
   type DataFormat,
@@ -8,12 +8,11 @@ import {
   type Screen,
   screenOf,
   wrap,
-} from '../terminal/output.ts';
-import { formatOutput } from '../terminal/schemas/output-kinds.ts';
-import { type CliCommand, emit, withConnection } from './command.ts';
-import { type ControllerFlags, withControllerFlags, withFlagsOfController } from './controller-flags.ts';
-import { type DrillQuery, drillCanaries } from './drill-canaries.ts';
-import { exitCodes } from './failure.ts';
+} from '../../terminal/output.ts';
+import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { type CliCommand, emit, withConnection } from '../command.ts';
+import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
+import { exitCodes } from '../failure.ts';
 import {
   allNamespacesOption,
   contextOption,
@@ -24,8 +23,9 @@ import {
   refuseNameWithSelector,
   type SubjectFlags,
   selectorOption,
-} from './flags.ts';
-import { nameIn } from './requests/request.ts';
+} from '../flags.ts';
+import { type DrillQuery, drillCanaries } from './drill-canaries.ts';
+import { nameIn } from './request.ts';
 
 /** What `holdfast drill` is asked for. */
 interface DrillOptions extends DrillQuery {
