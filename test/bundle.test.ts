@@ -21,6 +21,9 @@ interface Bill {
   readonly dependencies: Array<{ readonly ref: string; readonly dependsOn: string[] }>;
 }
 
+/** Of JavaScript in the image. A package that is bundled whole by mistake takes more than what is left. */
+const mostBytes = 4_750_000;
+
 let folder = '';
 /** What is in each file, which its source map knows, whatever the build wrote about it. */
 const sources = new Map<string, readonly string[]>();
@@ -64,6 +67,11 @@ it('a start reads the table of commands, and nothing that a single one needs', a
     .flatMap((name) => sources.get(name) ?? [])
     .filter((source) => !/node_modules/.test(source));
   expect(ours.sort()).toEqual(['package.json', 'src/cli/commands.ts', 'src/main.ts']);
+});
+
+it('the image holds no more than it did before the dashboard and Git over SSH', async () => {
+  const texts = await Promise.all([...sources.keys()].filter((name) => name !== 'demo.js').map(built));
+  expect(texts.reduce((bytes, text) => bytes + Buffer.byteLength(text), 0)).toBeLessThan(mostBytes);
 });
 
 describe.each([
