@@ -17,7 +17,9 @@ export async function untilCalm(isBusy: () => boolean): Promise<void> {
   };
   for (let calmFor = 0; calmFor < calmTurns && isPatient(); ) {
     await turn();
-    calmFor = isBusy() || isWorking() ? 0 : calmFor + 1;
+    // What is asked of the system takes more than a turn, and asking for it is dear: every second turn is enough.
+    const isCalm = !isBusy() && (calmFor % 2 === 0 || !isWorking());
+    calmFor = isCalm ? calmFor + 1 : 0;
   }
 }
 
