@@ -20,6 +20,7 @@ import {
 } from '../outcome.ts';
 import {
   type Context,
+  elapsedMs,
   promotionState,
   type StateOf,
   settlingMs,
@@ -80,6 +81,8 @@ interface Trial {
   readonly share: number;
   /** It had neither traffic nor a check. */
   readonly isUntouched: boolean;
+  /** It had traffic, by steps, and lost all of it because its pods were gone. */
+  readonly hasLostTraffic: boolean;
 }
 
 function observe(context: Context, before: Analysing): Trial {
@@ -100,7 +103,9 @@ function observe(context: Context, before: Analysing): Trial {
     world.sharesWorkload && route?.canaryWeight === 0
       ? view?.observed === true
       : isReady(view, side === 'primary' ? plan.primaryReadyPercent : plan.canaryReadyPercent);
-  return { state, side, view, isUp, share, isUntouched };
+  const hasLostTraffic =
+    plan.strategy.kind === 'canary' && share === 0 && route?.mirrored !== true && !isUntouched;
+  return { state, side, view, isUp, share, isUntouched, hasLostTraffic };
 }
 
 /** What has to happen before the release is checked or moved. */
@@ -228,12 +233,36 @@ function advance(context: Context, trial: Trial): Outcome {
   const isChecked =
     run.asksGates || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state);
   if (!blocked && isChecked) return throughGates(context, state, move, sized);
+  if (trial.hasLostTraffic) return retakeSteps(context, state, { move, blocked, effects: sized });
   const asked = trial.isUntouched ? preRollout(context, state) : stepCheck(context, state, share);
   if (asked.failure) return fail(context, asked.state, asked.failure, asked.effects);
   const effects = combine(sized, asked.effects);
   if (blocked)
     return stay(asked.passed ? withRun(asked.state, { asksGates: true }) : asked.state, effects, blocked);
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
+}
+
+/**
+ * A canary that lost its traffic with its pods takes its steps again, without a check of what has no traffic. That a check has a result again has
+ * a deadline, so that pods which come and go end the release.
+ */
+function retakeSteps(
+  context: Context,
+  before: Analysing,
+  {
+    move,
+    blocked,
+    effects,
+  }: { readonly move: Step; readonly blocked: Effects | undefined; readonly effects: Effects },
+): Outcome {
+  if (blocked) return stay(before, effects, blocked);
+  const { progressDeadlineMs } = context.plan;
+  const unknownSince = before.run.unknownSince ?? context.now;
+  const state = withRun(before, { unknownSince });
+  if (elapsedMs(context, unknownSince) < progressDeadlineMs)
+    return throughGates(context, state, move, effects);
+  const message = `${describeRelease(before.run)} lost its traffic with its pods, and had no conclusive check for ${progressDeadlineMs / 1000} s`;
+  return fail(context, state, { reason: 'NoData', message }, effects);
 }
 
 /** It is promoted without its remaining checks, which its pods being ready is enough for. */

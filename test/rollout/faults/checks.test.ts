@@ -1,17 +1,19 @@
 /** Checks run on their own clock, and each asks what it says. */
 import { describe, expect, it } from 'vitest';
-import { GOOD } from '../model.ts';
+import { GOOD, type Model } from '../model.ts';
 import {
   analysis,
   atWeight,
   expectBack,
   expectLive,
+  LONG_MS,
   live,
   metrics,
   pass,
   seenBy,
   standing,
   until,
+  untilOver,
 } from './worlds.ts';
 
 const LIVE = { first: '0000000000000000', second: '1111111111111111' };
@@ -192,5 +194,41 @@ describe('a changed analysis', () => {
     model.canary.spec.skipAnalysis = true;
     until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
     expectLive(model, 'b');
+  });
+});
+
+describe('a canary that loses all its pods in the middle of its steps, after a check was asked', () => {
+  /** Metrics of a side without traffic have nothing to say. */
+  function losesItsPods(): Model {
+    const model = live({ analysis: { ...analysis, metrics: [{ ...metrics[0]!, onNoData: 'wait' }] } });
+    atWeight(model, 'b');
+    model.behaviours.set('b', { ...GOOD, canaryMetric: undefined });
+    const asked = model.asks.length;
+    until(model, 'a check', () => model.asks.length > asked);
+    model.breakPods('canary', 2);
+    until(model, 'no share for what is gone', () => model.route?.canaryWeight === 0);
+    return model;
+  }
+
+  it('takes its steps again once its pods are back', () => {
+    const model = losesItsPods();
+    model.healPods();
+    until(model, 'its share', () => model.route?.canaryWeight === 50 || model.status.run === undefined);
+    model.behaviours.set('b', GOOD);
+    untilOver(model);
+    expectLive(model, 'b');
+  });
+
+  it('fails at the deadline while its pods come and go', () => {
+    const model = losesItsPods();
+    const startMs = model.nowMs;
+    while (model.status.run !== undefined && model.nowMs - startMs < LONG_MS) {
+      model.healPods();
+      pass(model, 5_000);
+      model.breakPods('canary', 2);
+      pass(model, 5_000);
+    }
+    expectBack(model, { rejected: 'b' });
+    expect(model.nowMs - startMs).toBeLessThan(180_000);
   });
 });
