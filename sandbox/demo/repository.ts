@@ -1,5 +1,6 @@
 import { stringify } from 'yaml';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { InputError } from '../../src/api/problems.ts';
 import { commitFiles, createRepository, revertHead } from '../git-server/git-repository.ts';
 import type { ObjectName, Pace } from './options.ts';
 import type { Chapter } from './story.ts';
@@ -14,9 +15,12 @@ export interface CommitLog {
   releaseOf(commit: string): string;
 }
 
-/** Creates `shop.git`, bare and empty, in the folder. */
+/** Creates `shop.git`, bare and empty, in the folder. Throws InputError without git. */
 export async function createCommits(root: string, manifests: ManifestOptions): Promise<CommitLog> {
-  const repository = await createRepository(root, 'shop');
+  const repository = await createRepository(root, 'shop').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') throw new InputError('the demo needs git; install it and try again');
+    throw error;
+  });
   const commits = new Map<string, string>();
   return {
     async add({ name, subject, env }) {
