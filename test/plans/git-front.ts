@@ -1,8 +1,7 @@
-import { cp } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
+import { commitFiles, createRepository, git } from '../../sandbox/git-server/git-repository.ts';
 import { startGitServer } from '../../sandbox/git-server/git-server.ts';
 
 /** What a Git server does to a request instead of answering it; `cut`: after half of the answer. */
@@ -26,7 +25,7 @@ export interface GitView {
   close(): void;
 }
 
-/** The sandbox's Git server, whose answers are kept: worlds ask the same things by the thousand. */
+/** Git's own server, whose answers are kept: worlds ask the same things by the thousand, and each run of git costs more than a plan. */
 export interface GitFront {
   history(name: string, commits: ReadonlyArray<Readonly<Record<string, string | null>>>): Promise<History>;
   view(history: History): GitView;
@@ -93,7 +92,7 @@ export async function startGitFront(root: string): Promise<GitFront> {
       let previous: string | undefined;
       for (const [index, files] of changes.entries()) {
         const repository = await createRepository(root, `${name}-${index}`);
-        if (previous !== undefined) await cp(previous, repository, { recursive: true });
+        if (previous !== undefined) await git(repository, ['fetch', '--quiet', previous, 'main:main']);
         commits.push(await commitFiles(repository, { subject: `commit ${index + 1}`, files }));
         previous = repository;
       }

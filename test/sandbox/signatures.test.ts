@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { git } from '../../sandbox/git-server/git.test-support.ts';
-import { commitFiles } from '../../sandbox/git-server/git-repository.ts';
+import { commitFiles, git } from '../../sandbox/git-server/git-repository.ts';
 import { createTestKeys, type TestKeys } from '../../src/git/testing/signing.ts';
 import {
   canary,
