@@ -255,13 +255,19 @@ function retakeSteps(
     effects,
   }: { readonly move: Step; readonly blocked: Effects | undefined; readonly effects: Effects },
 ): Outcome {
+  const { run } = before;
+  // A pause ends when a person ends it, and a gate has a deadline of its own.
+  if (isPaused(context, run) || run.closedGate) {
+    const waiting = { ...before, run: without(run, 'unknownSince') };
+    return blocked ? stay(waiting, effects, blocked) : throughGates(context, waiting, move, effects);
+  }
   if (blocked) return stay(before, effects, blocked);
   const { progressDeadlineMs } = context.plan;
-  const unknownSince = before.run.unknownSince ?? context.now;
+  const unknownSince = run.unknownSince ?? context.now;
   const state = withRun(before, { unknownSince });
   if (elapsedMs(context, unknownSince) < progressDeadlineMs)
     return throughGates(context, state, move, effects);
-  const message = `${describeRelease(before.run)} lost its traffic with its pods, and had no conclusive check for ${progressDeadlineMs / 1000} s`;
+  const message = `${describeRelease(run)} lost its traffic with its pods, and had no conclusive check for ${progressDeadlineMs / 1000} s`;
   return fail(context, state, { reason: 'NoData', message }, effects);
 }
 

@@ -199,8 +199,9 @@ describe('a changed analysis', () => {
 
 describe('a canary that loses all its pods in the middle of its steps, after a check was asked', () => {
   /** Metrics of a side without traffic have nothing to say. */
-  function losesItsPods(): Model {
-    const model = live({ analysis: { ...analysis, metrics: [{ ...metrics[0]!, onNoData: 'wait' }] } });
+  function losesItsPods(webhooks: readonly object[] = []): Model {
+    const waiting = [{ ...metrics[0]!, onNoData: 'wait' }];
+    const model = live({ analysis: { ...analysis, metrics: waiting, webhooks } });
     atWeight(model, 'b');
     model.behaviours.set('b', { ...GOOD, canaryMetric: undefined });
     const asked = model.asks.length;
@@ -213,6 +214,24 @@ describe('a canary that loses all its pods in the middle of its steps, after a c
   it('takes its steps again once its pods are back', () => {
     const model = losesItsPods();
     model.healPods();
+    until(model, 'its share', () => model.route?.canaryWeight === 50 || model.status.run === undefined);
+    model.behaviours.set('b', GOOD);
+    untilOver(model);
+    expectLive(model, 'b');
+  });
+
+  it('waits for a person who paused it, and for a gate, longer than for a check', () => {
+    const model = losesItsPods([
+      { name: 'gate', type: 'confirm-traffic-increase', url: 'http://hooks.test/' },
+    ]);
+    model.ask('pause', 'true');
+    model.healPods();
+    pass(model, 120_000);
+    model.hooks['confirm-traffic-increase'] = 'refused';
+    model.ask('pause', 'false');
+    pass(model, 120_000);
+    expect(standing(model)).toMatch(/^Progressing, 0 % on the canary, primary a/);
+    model.hooks['confirm-traffic-increase'] = 'approved';
     until(model, 'its share', () => model.route?.canaryWeight === 50 || model.status.run === undefined);
     model.behaviours.set('b', GOOD);
     untilOver(model);
