@@ -22,9 +22,10 @@ export function servingPods(view: WorkloadView | undefined): number {
   return view?.readyReplicas ?? 0;
 }
 
-/** Pods of the canary that may answer: ready, and of the template under test. */
+/** Pods of the canary that may answer: ready, of the template under test, and endpoints of its Service, without which a share fails (ADR 32). */
 export function canaryPods(view: WorkloadView | undefined): number {
-  return view?.observed ? view.updatedReadyReplicas : 0;
+  if (!view?.observed) return 0;
+  return Math.min(view.updatedReadyReplicas, view.endpoints ?? view.updatedReadyReplicas);
 }
 
 /**

@@ -116,4 +116,49 @@ describe.each([
     found.push(...play(model, () => model.primary?.digest === 'a' && model.status.run === undefined));
     expect(found).toEqual([]);
   });
+
+  it('while a Canary is deleted and hands its traffic back', () => {
+    const model = live(recreate, { revertOnDeletion: true });
+    model.delete();
+    expect(play(model, () => model.gone)).toEqual([]);
+    expect(model.route?.canaryWeight).toBe(100);
+  });
+});
+
+describe('an endpoint controller that is late', () => {
+  /** Ten seconds in which the target's ready pods are no endpoints: the shares that were asked for then. */
+  function unlisted(model: Model): { readonly weights: Set<number | undefined>; readonly messages: string } {
+    const weights = new Set<number | undefined>();
+    const messages: unknown[] = [];
+    for (let ticks = 0; ticks < 20; ticks += 1) {
+      if (model.target) model.target.unlisted = true;
+      model.tick(TICK_MS);
+      weights.add(model.route?.canaryWeight);
+      messages.push(model.status.message);
+    }
+    if (model.target) model.target.unlisted = false;
+    return { weights, messages: messages.join('\n') };
+  }
+
+  it('gets a deleted Canary to wait with its traffic', () => {
+    const model = live(false, { revertOnDeletion: true });
+    model.delete();
+    const { weights, messages } = unlisted(model);
+    expect(weights).toEqual(new Set([0]));
+    expect(messages).toContain('0 of 2 ready pods are endpoints of the port that their Service names');
+    expect(play(model, () => model.gone)).toEqual([]);
+    expect(model.route?.canaryWeight).toBe(100);
+  });
+
+  it('gets the first step of a release to wait', () => {
+    const model = live(false, { analysis: { interval: '5s', threshold: 5, maxWeight: 50, stepWeight: 10 } });
+    model.commit('b');
+    const { weights, messages } = unlisted(model);
+    expect(weights).toEqual(new Set([0]));
+    expect(messages).toContain(
+      'the canary has 0 of 1 ready pods among the endpoints of its Service that it needs for 10 %',
+    );
+    expect(play(model, isOver(model, 'b'))).toEqual([]);
+    expect(model.primary?.digest).toBe('b');
+  });
 });

@@ -232,6 +232,10 @@ export const canaryStatusSchema = z.object({
     })
     .describe('The switch between provider native and one with a separate primary, while it runs.')
     .optional(),
+  handBack: z
+    .object({ readyTime: timestamp().describe('Since when the target could carry all traffic.') })
+    .describe('The way of the traffic back to the target, while the Canary is deleted.')
+    .optional(),
   otherBackends: z
     .object({
       state: z

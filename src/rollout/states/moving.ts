@@ -69,11 +69,10 @@ function switchToNative(context: Context, to: string): Effects {
     return combine(...effects, statusNote, { status: { move: rest } });
   };
   if (awaitsGit(world)) return waiting(begun);
-  const endpoints = waitsForEndpoints(context, begun);
-  if (endpoints.waits) return waiting(endpoints.move, endpoints.effects);
-  const handBack = handBackTraffic(context);
-  if (!handBack.isDone) return waiting(endpoints.move, handBack.effects);
-  const move = { ...endpoints.move, handedOverTime: endpoints.move.handedOverTime ?? now };
+  const { readyTime: before, ...rest } = begun;
+  const { readyTime, ...handBack } = handBackTraffic(context, before);
+  if (!handBack.isDone) return waiting(readyTime ? { ...rest, readyTime } : rest, handBack.effects);
+  const move = { ...begun, handedOverTime: begun.handedOverTime ?? now };
   const known = combine(handBack.effects, statusNote, { status: { move } });
   const leftMs = remainingMs(context, move.handedOverTime, SETTLE_MS);
   if (leftMs > 0) return combine(known, wake(leftMs));
@@ -81,22 +80,6 @@ function switchToNative(context: Context, to: string): Effects {
   if (!git.isDone) return combine(known, git.effects);
   const scaler = handScalerBack(context, plan.progressDeadlineMs);
   return combine(known, scaler.isDone ? act({ type: 'ReleaseCopies' }) : scaler.effects);
-}
-
-/** The target can carry all traffic, but the data plane may not know all of its endpoints yet. */
-function waitsForEndpoints(
-  context: Context,
-  before: ProviderSwitch,
-): { readonly waits: boolean; readonly move: ProviderSwitch; readonly effects: Effects } {
-  const { target } = context.world;
-  const isReady = target?.digest === context.good?.digest && canaryPods(target) >= fullSize(context.world);
-  const { readyTime: _, ...rest } = before;
-  const move: ProviderSwitch = isReady ? { ...rest, readyTime: before.readyTime ?? context.now } : rest;
-  if (!isReady || isAllOn(context, 'canary')) return { waits: false, move, effects: {} };
-  const rescue = rescueTraffic(context);
-  if (rescue) return { waits: true, move, effects: rescue };
-  const leftMs = remainingMs(context, move.readyTime, SETTLE_MS);
-  return { waits: leftMs > 0, move, effects: wake(leftMs) };
 }
 
 /** The workload first runs one release completely, with no partition left. Then it is the target, which serves alone. */

@@ -10,6 +10,7 @@ import {
   isAllOn,
   isMinReplicasReset,
   pauseCanary,
+  podsNeeded,
   rescueTraffic,
   resetMinReplicas,
   resumeReplicas,
@@ -44,7 +45,7 @@ export function terminating(context: Context): DeletionEffects {
     );
     return { ...combine(statusNote, act({ type: 'RemoveFinalizer' })), intentFirst: true };
   }
-  const handBack = handBackTraffic(context);
+  const handBack = handBackTraffic(context, status.handBack?.readyTime);
   if (handBack.isDone) {
     const statusNote = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
     const handedBack = combine(handBack.effects, { status: { phase: 'Terminated' } }, statusNote);
@@ -56,8 +57,13 @@ export function terminating(context: Context): DeletionEffects {
     const message = 'the target carries all traffic; Services and routes stay without an owner';
     return combine(handedBack, emit('Normal', 'HandedBack', message), releaseObjects(context, false));
   }
-  if (leftMs > 0) return combine(handBack.effects, { status: { phase: 'Terminating' } }, wake(leftMs));
-  return giveUp(context);
+  if (leftMs <= 0) return giveUp(context);
+  const { readyTime } = handBack;
+  const known = {
+    phase: 'Terminating',
+    handBack: readyTime === undefined ? undefined : { readyTime },
+  } as const;
+  return combine(handBack.effects, { status: known }, wake(leftMs));
 }
 
 /** One step of a hand-over; `isDone` once its result was read back. */
@@ -75,9 +81,18 @@ export function handScalerBack(context: Context, leftMs: number): HandOver {
   return { isDone: false, effects: act(...resetMinReplicas(context.world, 'canary')) };
 }
 
-/** One step towards all traffic on a ready target. */
-export function handBackTraffic(context: Context): HandOver {
-  const { world, good } = context;
+/** One step of the traffic's way to the target. */
+interface HandBack extends HandOver {
+  /** Since when the target could carry all traffic; undefined while it cannot. The caller stores it for the next step. */
+  readonly readyTime?: string;
+}
+
+/**
+ * One step towards all traffic on a ready target. A target that had none gets it once it was ready since `readyTime` for as long as the data
+ * plane needs to learn of its endpoints (S2).
+ */
+export function handBackTraffic(context: Context, readyTime: string | undefined): HandBack {
+  const { world, good, now } = context;
   const { target, route } = world;
   const statusNote = note(
     'Terminating',
@@ -95,22 +110,27 @@ export function handBackTraffic(context: Context): HandOver {
   if (good && needsLastKnownGood(context, good) && (!isLost(good) || servingPods(world.primary) > 0)) {
     // The target is written only without traffic.
     if (route && !isAllOn(context, 'primary')) return continues(allocate(context, undefined, ALL.primary));
-    // An unproven release does not replace a last-known-good that serves and cannot be written again.
-    if (isLost(good)) return continues();
-    // Under a scaler the target starts with what that allows, and keeps the pods it has.
-    const scaler = scalerOf(world, 'canary');
-    const replicas = scaler
-      ? Math.max(resumeReplicas(scaler), target?.desiredReplicas ?? 0)
-      : fullSize(world);
-    return continues(
-      act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: good.digest, replicas }),
-    );
+    return continues(writeLastKnownGood(world, good));
   }
   if (!target) return { isDone: world.primary === undefined, effects: statusNote };
   const carried = carriesAll(context, target);
   if (!carried.isReady) return continues(act(...carried.actions));
-  if (!isAllOn(context, 'canary')) return continues(act({ type: 'SetTraffic', route: ALL_TO_CANARY }));
-  return { isDone: route?.accepted === true, effects: combine(statusNote, act(...apexToTarget(world))) };
+  if (isAllOn(context, 'canary'))
+    return { isDone: route?.accepted === true, effects: combine(statusNote, act(...apexToTarget(world))) };
+  const since = readyTime ?? now;
+  const leftMs = servingPods(world.primary) > 0 ? remainingMs(context, since, SETTLE_MS) : 0;
+  const next = leftMs > 0 ? wake(leftMs) : act({ type: 'SetTraffic', route: ALL_TO_CANARY });
+  return { ...continues(next), readyTime: since };
+}
+
+function writeLastKnownGood(world: World, good: RecordView): Effects {
+  // An unproven release does not replace a last-known-good that serves and cannot be written again.
+  if (isLost(good)) return {};
+  // Under a scaler the target starts with what that allows, and keeps the pods it has.
+  const scaler = scalerOf(world, 'canary');
+  const desired = world.target?.desiredReplicas ?? 0;
+  const replicas = scaler ? Math.max(resumeReplicas(scaler), desired) : fullSize(world);
+  return act(...pauseCanary(world, false), { type: 'ApplyCanary', digest: good.digest, replicas });
 }
 
 /** Whether the target has ready pods for all traffic. With all traffic on it, its scaler alone decides how many it has. */
@@ -121,8 +141,10 @@ function carriesAll(
   const { world, plan } = context;
   if (isAllOn(context, 'canary') && scalerOf(world, 'canary') && canaryServes(target))
     return { isReady: true, actions: [] };
-  if (target.desiredReplicas >= fullSize(world))
-    return { isReady: isReady(target, plan.canaryReadyPercent), actions: [] };
+  if (target.desiredReplicas >= fullSize(world)) {
+    const isReachable = canaryPods(target) >= podsNeeded(context, 'canary', 100);
+    return { isReady: isReady(target, plan.canaryReadyPercent) && isReachable, actions: [] };
+  }
   return { isReady: false, actions: growCanary(world, fullSize(world)) };
 }
 
