@@ -1,6 +1,16 @@
-import { spawn } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { contentOf } from './ref-answers.ts';
+import {
+  createObjectReader,
+  entriesOf,
+  FOLDER,
+  type ReadObject,
+  readCommit,
+  type TreeEntry,
+  writeObject,
+  writeTree,
+} from './objects.ts';
+import { moveRef } from './refs.ts';
 
 const BRANCH = 'main';
 
@@ -14,116 +24,111 @@ interface CommitOptions {
   readonly author?: string;
 }
 
-/** Runs native git; resolves with its output, rejects with the end of its error output. */
-export function git(
-  repository: string,
-  args: readonly string[],
-  options: { input?: string; env?: NodeJS.ProcessEnv } = {},
-): Promise<string> {
-  return new Promise((resolve, reject) => {
-    const child = spawn('git', ['--git-dir', repository, ...args], {
-      env: { ...process.env, ...options.env },
-    });
-    let output = '';
-    let errors = '';
-    child.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()));
-    child.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
-    child.on('error', reject);
-    child.on('close', (code) => {
-      if (code === 0) resolve(output.trim());
-      else
-        reject(
-          new Error(`git ${args[0]} in ${repository} failed with code ${code}: ${errors.trim().slice(-500)}`),
-        );
-    });
-    child.stdin.on('error', () => undefined);
-    child.stdin.end(options.input ?? '');
-  });
-}
-
-/** Creates an empty bare repository that may be pushed to; returns its path. */
+/** Creates an empty bare repository that may be pushed to; returns its path. Its files are those that `git init` makes. */
 export async function createRepository(root: string, name: string): Promise<string> {
   const path = join(root, `${name}.git`);
-  await git(path, ['init', '--quiet', '--bare', `--initial-branch=${BRANCH}`, path]);
+  for (const folder of ['hooks', 'objects/info', 'objects/pack', 'refs/heads', 'refs/tags'])
+    mkdirSync(join(path, folder), { recursive: true });
+  writeFileSync(join(path, 'HEAD'), `ref: refs/heads/${BRANCH}\n`);
+  writeFileSync(
+    join(path, 'config'),
+    '[core]\n\trepositoryformatversion = 0\n\tfilemode = true\n\tbare = true\n',
+  );
   return path;
 }
 
-/** Commits files on top of a branch without any checkout; returns the new commit's SHA. */
-export async function commitFiles(repository: string, commit: CommitOptions): Promise<string> {
-  const ref = `refs/heads/${commit.branch ?? BRANCH}`;
-  const { name, email } = identityOf(commit.author ?? 'Demo');
-  const commands = [
-    `commit ${ref}`,
-    'mark :1',
-    `committer ${name} <${email}> now`,
-    data(`${commit.subject}\n`),
-    ...(hasRef(repository, ref) ? [`from ${ref}^0`] : []),
-    ...Object.entries(commit.files).map(([path, content]) =>
-      content === null ? `D ${path}` : `M 100644 inline ${path}\n${data(content)}`,
-    ),
-    '',
-    'get-mark :1',
-    'done',
-  ];
-  // One process for all of it: each start of git costs more than what it does here.
-  const flags = ['--quiet', '--done', '--date-format=now'];
-  return git(repository, ['fast-import', ...flags], { input: `${commands.join('\n')}\n` });
+/** Commits files on top of a branch without any checkout; returns the new commit's SHA. In this process: a start of git costs more than most tests. */
+export function commitFiles(
+  repository: string,
+  { subject, files, branch = BRANCH, author = 'Demo' }: CommitOptions,
+): Promise<string> {
+  return moveRef(repository, `refs/heads/${branch}`, async (parent) => {
+    const read = createObjectReader(repository);
+    const tree =
+      parent === undefined ? new Map() : await readFiles(read, (await readCommit(read, parent)).tree);
+    for (const [path, content] of Object.entries(files)) changeFile(repository, tree, path, content);
+    return writeCommit(repository, {
+      tree: writeFiles(repository, tree),
+      parents: parent === undefined ? [] : [parent],
+      message: subject,
+      author,
+    });
+  });
 }
 
-/** Read from files, since a start of git costs more. */
-function hasRef(repository: string, ref: string): boolean {
-  const packed = contentOf(join(repository, 'packed-refs'));
-  return contentOf(join(repository, ref)) !== '' || packed.includes(` ${ref}\n`);
-}
-
-/** Text as `git fast-import` reads it: its length in bytes comes first. */
-function data(text: string): string {
-  return `data ${Buffer.byteLength(text)}\n${text}`;
-}
-
-/** Reverts the newest commit of a branch, as `git revert HEAD` does; returns the new commit's SHA. */
-export async function revertHead(repository: string, branch = BRANCH, author = 'Demo'): Promise<string> {
-  const ref = `refs/heads/${branch}`;
-  const parent = await git(repository, ['rev-parse', '--verify', ref]);
-  const tree = await git(repository, ['rev-parse', '--verify', `${ref}~1^{tree}`]);
-  const subject = await git(repository, ['log', '-1', '--format=%s', ref]);
-  return recordCommit(repository, {
-    tree,
-    parent,
-    ref,
-    author,
-    subject: `Revert "${subject}"\n\nThis reverts commit ${parent}.`,
+/** Reverts the newest commit of a branch, as `git revert HEAD` does; returns the new commit's SHA. Rejects when it is the first one. */
+export function revertHead(repository: string, branch = BRANCH, author = 'Demo'): Promise<string> {
+  return moveRef(repository, `refs/heads/${branch}`, async (head) => {
+    if (head === undefined) throw new Error(`${repository} has no branch ${branch}`);
+    const read = createObjectReader(repository);
+    const { message, parents } = await readCommit(read, head);
+    if (parents[0] === undefined) throw new Error(`${head} is the first commit`);
+    const { tree } = await readCommit(read, parents[0]);
+    const [subject] = message.split('\n');
+    const text = `Revert "${subject}"\n\nThis reverts commit ${head}.`;
+    return writeCommit(repository, { tree, parents: [head], message: text, author });
   });
 }
 
 interface NewCommit {
   readonly tree: string;
-  readonly parent: string;
-  readonly ref: string;
-  readonly subject: string;
+  readonly parents: readonly string[];
+  readonly message: string;
   readonly author: string;
 }
 
-async function recordCommit(
-  repository: string,
-  { tree, parent, ref, subject, author }: NewCommit,
-): Promise<string> {
-  const { name, email } = identityOf(author);
-  const env = {
-    GIT_AUTHOR_NAME: name,
-    GIT_AUTHOR_EMAIL: email,
-    GIT_COMMITTER_NAME: name,
-    GIT_COMMITTER_EMAIL: email,
-  };
-  const parents = parent ? ['-p', parent] : [];
-  const sha = await git(repository, ['commit-tree', tree, ...parents, '-F', '-'], {
-    input: `${subject}\n`,
-    env,
-  });
-  await git(repository, ['update-ref', ref, sha, ...(parent ? [parent] : [])]);
-  return sha;
+function writeCommit(repository: string, { tree, parents, message, author }: NewCommit): string {
+  const email = `${author.toLowerCase().replaceAll(/[^a-z0-9]+/g, '.')}@example.com`;
+  const identity = `${author} <${email}> ${Math.floor(Date.now() / 1000)} +0000`;
+  const lines = [
+    `tree ${tree}`,
+    ...parents.map((parent) => `parent ${parent}`),
+    `author ${identity}`,
+    `committer ${identity}`,
+  ];
+  const content = Buffer.from(`${lines.join('\n')}\n\n${message}\n`);
+  return writeObject(repository, { type: 'commit', content });
 }
 
-function identityOf(name: string): { readonly name: string; readonly email: string } {
-  return { name, email: `${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '.')}@example.com` };
+/** Everything that is no folder, by path. */
+type Files = Map<string, Pick<TreeEntry, 'mode' | 'oid'>>;
+
+async function readFiles(
+  read: ReadObject,
+  tree: string,
+  folder = '',
+  found: Files = new Map(),
+): Promise<Files> {
+  for (const { name, mode, oid } of entriesOf(await read(tree))) {
+    if (mode === FOLDER) await readFiles(read, oid, `${folder}${name}/`, found);
+    else found.set(`${folder}${name}`, { mode, oid });
+  }
+  return found;
+}
+
+/** As `git fast-import` does: a file takes the place of a folder, and a folder that of a file. */
+function changeFile(repository: string, files: Files, name: string, content: string | null): void {
+  const path = Buffer.from(name).toString('latin1');
+  const isBelow = (below: string, folder: string) => below.startsWith(`${folder}/`);
+  for (const other of [...files.keys()])
+    if (other === path || isBelow(other, path) || (content !== null && isBelow(path, other)))
+      files.delete(other);
+  if (content === null) return;
+  const oid = writeObject(repository, { type: 'blob', content: Buffer.from(content) });
+  files.set(path, { mode: '100644', oid });
+}
+
+/** Stores the folder that holds the files; returns its id. */
+function writeFiles(repository: string, files: Files): string {
+  const folders = new Map<string, Files>();
+  const entries: TreeEntry[] = [];
+  for (const [path, file] of files) {
+    const slash = path.indexOf('/');
+    const name = path.slice(0, slash);
+    if (slash < 0) entries.push({ name: path, ...file });
+    else folders.set(name, (folders.get(name) ?? new Map()).set(path.slice(slash + 1), file));
+  }
+  for (const [name, below] of folders)
+    entries.push({ name, mode: FOLDER, oid: writeFiles(repository, below) });
+  return writeTree(repository, entries);
 }

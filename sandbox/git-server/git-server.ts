@@ -4,11 +4,11 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { createRefAnswers, questionOfRefs, type RefAnswers } from './ref-answers.ts';
+import { answerRequest } from './upload-pack.ts';
 
 const MAX_HEAD_BYTES = 16 * 1024;
-/** Longer bodies ask for more than refs. */
-const MAX_QUESTION_BYTES = 16 * 1024;
+/** Longer bodies are those of pushes. */
+const MAX_QUESTION_BYTES = 64 * 1024;
 
 /** Where to serve from. */
 interface GitServerOptions {
@@ -29,13 +29,15 @@ export interface GitServer {
   close(): Promise<void>;
 }
 
-/** Serves Git over smart HTTP through git's own `http-backend`, push allowed. Needs `git` in PATH; rejects when the port is taken. */
+/**
+ * Serves Git over smart HTTP. What Holdfast reads is answered in this process, since a start of git costs more than most tests; all else,
+ * pushes among it, by git's own `http-backend`, with 501 where there is no git. Rejects when the port is taken.
+ */
 export async function startGitServer(options: GitServerOptions): Promise<GitServer> {
   let count = 0;
-  const answers = createRefAnswers();
   const server = createServer((request, response) => {
     count += 1;
-    serve(options.root, answers, request, response).catch(() => response.destroy());
+    serve(options.root, request, response).catch(() => response.destroy());
   });
   const host = options.host ?? '127.0.0.1';
   await new Promise<void>((resolve, reject) => {
@@ -52,29 +54,25 @@ export async function startGitServer(options: GitServerOptions): Promise<GitServ
   };
 }
 
-async function serve(
-  root: string,
-  answers: RefAnswers,
-  request: IncomingMessage,
-  response: ServerResponse,
-): Promise<void> {
+async function serve(root: string, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const url = new URL(request.url ?? '/', 'http://git');
-  const env = environment(root, url, request);
   const body = isShort(request) ? await buffer(request) : undefined;
-  const question = body && questionOfRefs({ url, headers: request.headers, body });
-  if (body === undefined || question === undefined) {
-    await passThrough(startBackend(env, body ?? request), response);
-    return;
-  }
   const repository = join(root, url.pathname.split('.git/', 1)[0] ?? '').concat('.git');
-  const output = await answers.answer(repository, question, () => startBackend(env, body));
-  const end = output.indexOf('\r\n\r\n');
-  if (end < 0) throw new Error('git http-backend wrote no head');
-  writeHead(response, output.subarray(0, end).toString('latin1'));
-  response.end(output.subarray(end + 4));
+  const asked = body && { url, headers: request.headers, body };
+  // What cannot be read here may be what only git understands: alternates, a shallow repository, a damaged one.
+  const answer = asked && (await answerRequest(repository, asked).catch(() => undefined));
+  if (answer) return void response.writeHead(200, { 'content-type': answer.type }).end(answer.body);
+  try {
+    await passThrough(startBackend(environment(root, url, request), body ?? request), response);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+    response
+      .writeHead(501, { 'content-type': 'text/plain' })
+      .end('this request needs git, which is not in PATH\n');
+  }
 }
 
-/** Whether a request may be a question about refs: no body, or a short one. */
+/** Whether a request may be answered here: it has no body, or a short one. */
 function isShort({ method, headers }: IncomingMessage): boolean {
   return method === 'GET' || Number(headers['content-length'] ?? Number.NaN) <= MAX_QUESTION_BYTES;
 }

@@ -1,7 +1,8 @@
+import { cp } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
-import { commitFiles, createRepository, git } from '../../sandbox/git-server/git-repository.ts';
+import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import { startGitServer } from '../../sandbox/git-server/git-server.ts';
 
 /** What a Git server does to a request instead of answering it; `cut`: after half of the answer. */
@@ -25,7 +26,7 @@ export interface GitView {
   close(): void;
 }
 
-/** Git's own server, whose answers are kept: worlds ask the same things by the thousand, and each run of git costs more than a plan. */
+/** The sandbox's Git server, whose answers are kept: worlds ask the same things by the thousand. */
 export interface GitFront {
   history(name: string, commits: ReadonlyArray<Readonly<Record<string, string | null>>>): Promise<History>;
   view(history: History): GitView;
@@ -92,7 +93,7 @@ export async function startGitFront(root: string): Promise<GitFront> {
       let previous: string | undefined;
       for (const [index, files] of changes.entries()) {
         const repository = await createRepository(root, `${name}-${index}`);
-        if (previous !== undefined) await git(repository, ['fetch', '--quiet', previous, 'main:main']);
+        if (previous !== undefined) await cp(previous, repository, { recursive: true });
         commits.push(await commitFiles(repository, { subject: `commit ${index + 1}`, files }));
         previous = repository;
       }

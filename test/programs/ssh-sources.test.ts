@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { git } from '../../sandbox/git-server/git-repository.ts';
+import { git } from '../../sandbox/git-server/git.test-support.ts';
 import {
   type Bed,
   canary,

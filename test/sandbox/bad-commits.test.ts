@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { git } from '../../sandbox/git-server/git-repository.ts';
+import { git } from '../../sandbox/git-server/git.test-support.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   type Bed,

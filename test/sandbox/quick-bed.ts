@@ -29,7 +29,7 @@ export async function startQuickBed(): Promise<QuickBed> {
 
   return {
     ...bed,
-    // A poll takes two processes of Git, whose time is not virtual.
+    // A poll takes two requests, whose time is not virtual.
     pollInterval: '4s',
     clock,
     pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { git } from '../../sandbox/git-server/git-repository.ts';
+import { git } from '../../sandbox/git-server/git.test-support.ts';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {

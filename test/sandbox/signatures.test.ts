@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { commitFiles, git } from '../../sandbox/git-server/git-repository.ts';
+import { git } from '../../sandbox/git-server/git.test-support.ts';
+import { commitFiles } from '../../sandbox/git-server/git-repository.ts';
 import { createTestKeys, type TestKeys } from '../../src/git/testing/signing.ts';
 import {
   canary,

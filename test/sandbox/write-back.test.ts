@@ -1,7 +1,7 @@
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { git } from '../../sandbox/git-server/git-repository.ts';
+import { git } from '../../sandbox/git-server/git.test-support.ts';
 import {
   canary,
   condition,

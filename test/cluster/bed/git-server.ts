@@ -7,11 +7,6 @@ import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gunzipSync } from 'node:zlib';
 import {
-  createRefAnswers,
-  questionOfRefs,
-  type RefAnswers,
-} from '../../../sandbox/git-server/ref-answers.ts';
-import {
   countRequest,
   type GitFault,
   kindOfRequest,
@@ -19,6 +14,7 @@ import {
   type RepositoryCounts,
   type RepositorySettings,
 } from './git-faults.ts';
+import { createRefAnswers, questionOfRefs, type RefAnswers } from './ref-answers.ts';
 
 /** git's own `http-backend` behind HTTP, with faults that tests switch on. */
 export interface GitServer {

@@ -3,7 +3,8 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { commitFiles, createRepository, git } from './git-repository.ts';
+import { git } from '../../../sandbox/git-server/git.test-support.ts';
+import { commitFiles, createRepository } from '../../../sandbox/git-server/git-repository.ts';
 import { createRefAnswers, questionOfRefs, type RefAnswers } from './ref-answers.ts';
 
 describe('answers about refs', () => {
