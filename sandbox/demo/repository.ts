@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { InputError } from '../../src/api/problems.ts';
 import { commitFiles, createRepository, revertHead } from '../git-server/git-repository.ts';
 import type { ObjectName, Pace } from './options.ts';
 import type { Chapter } from './story.ts';
@@ -15,12 +14,9 @@ export interface CommitLog {
   releaseOf(commit: string): string;
 }
 
-/** Creates `shop.git`, bare and empty, in the folder. Throws InputError without git. */
+/** Creates `shop.git`, bare and empty, in the folder. */
 export async function createCommits(root: string, manifests: ManifestOptions): Promise<CommitLog> {
-  const repository = await createRepository(root, 'shop').catch((error: NodeJS.ErrnoException) => {
-    if (error.code === 'ENOENT') throw new InputError('the demo needs git; install it and try again');
-    throw error;
-  });
+  const repository = await createRepository(root, 'shop');
   const commits = new Map<string, string>();
   return {
     async add({ name, subject, env }) {

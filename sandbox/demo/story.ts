@@ -36,7 +36,11 @@ export const story: readonly Chapter[] = [
     intent: 'a good release',
     env: { VERSION: 'v2', DELAY_MS: '35' },
     awaited: 'phase Succeeded with v2 as the last-known-good',
-    isOver: (status, commit) => status.phase === 'Succeeded' && status.lastPromotedCommit === commit,
+    // First it says that v2 is promoted, and a moment later, with nothing left to do, that it is live.
+    isOver: (status, commit) =>
+      status.phase === 'Succeeded' &&
+      status.lastPromotedCommit === commit &&
+      (status.message?.endsWith(' is live') ?? false),
     isBad: false,
   },
   {

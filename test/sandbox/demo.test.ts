@@ -1,7 +1,7 @@
 import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { runDemo } from '../../sandbox/demo/demo.ts';
 import type { DemoEvent, Ended } from '../../sandbox/demo/events.ts';
 import type { DemoOptions } from '../../sandbox/demo/options.ts';
@@ -25,6 +25,16 @@ const options: DemoOptions = {
 
 /** It takes some 45 s on an idle machine and a little more on a busy one; nothing in it waits for minutes. */
 const storyMs = 300_000;
+
+const { PATH } = process.env;
+
+// It needs nothing but Node.
+beforeAll(() => {
+  process.env.PATH = '';
+});
+afterAll(() => {
+  process.env.PATH = PATH;
+});
 
 async function told(more: Partial<DemoOptions> = {}): Promise<DemoEvent[]> {
   const events: DemoEvent[] = [];
