@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import fs, { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { deflateSync, inflateSync } from 'node:zlib';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 
 /** An object of Git as it is stored. */
 export interface GitObject {

@@ -3,7 +3,7 @@ import fs, { cpSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import git from 'isomorphic-git';
+import * as git from 'isomorphic-git';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import '../../test/property-seed.ts';
 import { createRepository } from './git-repository.ts';

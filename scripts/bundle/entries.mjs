@@ -1,6 +1,6 @@
 /**
  * Packages that are bundled from another file than the one that Node would load, which is CommonJS, so that a bundler can leave nothing out of it, or
- * is not minified. Tests load these files, too. Paths from the root of the repository.
+ * is not minified. Tests load these files, too. isomorphic-git is imported as a namespace: its default export holds all of it. Paths from the root of the repository.
  */
 export const entries = {
   undici: './scripts/bundle/undici.mjs',
