@@ -157,7 +157,7 @@ describe.skipIf(!hasPrevious).each(directions)('%s by one version', (_, before, 
   test('leaves every Canary in its state, from which the other version goes on without a failed request', async () => {
     await installCrds(before);
     const first = await start(before);
-    const unstick = await reachAll();
+    const unstick = await reachAll(first);
     const users = released.map((app) => bed.sandbox.sampleTraffic({ namespace: 'shop', service: app }));
     first.stop('SIGTERM');
     expect(await first.ended).toBe(0);
@@ -265,7 +265,7 @@ async function installCrds(version: keyof typeof programs): Promise<void> {
 }
 
 /** v1 of every app has proven itself, and v2 is in the state of the app's name. The result ends what keeps pods from becoming ready. */
-async function reachAll(): Promise<() => void> {
+async function reachAll(program: Run): Promise<() => void> {
   let v2Ms = Number.POSITIVE_INFINITY;
   const unstick = bed.sandbox.behaviour.rule((pod) => {
     const {
@@ -296,7 +296,7 @@ async function reachAll(): Promise<() => void> {
   const commit = await bed.commit('v2', manifests(released, v2));
   for (const app of released.filter((each) => states[each]?.isAborted)) {
     await eventually(`v2 on the primary of ${app}`, async () => (await primaryImage(app)) === v2, {
-      seen: () => statusIn(app),
+      seen: async () => [await statusIn(app), program.output().slice(-4_000)],
     });
     const annotations = { 'holdfast.dev/abort': `${commit}@upgrade` };
     const path = `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${app}`;
