@@ -220,6 +220,19 @@ describe('a canary that loses all its pods in the middle of its steps, after a c
     expectLive(model, 'b');
   });
 
+  it.each([0, 1, 2, 3])('does so though each other look ends after %i writes', (writes) => {
+    const model = losesItsPods();
+    model.healPods();
+    for (let looks = 0; looks < 60 && model.route?.canaryWeight !== 50; looks += 1) {
+      model.tick(1_000, writes);
+      model.tick(1_000);
+    }
+    expect(model.route?.canaryWeight).toBe(50);
+    model.behaviours.set('b', GOOD);
+    untilOver(model);
+    expectLive(model, 'b');
+  });
+
   it('waits for a person who paused it, and for a gate, longer than for a check', () => {
     const model = losesItsPods([
       { name: 'gate', type: 'confirm-traffic-increase', url: 'http://hooks.test/' },
