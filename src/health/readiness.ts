@@ -22,10 +22,15 @@ export function servingPods(view: WorkloadView | undefined): number {
   return view?.readyReplicas ?? 0;
 }
 
-/** Pods of the canary that may answer: ready, of the template under test, and endpoints of its Service, without which a share fails (ADR 32). */
+/** Ready pods of the template under test. */
 export function canaryPods(view: WorkloadView | undefined): number {
+  return view?.observed ? view.updatedReadyReplicas : 0;
+}
+
+/** Those of them that requests reach, as endpoints of its Service: a share for others fails (ADR 32). */
+export function reachableCanaryPods(view: WorkloadView | undefined): number {
   if (!view?.observed) return 0;
-  return Math.min(view.updatedReadyReplicas, view.endpoints ?? view.updatedReadyReplicas);
+  return Math.min(view.updatedReadyReplicas, view.endpoints ?? Number.POSITIVE_INFINITY);
 }
 
 /**

@@ -12,7 +12,7 @@ import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
-import { canaryPods } from '../health/readiness.ts';
+import { reachableCanaryPods } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 import {
   type Ending,
@@ -261,7 +261,7 @@ const KEYS: Readonly<Record<Watched, (world: World) => string>> = {
   primary: ({ primary }) => podsKey(primary),
   standIn: ({ target }) =>
     target
-      ? `${target.digest ?? ''}:${canaryPods(target) > 0}:${Math.max(0, target.replicas - target.updatedReplicas)}`
+      ? `${target.digest ?? ''}:${reachableCanaryPods(target) > 0}:${Math.max(0, target.replicas - target.updatedReplicas)}`
       : 'absent',
 };
 

@@ -126,6 +126,8 @@ describe.each([
 });
 
 describe('an endpoint controller that is late', () => {
+  const steps = { analysis: { interval: '5s', threshold: 5, maxWeight: 50, stepWeight: 10 } };
+
   /** Ten seconds in which the target's ready pods are no endpoints: the shares that were asked for then. */
   function unlisted(model: Model): { readonly weights: Set<number | undefined>; readonly messages: string } {
     const weights = new Set<number | undefined>();
@@ -151,7 +153,7 @@ describe('an endpoint controller that is late', () => {
   });
 
   it('gets the first step of a release to wait', () => {
-    const model = live(false, { analysis: { interval: '5s', threshold: 5, maxWeight: 50, stepWeight: 10 } });
+    const model = live(false, steps);
     model.commit('b');
     const { weights, messages } = unlisted(model);
     expect(weights).toEqual(new Set([0]));
@@ -160,5 +162,15 @@ describe('an endpoint controller that is late', () => {
     );
     expect(play(model, isOver(model, 'b'))).toEqual([]);
     expect(model.primary?.digest).toBe('b');
+  });
+
+  it('leaves no traffic with a primary that is dead', () => {
+    const model = live(false, steps);
+    model.commit('b');
+    for (let ticks = 0; ticks < 100 && model.route?.canaryWeight !== 20; ticks += 1) model.tick(TICK_MS);
+    if (model.target) model.target.unlisted = true;
+    model.breakPods('primary', 2);
+    model.tick(TICK_MS);
+    expect(model.route?.canaryWeight).toBe(100);
   });
 });

@@ -1,7 +1,13 @@
 /** A switch between provider native and providers that copy the workload, without downtime (ADR 21). `move` in the status is such a switch. */
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryPods, canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
+import {
+  canaryServes,
+  hasConverged,
+  reachableCanaryPods,
+  servingPods,
+  whyNotReady,
+} from '../../health/readiness.ts';
 import {
   ALL,
   act,
@@ -175,7 +181,7 @@ function preparePrimary(
     const leftMs = isAllOn(context, 'primary') ? 0 : remainingMs(context, move.readyTime, SETTLE_MS);
     return { isReady: leftMs === 0, move, effects: combine(grown, wake(leftMs)) };
   }
-  const mayCarry = servingPods(primary) === 0 || canaryPods(target) >= fullSize(world);
+  const mayCarry = servingPods(primary) === 0 || reachableCanaryPods(target) >= fullSize(world);
   const toTarget = !isAllOn(context, 'canary') && canaryServes(target) && mayCarry;
   return {
     isReady: false,

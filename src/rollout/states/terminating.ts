@@ -1,5 +1,12 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
-import { canaryPods, canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
+import {
+  canaryPods,
+  canaryServes,
+  isReady,
+  reachableCanaryPods,
+  servingPods,
+  whyNotReady,
+} from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
 import { type Context, remainingMs, SETTLE_MS } from '../state.ts';
@@ -142,7 +149,7 @@ function carriesAll(
   if (isAllOn(context, 'canary') && scalerOf(world, 'canary') && canaryServes(target))
     return { isReady: true, actions: [] };
   if (target.desiredReplicas >= fullSize(world)) {
-    const isReachable = canaryPods(target) >= podsNeeded(context, 'canary', 100);
+    const isReachable = reachableCanaryPods(target) >= podsNeeded(context, 'canary', 100);
     return { isReady: isReady(target, plan.canaryReadyPercent) && isReachable, actions: [] };
   }
   return { isReady: false, actions: growCanary(world, fullSize(world)) };
@@ -191,7 +198,7 @@ function lastTrafficShift(context: Context): Action[] {
   const { world, good } = context;
   const { primary, target, route } = world;
   if (!route) return [];
-  const isComplete = canaryPods(target) >= fullSize(world);
+  const isComplete = reachableCanaryPods(target) >= fullSize(world);
   const servesAlone = servingPods(primary) === 0 && canaryPods(target) > 0;
   const isWrongRelease = good !== undefined && needsLastKnownGood(context, good) && servingPods(primary) > 0;
   if ((isComplete && !isWrongRelease) || servesAlone)

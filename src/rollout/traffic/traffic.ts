@@ -1,7 +1,7 @@
 import { ALL_TO_CANARY, trafficAt } from '../../api/canary/plan.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
-import { canaryPods, canaryServes, servingPods } from '../../health/readiness.ts';
+import { canaryPods, canaryServes, reachableCanaryPods, servingPods } from '../../health/readiness.ts';
 import {
   type Action,
   act,
@@ -270,7 +270,7 @@ export function podsNeeded({ world, plan }: Context, side: Side, sharePercent: n
 
 /** Pods of a side that may get traffic: the canary's must be of the template under test. */
 export function readyPods({ world }: Context, side: Side): number {
-  return side === 'primary' ? servingPods(world.primary) : canaryPods(world.target);
+  return side === 'primary' ? servingPods(world.primary) : reachableCanaryPods(world.target);
 }
 
 /** A share that waits for pods. */
