@@ -85,7 +85,7 @@ export default defineConfig({
           // Builds kustomize, helm and sops the first time; needs Go.
           globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
           isolate: false,
-          maxWorkers: 2,
+          maxWorkers: 3,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },
