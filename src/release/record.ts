@@ -140,7 +140,7 @@ export function decodeRecord(
     problem: `Secret ${namespace ?? ''}/${name} is not a usable release record: ${problem}`,
   });
   if (first.type !== recordType)
-    return refused(`it is of type ${first.type ?? 'Opaque'}, so somebody else made it`);
+    return refused(`it is of type ${first.type ?? 'Opaque'}, so it was created by someone else`);
   const joined = joinParts(first, secrets);
   if (typeof joined === 'string') return refused(joined);
   const unpacked = unpackRelease(joined);

@@ -113,7 +113,7 @@ function drifted(result: Result): Finding {
   const changed = primary ? driftComparisons(primary).filter(({ met }) => !met) : [];
   const wanted = primary && !scaler?.primary && !sharesWorkload ? wantedPods(primary) : undefined;
   if (primary && wanted !== undefined && wanted !== primary.desiredReplicas) {
-    const message = `${primary.name} was scaled to ${primary.desiredReplicas} pods by somebody else; it is scaled back to ${wanted}`;
+    const message = `${primary.name} was scaled to ${primary.desiredReplicas} pods by someone else; it is scaled back to ${wanted}`;
     return { type: 'Drifted', status: 'True', reason: 'ReplicasChanged', message };
   }
   if (changed.length === 0) return { type: 'Drifted', status: 'False', reason: 'InSync', message: '' };

@@ -14,7 +14,7 @@ type Actor = 'administrator' | 'author' | 'nobody';
 
 /** One thing that was looked at. */
 export interface CheckLine {
-  /** `failed`: Holdfast cannot do its work as it is; `warning`: it can, but somebody should look. */
+  /** `failed`: Holdfast cannot do its work as it is; `warning`: it can, but someone should look. */
   readonly state: 'ok' | 'warning' | 'failed';
   /** What was looked at, as `Source shop/shop`. */
   readonly subject: string;

@@ -150,7 +150,7 @@ test('what cannot be held at a step is refused before anything is written, and s
   await pause(true);
   await bed.commit('paused by hand', { 'web.json': web('shop/web:2') });
   await eventually('the refusal', async () =>
-    condition(await bed.canary(), 'Ready')?.message?.includes('was paused by somebody else'),
+    condition(await bed.canary(), 'Ready')?.message?.includes('was paused by someone else'),
   );
   expect(imageOf(await live())).toBe('shop/web:1');
   await pause(false);
@@ -373,7 +373,7 @@ test('somebody who pauses it at a step is told of, and it goes on when it is res
   const ready = async () => condition(await bed.canary(), 'Ready');
   await eventually(
     'the refusal',
-    async () => (await ready())?.message?.includes('was paused by somebody else'),
+    async () => (await ready())?.message?.includes('was paused by someone else'),
     {
       seen: ready,
     },

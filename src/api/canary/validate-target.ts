@@ -11,7 +11,7 @@ const scaledPartition =
   'provider native holds a StatefulSet by a partition, which is a number and no share: a scaler that adds pods at a step would start the new release in them. Leave it out, and set replicas';
 
 const cannotBeCopied =
-  'must be native for a StatefulSet: its pods have names and volumes of their own, so that no copy can stand beside it';
+  'must be native for a StatefulSet: its pods have names and volumes of their own, so that no copy can run beside it';
 
 /** Only pods of a DaemonSet are taken node by node. */
 function checkNodeOrder(

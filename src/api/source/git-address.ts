@@ -68,6 +68,6 @@ function urlParts(address: string): SshAddress | string {
     const user = decodeURIComponent(username) || undefined;
     return { user, host: hostname, port: isDefault ? 22 : Number(port || 80), path };
   } catch {
-    return 'holds a % that stands for no character';
+    return 'holds a % that is not a valid escape';
   }
 }

@@ -82,7 +82,7 @@ function optionsOf(text: string): Map<string, string> {
     if (otherKeyType.test(known)) throw new Error(`${known.slice(0, 40)} is not supported; list another key`);
     // Its words are not repeated: the Secret may be another one, with a passphrase in it.
     if (!knownOptions.has(known)) throw new Error('its second word is neither an option nor a key type');
-    if (options.has(known)) throw new Error(`${known} stands there twice`);
+    if (options.has(known)) throw new Error(`${known} is given twice`);
     options.set(known, unquoted(value.join('=')));
   }
   return options;

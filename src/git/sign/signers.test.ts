@@ -99,7 +99,7 @@ describe('an SSH signature', () => {
     ['cert-authority ', 'cert-authority is not supported'],
     ['valid-before=soon ', 'is not a time'],
     ['no-such-option ', 'is neither an option'],
-    ['namespaces="file",namespaces="git" ', 'namespaces stands there twice'],
+    ['namespaces="file",namespaces="git" ', 'namespaces is given twice'],
   ] as const)('is looked at by nobody where a line says %s', async (options, why) => {
     const text = `# a comment\n${line('ed25519', options)}`;
     await expect(allowed(text)).rejects.toMatchObject({ code: 'SignersUnusable' });

@@ -68,7 +68,7 @@ describe('a query template', () => {
     ['{{ printf "%s" 1 2 }}', 'printf: 1 values too many'],
     ['{{ printf "%x" 1 }}', 'printf: %x is not supported'],
     ['x{a="{{ variables.evil }}"}', 'line 1, column 6: this value holds ", a line break or a last backslash'],
-    ['x{a="{{ variables.tail }}"}', 'would end the quotes it stands in'],
+    ['x{a="{{ variables.tail }}"}', 'would end the quotes around it'],
     ['{{ constructor }}', 'constructor is unknown'],
     ['{{ variables.toString }}', 'there is no variable toString'],
     [`{{ if ${'('.repeat(200)}}}`, 'parentheses are nested deeper than 20'],

@@ -63,7 +63,7 @@ class Renderer {
       throw errorAt(
         this.#template,
         offset,
-        `this value holds ${quote}, a line break or a last backslash, and would end the quotes it stands in`,
+        `this value holds ${quote}, a line break or a last backslash, and would end the quotes around it`,
       );
     this.#append(value);
   }

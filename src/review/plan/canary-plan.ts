@@ -178,7 +178,7 @@ function revertOf({ before, promoted }: CanaryInput, canary: Canary, isFirst: bo
     return {
       ...common,
       possible: 'no',
-      why: 'onFailure is hold: a failed release is held until Git changes or somebody runs holdfast rollback',
+      why: 'onFailure is hold: a failed release is held until Git changes or someone runs holdfast rollback',
     };
   if (to && to.from !== 'base')
     return { ...common, possible: 'yes', why: `a failed release is rolled back to ${commitWords(to)}` };

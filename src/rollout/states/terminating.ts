@@ -242,6 +242,6 @@ function terminateInPlace(context: Context, leftMs: number): DeletionEffects {
 
 /** The API server refused to take its template back until the deadline. */
 function leftAtStep({ name }: WorkloadView): Effects {
-  const message = `${name} could not be reverted in time and stays at its step, which nobody ends; the Canary is deleted anyway`;
+  const message = `${name} could not be reverted in time and stays at its step, and no controller finishes it; the Canary is deleted anyway`;
   return combine(note('HandBackGivenUp', message), emit('Warning', 'HandBackGivenUp', message));
 }

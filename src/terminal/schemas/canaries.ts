@@ -180,7 +180,7 @@ const treeFields = {
     .describe('How it is, as Holdfast judges it.'),
   detail: z.string().describe('Phase of a Canary, and why something is not healthy.'),
   owner: z.string().describe('Who else than its parent writes it; empty: nobody.'),
-  drift: z.string().describe('What somebody else changed; empty: nothing is known.'),
+  drift: z.string().describe('What someone else changed; empty: nothing is known.'),
   role: z.string().describe('What it is to its Canary.').optional(),
 };
 

@@ -69,7 +69,7 @@ export const moveSteps = z.object({
           title: z.string().describe('What the step does.'),
           state: z
             .enum(['done', 'next', 'waits', 'refused', 'later', 'unread'])
-            .describe('Where it stands; unread: no cluster was asked.'),
+            .describe('Its state; unread: no cluster was asked.'),
           requires: z.array(stepFinding).describe('What must be true before.'),
           ends: z.array(stepFinding).describe('What is true after it.'),
           changes: z

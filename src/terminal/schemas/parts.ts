@@ -62,7 +62,7 @@ export const fileFinding = z.object({
 export const checkLine = z.object({
   state: z
     .enum(['ok', 'warning', 'failed'])
-    .describe('failed: Holdfast cannot do its work; warning: it can, but somebody should look.'),
+    .describe('failed: Holdfast cannot do its work; warning: it can, but someone should look.'),
   subject: z.string().describe('What was looked at, as `Source shop/shop`.'),
   detail: z.string().describe('What was found.'),
   actor: z

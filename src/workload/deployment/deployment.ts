@@ -237,7 +237,7 @@ function unsuitable({ settings, spec, replicas, live, isFirst }: IncomingRelease
   if (live && isPaused === true && !isBeforeFirstStep(live))
     return {
       field: 'spec.paused',
-      message: 'was paused by somebody else, so nothing is rolled out or back; run kubectl rollout resume',
+      message: 'was paused by someone else, so nothing is rolled out or back; run kubectl rollout resume',
       isLive: true,
     };
   return isFirst
