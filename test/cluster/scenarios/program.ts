@@ -6,7 +6,10 @@ import { join, resolve } from 'node:path';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { grantInstalled } from '../bed/installed.ts';
 
-/** `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. */
+/**
+ * `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. One that ends by itself, as
+ * without its Lease, is started again, as the kubelet does.
+ */
 export interface Program {
   start(): void;
   /** SIGKILL: nothing is told, nothing is finished. */
@@ -56,6 +59,7 @@ export function createProgram(
   let prepared: Promise<string> | undefined;
   let starting: Promise<void> = Promise.resolve();
   let child: ChildProcess | undefined;
+  let isWanted = false;
   const watched =
     typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', namespaces.join(',')];
   const data = (isGiven ? place.dataFolder : undefined) ?? join(folder, 'data');
@@ -76,16 +80,21 @@ export function createProgram(
   const startAs = (path: string) => {
     const log = createWriteStream(logPath, { flags: 'a' });
     const flags = ['--kubeconfig', path, ...watched, ...places, ...behaviour];
-    child = spawn(process.execPath, [main, 'run', ...flags], {
+    const started = spawn(process.execPath, [main, 'run', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // As in the image.
       env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
     });
-    child.stdout?.pipe(log);
-    child.stderr?.pipe(log);
+    started.stdout?.pipe(log);
+    started.stderr?.pipe(log);
+    started.on('exit', (code) => {
+      if (code === 1 && !isGiven) setTimeout(() => isWanted && child === started && startAs(path), 1_000);
+    });
+    child = started;
   };
   const end = async (signal: NodeJS.Signals) => {
     await starting;
+    isWanted = false;
     if (!child || child.exitCode !== null || child.signalCode !== null) return child?.exitCode ?? null;
     const exited = once(child, 'exit');
     child.kill(signal);
@@ -95,6 +104,7 @@ export function createProgram(
   return {
     logPath,
     start() {
+      isWanted = true;
       prepared ??= prepare();
       starting = prepared.then(startAs);
     },
