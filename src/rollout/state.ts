@@ -60,9 +60,9 @@ export function contextOf(given: World): Context {
 
 /** The status with the timers that are no part of a release; those of a release are in its state. */
 function timersOf(status: CanaryStatus, now: string): CanaryStatus {
-  const { move, otherBackends, scaledDown } = status;
-  if (!move && !otherBackends && !scaledDown) return status;
-  return { ...status, ...notInTheFuture(present({ move, otherBackends, scaledDown }), now) };
+  const { move, handBack, otherBackends, scaledDown } = status;
+  if (!move && !handBack && !otherBackends && !scaledDown) return status;
+  return { ...status, ...notInTheFuture(present({ move, handBack, otherBackends, scaledDown }), now) };
 }
 
 /** Times ahead of our clock, written by another one, count as now: a timer that waits for them would never fire (S30). */

@@ -152,6 +152,23 @@ describe('an endpoint controller that is late', () => {
     expect(model.route?.canaryWeight).toBe(100);
   });
 
+  it('keeps a deleted Canary no longer than its deadline, and the primary then serves on', () => {
+    const model = live(false, { revertOnDeletion: true });
+    model.delete();
+    for (let ticks = 0; ticks < 400 && !model.gone; ticks += 1) {
+      if (model.target) model.target.unlisted = true;
+      model.tick(TICK_MS);
+    }
+    expect([model.gone, model.ownerless]).toEqual([true, { routes: true, primary: true }]);
+    expect([model.route?.canaryWeight, model.primary?.ready]).toEqual([0, 2]);
+    expect(model.events.at(-1)).toMatchObject({
+      reason: 'HandBackGivenUp',
+      message: expect.stringContaining(
+        '0 of 2 ready pods are endpoints of the port that their Service names',
+      ),
+    });
+  });
+
   it('gets the first step of a release to wait', () => {
     const model = live(false, steps);
     model.commit('b');

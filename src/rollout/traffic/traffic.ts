@@ -287,8 +287,7 @@ interface Shortage {
 /** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
 export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
   const { side, ready, needed, share, deadlineMs } = shortage;
-  const { target } = context.world;
-  const isHidden = side === 'canary' && ready < (target?.updatedReadyReplicas ?? 0);
+  const isHidden = side === 'canary' && ready < canaryPods(context.world.target);
   const pods = isHidden ? 'ready pods among the endpoints of its Service' : 'ready pods';
   const message = `the ${side} has ${ready} of ${needed} ${pods} that it needs for ${share} %`;
   const leftMs = remainingMs(context, run.shortSince, deadlineMs);

@@ -104,6 +104,20 @@ describe('a leader whose clock is a day off takes over while a Canary is being d
     expect(model.outages).toEqual([]);
   });
 
+  it.each([24 * HOUR_MS, -24 * HOUR_MS])(
+    'and a target that was ready before gets the traffic (%i ms)',
+    (offsetMs) => {
+      const model = live({ revertOnDeletion: true });
+      model.delete();
+      until(model, 'a ready target', () => model.status.handBack !== undefined);
+      model.leadAnew(offsetMs);
+      pass(model, 30_000, () => model.gone);
+      expect([model.gone, model.ownerless]).toEqual([true, { routes: true, primary: false }]);
+      expect(model.route?.canaryWeight).toBe(100);
+      expect(model.outages).toEqual([]);
+    },
+  );
+
   it.each([24 * HOUR_MS, -24 * HOUR_MS])('and it ends at its deadline all the same (%i ms)', (offsetMs) => {
     const model = live({ revertOnDeletion: true });
     model.behaviours.set('a', { ...GOOD, canaryReady: false });
