@@ -25,7 +25,7 @@ async function play(
   const load = shop.startLoad();
   const beganMs = Date.now();
   let commit = '';
-  const restarts = shop.machines.map((machine) => machine.restarts());
+  const restarts = shop.machines.map((machine) => machine.program.restarts());
   const disturbed = disturb(shop, { short: name, ...one }, async () => {
     commit = await shop.release('v2', story.env);
   });
@@ -38,7 +38,7 @@ async function play(
     .map(({ canaryWeight = 0 }) => canaryWeight);
   expect(weights.every((weight) => steps.includes(weight))).toBe(true);
   expect(weights.every((weight, index) => index === 0 || weight >= (weights[index - 1] ?? 0))).toBe(true);
-  if (one.keepsRunning) expect(shop.machines.map((machine) => machine.restarts())).toEqual(restarts);
+  if (one.keepsRunning) expect(shop.machines.map((machine) => machine.program.restarts())).toEqual(restarts);
   return { shop, beganMs };
 }
 

@@ -2,7 +2,6 @@ import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { parse, stringify } from 'yaml';
 import type { Canary } from '../../../src/api/canary/canary.ts';
 import type { CanaryStatus } from '../../../src/api/canary/status.ts';
@@ -28,8 +27,6 @@ export interface MachineOptions {
 export interface Machine {
   readonly program: Program;
   readonly api: FaultProxy;
-  /** How often it ended and was started again, as the kubelet does. */
-  restarts(): number;
 }
 
 /** A shop that is disturbed: only its Holdfast notices, never its pods. */
@@ -62,15 +59,16 @@ export async function openFaultyShop(
     const api = await startFaultProxy(bed.apiServer, bed.ca);
     const kubeconfigPath = through(api, granted, join(folder, `${name}.kubeconfig`));
     const dataFolder = options.diskMiB === undefined ? join(folder, name) : join(disk, 'data');
-    const place = { namespaces: [namespace], kubeconfigPath, dataFolder, metricsUrl: metrics.url };
+    const place = {
+      ...{ namespaces: [namespace], kubeconfigPath, dataFolder, metricsUrl: metrics.url },
+      isKeptRunning: true,
+    };
     const program = createProgram(bed, place, repo.url, {}, env);
-    const keeper = keepRunning(program);
     return {
-      program: keeper.program,
+      program,
       api,
-      restarts: keeper.restarts,
       async stop() {
-        await keeper.stop();
+        await program.stop();
         await api.close();
       },
     };
@@ -111,47 +109,6 @@ export async function openFaultyShop(
       rmSync(folder, { recursive: true, force: true });
     },
   };
-}
-
-/** As the kubelet does with a container that ended; its wall clock is then as at the first start. */
-function keepRunning(program: Program) {
-  let isOver = false;
-  let restarts = 0;
-  let watching: Promise<void> | undefined;
-  const watch = async () => {
-    while (!isOver) {
-      await sleep(250);
-      if (isOver || program.pid() === 0 || isAlive(program.pid())) continue;
-      restarts += 1;
-      program.start();
-      await sleep(1_000);
-    }
-  };
-  const stop = async () => {
-    isOver = true;
-    await watching;
-    return program.stop();
-  };
-  return {
-    restarts: () => restarts,
-    stop,
-    program: {
-      ...program,
-      stop,
-      start() {
-        program.start();
-        watching ??= watch();
-      },
-    },
-  };
-}
-
-function isAlive(pid: number): boolean {
-  try {
-    return process.kill(pid, 0);
-  } catch {
-    return false;
-  }
 }
 
 function environmentOf({ heapMiB, clockStepMs }: MachineOptions): Record<string, string> {

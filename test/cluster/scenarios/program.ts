@@ -7,8 +7,8 @@ import { type BedClient, waitFor } from '../bed/client.ts';
 import { grantInstalled } from '../bed/installed.ts';
 
 /**
- * `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. One that ends by itself, as
- * without its Lease, is started again, as the kubelet does.
+ * `node dist/main.js run` on the bed, for one namespace or a few; it can be killed and started again with its data. One that lost its Lease ends,
+ * and is started again, as by the kubelet; any other end that nobody asked for is left to be noticed.
  */
 export interface Program {
   start(): void;
@@ -25,11 +25,16 @@ export interface Program {
   readonly logPath: string;
   /** Process id while it runs. */
   pid(): number;
+  /** How often it was started again by itself. */
+  restarts(): number;
   /** Where it serves health and webhooks, as it logged it. */
   url(): Promise<string>;
 }
 
 const main = resolve(import.meta.dirname, '../../../dist/main.js');
+const RESTART_MS = 1_000;
+/** Of what it said last, to find out why it ended. */
+const SAID_LENGTH = 16_000;
 
 /**
  * Prepares a program that follows one repository into a namespace, or what others apply there or in several. Intervals down to a second are
@@ -46,6 +51,8 @@ export function createProgram(
         readonly kubeconfigPath: string;
         readonly dataFolder?: string;
         readonly metricsUrl?: string;
+        /** However it ends, it is started again. */
+        readonly isKeptRunning?: boolean;
       },
   repositoryUrl: string | undefined,
   spec: Record<string, unknown> = {},
@@ -60,6 +67,8 @@ export function createProgram(
   let starting: Promise<void> = Promise.resolve();
   let child: ChildProcess | undefined;
   let isWanted = false;
+  let restarts = 0;
+  const isKeptRunning = isGiven && place.isKeptRunning === true;
   const watched =
     typeof place === 'string' ? ['--namespace', place] : ['--watch-namespaces', namespaces.join(',')];
   const data = (isGiven ? place.dataFolder : undefined) ?? join(folder, 'data');
@@ -87,9 +96,18 @@ export function createProgram(
     });
     started.stdout?.pipe(log);
     started.stderr?.pipe(log);
-    started.on('exit', (code) => {
-      if (code === 1 && !isGiven) setTimeout(() => isWanted && child === started && startAs(path), 1_000);
+    let said = '';
+    started.stdout?.on('data', (chunk: Buffer) => {
+      said = `${said}${chunk}`.slice(-SAID_LENGTH);
     });
+    started.on('close', () => {
+      if (isKeptRunning || said.includes('"end":"lost"')) setTimeout(restart, RESTART_MS);
+    });
+    const restart = () => {
+      if (!isWanted || child !== started) return;
+      restarts += 1;
+      startAs(path);
+    };
     child = started;
   };
   const end = async (signal: NodeJS.Signals) => {
@@ -115,6 +133,7 @@ export function createProgram(
     },
     wipe: () => rmSync(data, { recursive: true, force: true }),
     pid: () => child?.pid ?? 0,
+    restarts: () => restarts,
     url: () =>
       waitFor(async () => /http:\/\/127\.0\.0\.1:\d+/.exec(listening(logPath))?.[0], {
         timeoutMs: 60_000,
