@@ -128,26 +128,31 @@ describe.each([
 describe('an endpoint controller that is late', () => {
   const steps = { analysis: { interval: '5s', threshold: 5, maxWeight: 50, stepWeight: 10 } };
 
-  /** Ten seconds in which the target's ready pods are no endpoints: the shares that were asked for then. */
-  function unlisted(model: Model): { readonly weights: Set<number | undefined>; readonly messages: string } {
+  /** Ten seconds in which so many of the target's ready pods are no endpoints: the shares that were asked for then. */
+  function unlisted(
+    model: Model,
+    pods = 2,
+  ): { readonly weights: Set<number | undefined>; readonly messages: string } {
     const weights = new Set<number | undefined>();
     const messages: unknown[] = [];
     for (let ticks = 0; ticks < 20; ticks += 1) {
-      if (model.target) model.target.unlisted = true;
+      if (model.target) model.target.unlisted = pods;
       model.tick(TICK_MS);
       weights.add(model.route?.canaryWeight);
       messages.push(model.status.message);
     }
-    if (model.target) model.target.unlisted = false;
+    if (model.target) model.target.unlisted = 0;
     return { weights, messages: messages.join('\n') };
   }
 
-  it('gets a deleted Canary to wait with its traffic', () => {
+  it.each([1, 2])('gets a deleted Canary to wait with its traffic (%i of 2 pods)', (pods) => {
     const model = live(false, { revertOnDeletion: true });
     model.delete();
-    const { weights, messages } = unlisted(model);
+    const { weights, messages } = unlisted(model, pods);
     expect(weights).toEqual(new Set([0]));
-    expect(messages).toContain('0 of 2 ready pods are endpoints of the port that their Service names');
+    expect(messages).toContain(
+      `${2 - pods} of 2 ready pods are endpoints of the port that their Service names`,
+    );
     expect(play(model, () => model.gone)).toEqual([]);
     expect(model.route?.canaryWeight).toBe(100);
   });
@@ -156,7 +161,7 @@ describe('an endpoint controller that is late', () => {
     const model = live(false, { revertOnDeletion: true });
     model.delete();
     for (let ticks = 0; ticks < 400 && !model.gone; ticks += 1) {
-      if (model.target) model.target.unlisted = true;
+      if (model.target) model.target.unlisted = 2;
       model.tick(TICK_MS);
     }
     expect([model.gone, model.ownerless]).toEqual([true, { routes: true, primary: true }]);
@@ -185,7 +190,7 @@ describe('an endpoint controller that is late', () => {
     const model = live(false, steps);
     model.commit('b');
     for (let ticks = 0; ticks < 100 && model.route?.canaryWeight !== 20; ticks += 1) model.tick(TICK_MS);
-    if (model.target) model.target.unlisted = true;
+    if (model.target) model.target.unlisted = 2;
     model.breakPods('primary', 2);
     model.tick(TICK_MS);
     expect(model.route?.canaryWeight).toBe(100);

@@ -16,8 +16,8 @@ export interface Pods {
   oldDigest?: string;
   /** Its controller has not seen the last change of the number of pods. */
   unseen?: boolean;
-  /** The endpoint controller has not listed them yet. */
-  unlisted?: boolean;
+  /** So many of the ready ones the endpoint controller has not listed yet. */
+  unlisted?: number;
 }
 
 /** Pods of one side that never become ready, whatever their release says of itself. */
@@ -82,7 +82,7 @@ export function countsOf(
   | 'updatedReadyReplicas'
   | 'endpoints'
 > {
-  const { desired, ready, oldReady, unseen, unlisted } = pods;
+  const { desired, ready, oldReady, unseen, unlisted = 0 } = pods;
   return {
     observed: !unseen,
     desiredReplicas: desired,
@@ -91,6 +91,6 @@ export function countsOf(
     readyReplicas: ready + oldReady,
     availableReplicas: ready + oldReady,
     updatedReadyReplicas: unseen ? 0 : ready,
-    endpoints: unseen || unlisted ? 0 : ready,
+    endpoints: unseen ? 0 : Math.max(0, ready - unlisted),
   };
 }
