@@ -178,8 +178,9 @@ async function queryPrometheus(base: string, query: string): Promise<readonly Pr
   return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
 }
 
+/** All but the line that is being written at this moment. */
 function readAuditLog(path: string): readonly AuditedRequest[] {
-  const lines = readFileSync(path, 'utf8').split('\n').filter(Boolean);
+  const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
   const requests = lines.map((line) => JSON.parse(line) as AuditedRequest);
   return requests.filter(({ verb, stage }) => verb !== 'watch' || stage === 'ResponseStarted');
 }
