@@ -1,4 +1,4 @@
-/** What somebody deletes of a Canary's Services and routes while a release is anywhere after promotion. */
+/** Services, routes and workloads of a Canary that a person deletes. */
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -118,4 +118,57 @@ test('Services and routes that somebody deletes are there again while the releas
   const { stdout } = await run('explain', 'verifying', ...place);
   expect(JSON.parse(stdout)).not.toHaveProperty('judgement');
   await until('held', ({ canaryWeight }) => canaryWeight === 100);
+});
+
+const shop = {
+  deployments: '/apis/apps/v1/namespaces/shop/deployments',
+  canaries: '/apis/flagger.app/v1beta1/namespaces/shop/canaries',
+};
+
+/** A Canary at rest whose target no Source holds. */
+async function atRestWithoutSource(): Promise<void> {
+  const service = { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] };
+  await bed.send('POST', shop.deployments, JSON.parse(deployment('shop/web:1')));
+  await bed.send('POST', shop.canaries, JSON.parse(canary({ spec: { provider: 'gatewayapi:v1', service } })));
+  await bed.start();
+  await until('web', ({ phase }) => phase === 'Initialized');
+}
+
+/** Whether a person is called because the target is gone. */
+const isCalledFor = ({ conditions }: CanaryStatus) =>
+  conditions?.some(
+    ({ type, status, reason }) => type === 'Stalled' && status === 'True' && reason === 'TargetMissing',
+  ) === true;
+
+test('without a Source, a deleted target takes nothing from the primary: its Services and route come back', async () => {
+  await atRestWithoutSource();
+  await bed.send('DELETE', `${shop.deployments}/web`);
+  await until('web', isCalledFor);
+
+  await deleteAll('web');
+
+  const { body } = await bed.send('GET', `${routes}/web`);
+  const { rules } = (body as { spec: { rules: Array<{ backendRefs: unknown }> } }).spec;
+  expect(rules[0]?.backendRefs).toMatchObject([
+    { name: 'web-primary', weight: 100 },
+    { name: 'web-canary', weight: 0 },
+  ]);
+  const status = await until('web', isCalledFor);
+  expect(status.serving).toMatchObject([{ workload: 'web-primary', weight: 100, ready: 2 }]);
+});
+
+test('without a Source, a target that is deleted with its primary and route is reported once, and nothing is written any more', async () => {
+  await atRestWithoutSource();
+
+  const all = [`${shop.deployments}/web`, `${shop.deployments}/web-primary`, `${routes}/web`];
+  await Promise.all(all.map((path) => bed.send('DELETE', path)));
+
+  await until('web', isCalledFor);
+  await bed.pass(5_000);
+  const reported = await bed.canary('web');
+  await bed.pass(60_000);
+  const later = await bed.canary('web');
+  expect(later?.metadata.resourceVersion).toBe(reported?.metadata.resourceVersion);
+  const { incidents = [] } = statusOf(later) as CanaryStatus;
+  expect(incidents.filter(({ outcome }) => outcome === 'Stopped')).toHaveLength(1);
 });

@@ -44,7 +44,7 @@ export async function saveStatus(
     account: sourceWriter(parts, canary, status.run.digest)?.account,
   };
   const withWriter = run ? { ...status, run } : status;
-  const reported = withEngineConditions(canary, withWriter, { ...findings, failure });
+  const reported = withEngineConditions(canary, withWriter, { ...findings, failure, isDecided: true });
   const whole = { ...reported, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;

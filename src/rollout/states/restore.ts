@@ -105,8 +105,8 @@ export function withServices(
   const { primary, target } = world;
   const primaryDigest = primary ? primary.digest : target?.digest;
   if (primaryDigest === undefined || !isOnRecord(context, primaryDigest)) return actions;
-  // If it is unknown what the target runs and nothing is tried, the canary's Service is as the primary's.
-  const isUnknown = target && target.digest === undefined && !run && !world.route?.canaryWeight;
+  // If nothing is tried, and the target is gone or what it runs is unknown, the canary's Service is as the primary's: a route names both.
+  const isUnknown = target?.digest === undefined && !run && !world.route?.canaryWeight;
   const shown = isUnknown ? primaryDigest : target?.digest;
   const canaryDigest = shown !== undefined && isOnRecord(context, shown) ? shown : undefined;
   const services = { type: 'EnsureServices', primaryDigest, canaryDigest } as const;

@@ -149,6 +149,7 @@ export interface SelectorLabel {
 }
 
 const maximumLabelLength = 63;
+const primarySuffix = '-primary';
 
 /**
  * The first of the selector labels that the target's matchLabels carry (flagger-behaviour.md 2.2 step 4).
@@ -177,7 +178,7 @@ export function selectorLabel(
       `spec.template.metadata.labels[${key}]`,
       `must be ${canary}, as in spec.selector.matchLabels`,
     );
-  const primary = `${canary}-primary`;
+  const primary = `${canary}${primarySuffix}`;
   if (primary.length > maximumLabelLength)
     return refuseTarget(
       target,
@@ -185,4 +186,16 @@ export function selectorLabel(
       `${canary} is too long: the primary's value ${primary} must fit in ${maximumLabelLength} characters`,
     );
   return { key, canary, primary };
+}
+
+/** The same, as the primary has it; undefined: it was not made from a target by these labels. */
+export function selectorLabelOfPrimary(
+  primary: KubernetesObject,
+  labels: readonly string[] = defaultSelectorLabels,
+): SelectorLabel | undefined {
+  const { selector } = (primary.spec ?? {}) as { selector?: { matchLabels?: Record<string, string> } };
+  const found = labels
+    .map((key) => ({ key, primary: selector?.matchLabels?.[key] ?? '' }))
+    .find((label) => label.primary.endsWith(primarySuffix));
+  return found && { ...found, canary: found.primary.slice(0, -primarySuffix.length) };
 }

@@ -8,25 +8,32 @@ import { type ServicePort, templateOf } from '../../../release/release.ts';
 import { isDigestLost } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { type GeneratedServices, generatedServices } from '../../../workload/service/generated-services.ts';
-import { type SelectorLabel, selectorLabel, serviceNames } from '../../../workload/shared/metadata.ts';
+import {
+  type SelectorLabel,
+  selectorLabel,
+  selectorLabelOfPrimary,
+  serviceNames,
+} from '../../../workload/shared/metadata.ts';
 import { EngineError } from '../../failure.ts';
 import { type NamespaceView, serviceKind } from '../context/namespace-view.ts';
-import type { ReadContext, ReadParts } from '../context/observation.ts';
+import type { Observation, ReadContext, ReadParts } from '../context/observation.ts';
 import { routeReferences, routerOf } from '../context/routers.ts';
 import { bytesOf } from './releases.ts';
 
 /**
- * The label that tells the two workloads apart: of the live target, or of the one Git wants. Undefined when there is neither, and where the
- * two sides are no workloads of ours.
+ * The label that tells the two workloads apart: of the live target, of the one Git wants, or else of the primary. Undefined when there is none of
+ * them, and where the two sides are no workloads of ours.
  */
 export function labelOf(
   parts: Pick<ReadParts, 'heads' | 'options'>,
   canary: Canary,
-  target: KubernetesObject | undefined,
+  { target, primary }: Pick<Observation, 'target' | 'primary'>,
 ): SelectorLabel | undefined {
   if (workloadKind(canary).sides !== 'workloads') return undefined;
+  const { selectorLabels } = parts.options;
   const source = target ?? parts.heads.of(namespacedName(canary)).release?.target;
-  return source && selectorLabel(source, parts.options.selectorLabels);
+  if (source) return selectorLabel(source, selectorLabels);
+  return primary && selectorLabelOfPrimary(primary, selectorLabels);
 }
 
 /** The Canary as routers get it. */
@@ -120,7 +127,7 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {
-  const label = labelOf(parts, observation.canary, observation.target);
+  const label = labelOf(parts, observation.canary, observation);
   if (label) return label;
   const { kind, name } = observation.canary.spec.targetRef;
   throw new EngineError('TargetMissing', `spec.targetRef: ${kind} ${name} does not exist yet`, true);

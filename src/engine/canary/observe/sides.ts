@@ -69,9 +69,9 @@ function copiedViews(
     view.get(serviceKind, names.primary),
     view.get(serviceKind, names.canary),
   );
-  // Before the target is there, or wanted, there is nothing to route to.
-  const isTargetKnown = target !== undefined || parts.heads.of(namespacedName(canary)).release !== undefined;
-  const routing = routeContext(canary, labelOf(parts, canary, target), {
+  // Before there is a workload, or one is wanted, there is nothing to route to.
+  const isRouted = Boolean(target ?? primary ?? parts.heads.of(namespacedName(canary)).release);
+  const routing = routeContext(canary, labelOf(parts, canary, { target, primary }), {
     successor,
     settings: parts.options.routes,
   });
@@ -79,7 +79,7 @@ function copiedViews(
     primary: primaryView && { ...primaryView, keepsReadyPod: primaryView.keepsReadyPod && isReachable },
     target: workloadView('canary', target),
     scaler: scalerView(canary, view),
-    route: isTargetKnown ? router.read(routing, liveRoutes(router, view, canary)) : undefined,
+    route: isRouted ? router.read(routing, liveRoutes(router, view, canary)) : undefined,
     routeInGit: successor !== undefined,
   };
 }

@@ -22,8 +22,8 @@ export const trafficPerformers = {
   /** Apex, primary and canary Service with the ports of what they select (design section 3). */
   async EnsureServices(context, { primaryDigest, canaryDigest }) {
     const { parts, observation } = context;
-    // Without the target, in the cluster or in Git, the selector is not known: Services that exist stay, and the other actions go on.
-    if (!labelOf(parts, observation.canary, observation.target)) return false;
+    // Without target and primary the selector is not known: Services that exist stay, and the other actions go on.
+    if (!labelOf(parts, observation.canary, observation)) return false;
     const live = liveServices(context);
     // Services whose ports are lost with their release cannot be written, and nothing waits for them.
     const [ofPrimary, ofCanary] = [primaryDigest, canaryDigest].map((one) =>

@@ -75,6 +75,33 @@ test('once it is over, what the core says counts again', () => {
   expect(second.conditions?.map(({ reason }) => reason)).toEqual(['Reverting', 'Reverting']);
 });
 
+test.each([
+  { of: 'a decision', isDecided: true, transient: true, stays: true },
+  { of: 'a decision', isDecided: true, transient: false, stays: true },
+  { of: 'the status that was read', isDecided: false, transient: true, stays: true },
+  { of: 'the status that was read', isDecided: false, transient: false, stays: false },
+])(
+  'a person whom the conditions of $of call stays called, transient: $transient',
+  ({ isDecided, transient, stays }) => {
+    const [ready, stalled] = decided(firstMs).conditions ?? [];
+    const calls = { ...stalled, status: 'True', reason: 'TargetMissing' } as Condition;
+    const status = { ...decided(firstMs), conditions: [ready as Condition, calls] };
+    const meanwhile = new EngineError('Unavailable', 'update Service shop/web: 503', transient);
+
+    const { conditions } = withEngineConditions(canary({}), status, {
+      failure: meanwhile,
+      isDecided,
+      nowMs: firstMs,
+    });
+
+    const reason = stays ? 'TargetMissing' : 'Unavailable';
+    expect(conditions).toMatchObject([
+      { type: 'Ready', status: 'False', reason: 'Unavailable' },
+      { type: 'Stalled', status: 'True', reason },
+    ]);
+  },
+);
+
 test('several failures are one, which a person must end as soon as one of them needs that', () => {
   const transient = new EngineError('ServiceMissing', 'Service shop/web-canary is not there', true);
   expect(joinFailures([undefined, undefined])).toBeUndefined();

@@ -59,6 +59,8 @@ export interface EngineFindings {
   readonly others?: readonly string[] | undefined;
   /** What of it is in Git. */
   readonly written?: ConditionNews | 'absent' | undefined;
+  /** The conditions are those of a decision of this round, not those of the status that was read. */
+  readonly isDecided?: boolean;
   readonly nowMs: number;
 }
 
@@ -66,7 +68,7 @@ export interface EngineFindings {
 export function withEngineConditions(
   canary: Canary,
   status: CanaryStatus,
-  { notices = [], failure, reproduced, others, written, nowMs }: EngineFindings,
+  { notices = [], failure, reproduced, others, written, isDecided = false, nowMs }: EngineFindings,
 ): CanaryStatus {
   let conditions: readonly Condition[] = withNotices(status.conditions ?? [], notices, nowMs);
   const generation = canary.metadata.generation;
@@ -77,7 +79,8 @@ export function withEngineConditions(
   conditions = withoutCondition(conditions, foreignControllerCondition);
   if (written === 'absent') conditions = withoutCondition(conditions, writtenCondition);
   else if (written) conditions = withCondition(conditions, { ...written, ...at }, nowMs);
-  if (failure) conditions = withFailure(conditions, { failure, live: canary.status?.conditions, at }, nowMs);
+  const live = canary.status?.conditions;
+  if (failure) conditions = withFailure(conditions, { failure, live, at, isDecided }, nowMs);
   if (conditions === status.conditions || conditions.length === 0) return status;
   const reported = { ...status, conditions: [...conditions] };
   const { lastTransitionTime } = canary.status ?? {};
@@ -89,13 +92,15 @@ export function withEngineConditions(
 
 function withFailure(
   before: readonly Condition[],
-  { failure, live, at }: FailureOver,
+  { failure, live, at, isDecided }: FailureOver,
   nowMs: number,
 ): Condition[] {
   const { reason, message, transient } = failure;
+  // A failure does not answer what a person was called for: were Stalled False meanwhile, each look would call again.
+  const isStalled = findCondition(before, 'Stalled')?.status === 'True' && (isDecided || transient);
   const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
   const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
-  return [ready, stalled].reduce<Condition[]>(
+  return (isStalled ? [ready] : [ready, stalled]).reduce<Condition[]>(
     (conditions, news) => {
       const now = findCondition(live, news.type);
       const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
@@ -110,6 +115,7 @@ interface FailureOver {
   readonly failure: Failure;
   readonly at: { readonly observedGeneration?: number };
   readonly live: readonly Condition[] | undefined;
+  readonly isDecided: boolean;
 }
 
 /**
