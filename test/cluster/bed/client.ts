@@ -50,7 +50,12 @@ export interface AuditedRequest {
   readonly user: { readonly username: string };
   readonly responseStatus?: { readonly code: number };
   readonly requestReceivedTimestamp: string;
-  readonly objectRef?: { readonly resource?: string; readonly namespace?: string; readonly name?: string };
+  readonly objectRef?: {
+    readonly resource?: string;
+    readonly subresource?: string;
+    readonly namespace?: string;
+    readonly name?: string;
+  };
 }
 
 /** What keeps processes, proxies and controllers busy. */
@@ -178,8 +183,8 @@ async function queryPrometheus(base: string, query: string): Promise<readonly Pr
   return answer.data.result.map(({ metric, value }) => ({ labels: metric, value: Number(value[1]) }));
 }
 
-/** All but the line that is being written at this moment. */
-function readAuditLog(path: string): readonly AuditedRequest[] {
+/** All of it, but for the line that is being written at this moment. */
+export function readAuditLog(path: string): readonly AuditedRequest[] {
   const lines = readFileSync(path, 'utf8').split('\n').slice(0, -1);
   const requests = lines.map((line) => JSON.parse(line) as AuditedRequest);
   return requests.filter(({ verb, stage }) => verb !== 'watch' || stage === 'ResponseStarted');
