@@ -223,11 +223,41 @@ describe.each(Object.entries(states))('%s', (name, create) => {
     for (let count = 0; count < 200; count += 1) model.tick();
 
     const { phase } = model.status;
-    if (phase !== 'Failed') expect(phase).toMatch(/Succeeded|Promoting/);
+    // Nothing of it was written yet, and only Git has it.
+    if (!model.records.some(({ digest }) => digest === 'b'))
+      expect([phase, model.status.message]).toEqual([
+        'Progressing',
+        expect.stringContaining('waits for its record'),
+      ]);
+    else if (phase !== 'Failed') expect(phase).toMatch(/Succeeded|Promoting/);
     expect(['a', 'b']).toContain(model.primary?.digest);
+    expect(model.refusals).toEqual([]);
     expectSafe(model);
     const { writes } = model;
     for (let count = 0; count < 50; count += 1) model.tick(30_000);
     expect(model.writes).toBe(writes);
+  });
+});
+
+describe('Holdfast ended before it saved the record of a release that begins', () => {
+  it('waits for Git after its start, is refused nothing, and goes on', () => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b');
+    model.tick(1000, 1);
+    expect(model.records.map(({ digest }) => digest)).toEqual(['a']);
+    const { head } = model;
+
+    model.head = { kind: 'unknown', reason: 'SourceNotRead', message: 'Source shop/shop has not been read' };
+    for (let count = 0; count < 3; count += 1) model.tick(1000);
+    expect([model.status.message, model.refusals]).toEqual([
+      expect.stringContaining('waits for its record: Source shop/shop has not been read'),
+      [],
+    ]);
+
+    model.head = head;
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
   });
 });

@@ -527,9 +527,19 @@ export class Model {
     ];
   }
 
-  private refuses({ type }: Action): boolean {
+  /** Just after a start the bytes of a release without a record come with the first look at Git. */
+  private isWithoutBytes(action: Action): boolean {
+    const isUnread = this.head.kind === 'unknown' && this.head.reason === 'SourceNotRead';
+    return (
+      action.type === 'SaveRecord' && isUnread && !this.records.some(({ digest }) => digest === action.digest)
+    );
+  }
+
+  private refuses(action: Action): boolean {
+    const { type } = action;
     const isKept = type === 'Reject' || type === 'Unreject';
-    const isRefused = this.refused.has(type) || (isKept && this.rejectionsProblem !== undefined);
+    const isKeptOut = isKept && this.rejectionsProblem !== undefined;
+    const isRefused = this.refused.has(type) || isKeptOut || this.isWithoutBytes(action);
     if (isRefused) this.refusals.push(type);
     return isRefused;
   }

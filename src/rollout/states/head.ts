@@ -4,7 +4,7 @@ import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { knownReason } from '../../api/reasons.ts';
 import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
-import { combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
+import { act, combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
 import { type Context, type RunState, SETTLE_MS, trialState, withLastChanges, without } from '../state.ts';
 import { headForRun, windowWaitMs } from '../windows.ts';
 import {
@@ -168,6 +168,13 @@ export function withoutHead({ world: { head, status } }: Context): Effects {
   if (head.reason === 'SourceNotRead' && kept.note) return kept;
   const reason = knownReason(head.reason, 'Unknown');
   return REFUSED.has(reason) ? stall(reason, head.message) : note(reason, head.message);
+}
+
+/** Saves records of these releases. Just after a start of Holdfast their bytes come with the first look at Git. */
+export function saveRecords({ world: { head } }: Context, run: Run, digests: readonly string[]): Effects {
+  if (head.kind === 'unknown' && head.reason === 'SourceNotRead')
+    return note('SavingRecord', `${describeRelease(run)} waits for its record: ${head.message}`);
+  return act(...digests.map((digest) => ({ type: 'SaveRecord', digest }) as const));
 }
 
 /** The status line from before, if there was one. */

@@ -39,6 +39,7 @@ import {
 } from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease, isDigestLost, type Run, soundRecord } from '../world.ts';
+import { saveRecords } from './head.ts';
 import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
 
@@ -74,11 +75,10 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   if (!areRecorded(context, run)) {
     if (good && missing.some((digest) => isDigestLost(world, digest)))
       return stay(state, reportLost(world, good));
-    const saves = missing.map((digest) => ({ type: 'SaveRecord', digest }) as const);
     return stay(
       state,
-      act(...saves),
       note('SavingRecord', 'saving the release records before the primary is written'),
+      saveRecords(context, run, missing),
     );
   }
   if (!mustMoveTraffic(context, run)) {

@@ -40,6 +40,7 @@ import {
 } from '../traffic/traffic.ts';
 import { noteWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease, type Run, soundRecord } from '../world.ts';
+import { saveRecords } from './head.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
 import { end, failAtGate } from './transitions.ts';
 
@@ -112,7 +113,7 @@ export function starting(context: Context, before: StateOf<'Starting'>): Outcome
   const statusNote = note('NewRevision', `starting the canary with ${describeRelease(run)}`);
   if (recreated) return stay(state, statusNote, recreated);
   if (!soundRecord(world, run.digest))
-    return stay(state, statusNote, act({ type: 'SaveRecord', digest: run.digest }));
+    return stay(state, statusNote, saveRecords(context, run, [run.digest]));
   if (!hasArrived(context, run, 'primary')) return waitForPrimary(context, state);
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, run);
   if (mustWake(world) && leftMs > 0) {
@@ -153,15 +154,15 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
     'ThroughThePrimary',
     `writing ${describeRelease(run)} to the primary while the canary serves`,
   );
-  const missing = [run.digest, world.primary?.digest].filter(
-    (digest) =>
-      digest !== undefined &&
-      !world.records.some(
-        (record) => record.digest === digest && (record.damaged === undefined || digest !== run.digest),
-      ),
-  );
-  const saves = missing.map((digest) => ({ type: 'SaveRecord', digest: digest ?? '' }) as const);
-  if (saves.length > 0) return stay(state, statusNote, act(...saves));
+  const missing = [run.digest, world.primary?.digest]
+    .filter((digest) => digest !== undefined)
+    .filter(
+      (digest) =>
+        !world.records.some(
+          (record) => record.digest === digest && (record.damaged === undefined || digest !== run.digest),
+        ),
+    );
+  if (missing.length > 0) return stay(state, statusNote, saveRecords(context, run, missing));
   if (hasArrived(context, run, 'canary') || servingPods(world.primary) === 0)
     return stay(
       { ...state, run: untilWritten(context, run) },
