@@ -79,6 +79,27 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   });
 });
 
+test('a deleted Canary hands its traffic back while its status cannot be written', async () => {
+  await running();
+  bed.sandbox.fault(({ method, path: at, userAgent }) =>
+    method === 'PATCH' && at === `${path}/web/status` && userAgent.startsWith('holdfast/')
+      ? { code: 403, reason: 'Forbidden', message: 'denied by a webhook' }
+      : undefined,
+  );
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+  expect(await deleted()).toBeLessThan(60_000);
+  await eventually('the primary is collected', async () => {
+    return (await bed.get('apps/v1', 'Deployment', 'web-primary')) === undefined;
+  });
+  await bed.pass(300);
+  sampler.stop();
+
+  expect(sampler.totals().failed).toBe(0);
+  expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ spec: { replicas: 2 } });
+  expect((await bed.get('v1', 'Service', 'web'))?.metadata.ownerReferences ?? []).toEqual([]);
+});
+
 /** The target's pods cannot start from now on; the primary's run. */
 function breakTarget(): void {
   bed.sandbox.behaviour.rule((pod) =>

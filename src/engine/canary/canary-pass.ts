@@ -109,8 +109,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
-    const deletingSinceMs = deletions.sinceMs(key, inForce.canary);
-    const end = await runRound(parts, inForce, { failure: failures.get(key), deletingSinceMs });
+    const deletion = deletions.of(key, inForce.canary);
+    const end = await runRound(parts, inForce, { failure: failures.get(key), deletion });
     const { canary, failure } = end;
     if (failure) failures.set(key, failure);
     else failures.delete(key);

@@ -1,11 +1,13 @@
 /** One observation of a Canary, and what follows from it. */
 
 import type { Canary } from '../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
 import type { CanaryParts } from './context/context.ts';
+import type { Deletion } from './deletions.ts';
 import { observe } from './observe/observe.ts';
 import { joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
@@ -41,22 +43,31 @@ interface Intent {
   readonly failure?: Failure;
 }
 
+/** What is known of the rounds before. */
+interface Before {
+  readonly failure: Failure | undefined;
+  /** Undefined: the Canary is not being deleted. */
+  readonly deletion: Deletion | undefined;
+}
+
 /**
- * Observe, decide, write the intent, act, write the status. `before`: the failure of the last round, and since when the Canary is being
- * deleted. Throws a conflict or StaleView where the cluster changed since it was observed, and errors of observing and of writing the status.
+ * Observe, decide, write the intent, act, write the status. Throws a conflict or StaleView where the cluster changed since it was observed, and
+ * errors of observing and of writing the status.
  */
 export async function runRound(
   parts: CanaryParts,
   inForce: CanaryInForce,
-  before: { readonly failure: Failure | undefined; readonly deletingSinceMs: number | undefined },
+  before: Before,
 ): Promise<RoundEnd> {
   const { canary } = inForce;
   const observed = await observe(parts, canary);
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
   if (await adjustFinalizer(parts, canary)) return { canary, again: true };
   parts.outbox.send(canary);
-  const { deletingSinceMs } = before;
-  const world = { ...observed.observation.world, deletingSinceMs };
+  const { deletion } = before;
+  const deletingSinceMs = deletion?.sinceMs;
+  const unwritten = deletion?.unwritten ? { status: deletion.unwritten } : {};
+  const world = { ...observed.observation.world, ...unwritten, deletingSinceMs };
   const observation = { ...observed.observation, world };
   const { nowMs, rejectionsProblem } = world;
   const decision = parts.step(world);
@@ -76,12 +87,12 @@ export async function runRound(
     nowMs,
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
-  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before.failure);
+  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
 }
 
-async function act(round: RoundState, before: Failure | undefined): Promise<RoundEnd> {
+async function act(round: RoundState, before: Before): Promise<RoundEnd> {
   const { parts, decision, observation, persistentFailure } = round;
-  const intent = await writeIntent(round, before);
+  const intent = await writeIntent(round, before.failure);
   const acted = await performAll({ parts, observation }, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
   const failure = joinFailures([intent.failure, joinActionFailures(acted.failures, inPlace)]);
@@ -90,7 +101,7 @@ async function act(round: RoundState, before: Failure | undefined): Promise<Roun
     return { canary, again: false, isFinalized: true };
   const saved = intent.failure
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
-    : await conclude(round, canary, acted, failure);
+    : await remembering(before.deletion, decision.status, () => conclude(round, canary, acted, failure));
   startBackgroundChecks(round);
   const waits = [decision.wakeAfterMs, observation.againMs, deletionFreshMsOf(canary)].filter(
     (ms) => ms !== undefined,
@@ -121,6 +132,22 @@ async function writeIntent(round: RoundState, before: Failure | undefined): Prom
   } catch (error) {
     if (isStale(error)) throw error;
     return { failure: failureOf(error) };
+  }
+}
+
+/** What a deletion waits for is known without the status, too: it may be refused until the end, or a CRD drops the fields. */
+async function remembering<T>(
+  deletion: Deletion | undefined,
+  decided: CanaryStatus,
+  write: () => Promise<T>,
+): Promise<T> {
+  try {
+    const written = await write();
+    if (deletion) deletion.unwritten = undefined;
+    return written;
+  } catch (error) {
+    if (deletion && !isStale(error)) deletion.unwritten = decided;
+    throw error;
   }
 }
 

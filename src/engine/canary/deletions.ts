@@ -1,4 +1,5 @@
 /** Canaries that are being deleted, and how a deletion ends that fails. */
+import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { CanaryParts } from './context/context.ts';
@@ -15,11 +16,14 @@ const againMs = 5_000;
 const overdueAgainMs = 60_000;
 
 /** A Canary that is being deleted, as this process has seen it. */
-interface Deletion {
+export interface Deletion {
   readonly uid: string | undefined;
+  /** On the clock of this process, since the API server's may be off by a day (S30). */
   readonly sinceMs: number;
+  /** The status as decided last, if it could not be written: the next round continues from it, so that the traffic is handed back all the same. */
+  unwritten?: CanaryStatus | undefined;
   /** It is let alone until then, unless its spec changes. */
-  readonly pause?: { readonly untilMs: number; readonly generation: number | undefined };
+  pause?: { readonly untilMs: number; readonly generation: number | undefined };
 }
 
 /** What follows a try that failed: the finalizer was removed, or the next try. */
@@ -29,8 +33,8 @@ type AfterFailure =
 
 /** The Canaries that are being deleted. */
 interface Deletions {
-  /** On the clock of this process, since the API server's may be off by a day (S30); undefined: it is not being deleted. */
-  sinceMs(key: string, canary: KubernetesObject): number | undefined;
+  /** Undefined: it is not being deleted. */
+  of(key: string, canary: KubernetesObject): Deletion | undefined;
   /** Its deadline has passed. */
   isOverdue(key: string, canary: KubernetesObject): boolean;
   /** For so long nothing is tried. */
@@ -45,26 +49,24 @@ export function createDeletions(parts: CanaryParts): Deletions {
   const { clock } = parts;
   const known = new Map<string, Deletion>();
 
-  function sinceMs(
-    key: string,
-    { metadata: { uid, deletionTimestamp } }: KubernetesObject,
-  ): number | undefined {
+  function of(key: string, { metadata: { uid, deletionTimestamp } }: KubernetesObject): Deletion | undefined {
     if (deletionTimestamp === undefined) return undefined;
     const before = known.get(key);
-    if (before && before.uid === uid) return before.sinceMs;
-    known.set(key, { uid, sinceMs: clock.nowMs() });
-    return clock.nowMs();
+    if (before && before.uid === uid) return before;
+    const begun = { uid, sinceMs: clock.nowMs() };
+    known.set(key, begun);
+    return begun;
   }
 
   function leftMs(key: string, canary: KubernetesObject): number {
     // From the raw object: it may be the spec that is broken.
     const { progressDeadlineSeconds: seconds } = (canary.spec ?? {}) as { progressDeadlineSeconds?: unknown };
     const deadlineSeconds = typeof seconds === 'number' && seconds >= 0 ? seconds : defaultDeadlineSeconds;
-    return (sinceMs(key, canary) ?? clock.nowMs()) + deadlineSeconds * 1000 + graceMs - clock.nowMs();
+    return (of(key, canary)?.sinceMs ?? clock.nowMs()) + deadlineSeconds * 1000 + graceMs - clock.nowMs();
   }
 
   return {
-    sinceMs,
+    of,
     isOverdue: (key, canary) => leftMs(key, canary) <= 0,
     pauseMs(key, { metadata: { uid, generation } }) {
       const before = known.get(key);
@@ -78,12 +80,12 @@ export function createDeletions(parts: CanaryParts): Deletions {
       } catch (error) {
         if (isStale(error)) throw error;
         // What is made for a Canary and what is released would take turns for ever: each write calls for the next pass.
-        const before = known.get(key);
-        const pause = {
-          untilMs: clock.nowMs() + overdueAgainMs,
-          generation: canary.metadata.generation,
-        };
-        if (before) known.set(key, { ...before, pause });
+        const deletion = known.get(key);
+        if (deletion)
+          deletion.pause = {
+            untilMs: clock.nowMs() + overdueAgainMs,
+            generation: canary.metadata.generation,
+          };
         return { isFinalized: false, afterMs: overdueAgainMs, failure: failureOf(error) };
       }
     },
