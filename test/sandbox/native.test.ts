@@ -250,6 +250,20 @@ test('a Canary whose workload cannot be written until the deadline of its deleti
   });
 });
 
+test('a Canary that is deleted at a step while its status cannot be written goes back, and goes', async () => {
+  await stopAtHalf();
+  bed.sandbox.fault(({ method, path, userAgent }) =>
+    method === 'PATCH' && path === `${canaries}/web/status` && userAgent.startsWith('holdfast/')
+      ? { code: 403, reason: 'Forbidden', message: 'denied by a webhook' }
+      : undefined,
+  );
+  const beganMs = bed.clock.nowMs();
+  await bed.send('DELETE', `${canaries}/web`);
+  await eventually('the Canary is gone', async () => (await bed.canary()) === undefined);
+  expect(bed.clock.nowMs() - beganMs).toBeLessThan(60_000);
+  expect(imageOf(await live())).toBe('shop/web:1');
+});
+
 test('config is tried and comes back with its release, to the very ReplicaSet that was there', async () => {
   const steps = { ...analysis, stepWeight: 50, maxWeight: 50 };
   const level = async () => {

@@ -236,7 +236,8 @@ function terminateInPlace(context: Context, leftMs: number): DeletionEffects {
   const statusNote = left ?? note('HandedBack', 'the workload is as Git says; the Canary is deleted');
   return {
     ...combine({ status: { phase: 'Terminated' } }, statusNote, act({ type: 'RemoveFinalizer' })),
-    intentFirst: true,
+    // A person is told with the status; where nobody has to be, one that cannot be written holds nothing up (L10).
+    intentFirst: left !== undefined,
   };
 }
 
