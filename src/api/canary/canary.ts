@@ -178,6 +178,11 @@ export function keepsSessions(provider: string): boolean {
   return ['gatewayapi:v1', 'gatewayapi:v1beta1', 'istio'].includes(provider);
 }
 
+/** Whether requests are copied to the canary: providers without session affinity do not either, and a connection is not copied. */
+export function mirrors({ analysis, service }: Canary['spec'], provider: string): boolean {
+  return analysis.mirror === true && keepsSessions(provider) && service?.appProtocol?.toLowerCase() !== 'tcp';
+}
+
 /** Whether this provider copies requests to the canary before the first step of its weight; others copy them in blue/green only. */
 export function mirrorsBeforeSteps(provider: string): boolean {
   return provider === 'istio';

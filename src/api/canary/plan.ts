@@ -7,6 +7,7 @@ import {
   effectivePostPromotion,
   failureThreshold,
   metricWindowMs,
+  mirrors,
   mirrorsBeforeSteps,
   progressDeadlineMs,
 } from './canary.ts';
@@ -118,11 +119,11 @@ function strategyOf(canary: Canary, provider: string): Strategy {
   }
   if (iterations > 0 && hasMatch) return { kind: 'ab', iterations };
   if (iterations > 0)
-    return { kind: 'blueGreen', iterations, mirror: analysis.mirror === true, shiftsTraffic: true };
+    return { kind: 'blueGreen', iterations, mirror: mirrors(canary.spec, provider), shiftsTraffic: true };
   const steps = analysis.stepWeights;
   const more = {
     ...(hasMatch ? { matched: true as const } : {}),
-    ...(analysis.mirror === true && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {}),
+    ...(mirrors(canary.spec, provider) && mirrorsBeforeSteps(provider) ? { mirror: true as const } : {}),
   };
   if (steps && steps.length > 0) {
     const maxWeight = Math.min(100, Math.max(...steps));

@@ -41,7 +41,13 @@ import {
   scalerOf,
   shareOf,
 } from '../traffic/traffic.ts';
-import { largestWeight, nextStep, type Step, shareOfIteration } from '../traffic/weights.ts';
+import {
+  isMirroredIteration,
+  largestWeight,
+  nextStep,
+  type Step,
+  shareOfIteration,
+} from '../traffic/weights.ts';
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease, type Run, type Side } from '../world.ts';
 import { type Failure, preRollout, stepCheck } from './analysis-checks.ts';
@@ -277,19 +283,32 @@ function isPromotedNow(context: Context, { state: { run }, isUp }: Trial): boole
   return Boolean(skipsAnalysis) && isUp && !isPaused(context, run);
 }
 
-/** Its route was refused, or traffic had to leave it: nothing is checked, and no step follows, before it has its share again. */
+/**
+ * Its route was refused or deleted, or traffic had to leave it: nothing is checked, and no step follows, before it has its share, or its mirror,
+ * again. Checks count from then on.
+ */
 function regainShare(context: Context, trial: Trial): Outcome | undefined {
   const { run, iterations } = trial.state;
-  const percent = shareOfIteration(planFor(context.plan, run), iterations);
-  if (trial.share >= percent || isPromotedNow(context, trial)) return undefined;
-  const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored: false } as const;
+  const plan = planFor(context.plan, run);
+  const percent = shareOfIteration(plan, iterations);
+  const mirrored = lacksMirror(context, trial, plan);
+  if ((trial.share >= percent && !mirrored) || isPromotedNow(context, trial)) return undefined;
+  const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored } as const;
   const { state, blocked } = roomFor(context, trial, move);
   if (blocked) return stay(state, blocked);
   const statusNote = note(
     'Progressing',
     `${describeRelease(run)} gets the traffic of iteration ${iterations}`,
   );
-  return { ...stay(state, statusNote), prefers: { kind: 'share', side: trial.side, percent } };
+  const next = { ...state, run: without(state.run, 'weight', 'stepTime', 'asksGates') };
+  return { ...stay(next, statusNote), prefers: { kind: 'share', side: trial.side, percent, mirrored } };
+}
+
+/** Before steps requests are mirrored until the first check: after that traffic may have left the canary at a later step. */
+function lacksMirror({ world }: Context, { state, share }: Trial, plan: Plan): boolean {
+  const { run, iterations } = state;
+  if (share > 0 || world.route?.mirrored || !isMirroredIteration(plan, iterations)) return false;
+  return plan.strategy.kind !== 'canary' || run.checkNumber === 0;
 }
 
 /**

@@ -45,6 +45,13 @@ export function shareOfIteration({ strategy }: Plan, iterations: number): number
   return isShifted ? 100 : 0;
 }
 
+/** Whether requests are copied to the canary in this iteration; before steps it is the first one. */
+export function isMirroredIteration({ strategy }: Plan, iterations: number): boolean {
+  if (strategy.kind === 'ab') return false;
+  const last = strategy.kind === 'canary' ? 1 : strategy.iterations;
+  return strategy.mirror === true && iterations > 0 && iterations <= last;
+}
+
 /** The largest share that a step of the analysis gives the canary, in percent; 100 where there are no steps. */
 export function largestWeight({ strategy }: Plan): number {
   if (strategy.kind !== 'canary' || strategy.maxWeight <= 0) return 100;

@@ -8,6 +8,8 @@ const blueGreen = { ...checks, iterations: 2 };
 const strategies = [
   ['A/B', 'istio', { ...blueGreen, match: [{ headers: { beta: { exact: 'yes' } } }] }],
   ['blue/green', 'gatewayapi:v1', blueGreen],
+  ['blue/green with a mirror', 'gatewayapi:v1', { ...blueGreen, mirror: true }],
+  ['steps after a mirror', 'istio', { ...analysis, mirror: true }],
 ] as const;
 
 const FORBIDDEN = 'Secret podinfo-rejections: forbidden';
@@ -132,4 +134,31 @@ describe('other writes are refused', () => {
       expectLive(model, 'b');
     },
   );
+
+  it('a mirror whose route was refused once is there before the release is checked', () => {
+    const model = live({ provider: 'istio', analysis: { ...blueGreen, mirror: true } });
+    model.commit('b');
+    model.refused.add('SetTraffic');
+    until(model, 'a refusal', () => model.refusals.includes('SetTraffic'));
+    model.refused.clear();
+    expectMirrorBeforeChecks(model);
+  });
+
+  it('a mirror whose route somebody deleted is there again before the next check', () => {
+    const model = live({ provider: 'istio', analysis: { ...blueGreen, mirror: true } });
+    model.commit('b');
+    until(model, 'the mirror', () => model.route?.mirrored === true);
+    model.route = undefined;
+    expectMirrorBeforeChecks(model);
+  });
 });
+
+/** Requests are copied before anything more is asked, for a whole interval, and the release gets through. */
+function expectMirrorBeforeChecks(model: Model): void {
+  const asked = model.asks.length;
+  until(model, 'the mirror', () => model.route?.mirrored === true);
+  pass(model, 8000);
+  expect(model.asks.length).toBe(asked);
+  until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+  expectLive(model, 'b');
+}
