@@ -7,9 +7,11 @@ import {
   deployment,
   eventually,
   isNotIdle,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const services = '/api/v1/namespaces/shop/services';
@@ -185,6 +187,28 @@ test('a deleted Canary behind a route leaves an apex Service that selects the ta
   await bed.start();
   await waitForPhase(bed, 'Initialized');
   expect((await specOf()).selector).toEqual({ app: 'web-primary' });
+
+  await becomesGone();
+  expect((await specOf()).selector).toEqual({ app: 'web' });
+});
+
+test('a deleted Canary leaves an apex Service that selects the target also while the release of a target that another tool applies cannot be read', async () => {
+  const spec = { ...onGateway, revertOnDeletion: true };
+  const config = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings', namespace: 'shop' } };
+  const web = JSON.parse(deployment('shop/web:1'));
+  web.spec.template.spec.volumes = [{ name: 'settings', configMap: { name: 'settings' } }];
+  const tool = otherTool(bed);
+  await tool.apply(JSON.stringify({ ...config, data: { mode: 'fast' } }), JSON.stringify(web));
+  await tool.apply(canary({ spec, analysis: { iterations: undefined, stepWeight: 50 } }));
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await becomesIdle();
+  bed.sandbox.fault(({ method, path, userAgent }) =>
+    method === 'GET' && path.endsWith('/configmaps/settings') && userAgent.startsWith('holdfast/')
+      ? { code: 403, reason: 'Forbidden', message: 'configmaps is forbidden' }
+      : undefined,
+  );
+  await tool.apply(JSON.stringify({ ...config, data: { mode: 'slow' } }));
 
   await becomesGone();
   expect((await specOf()).selector).toEqual({ app: 'web' });

@@ -155,9 +155,12 @@ function carriesAll(
   return { isReady: false, actions: growCanary(world, fullSize(world)) };
 }
 
-/** Requests to the apex Service that do not use the route reach the target, too, before the primary is deleted. */
-function apexToTarget({ target }: World): Action[] {
-  const digest = target?.digest;
+/**
+ * Requests to the apex Service that do not use the route reach the target, too, before the primary is deleted; with the ports of the primary if
+ * it is unknown what the target runs.
+ */
+function apexToTarget({ target, primary }: World): Action[] {
+  const digest = target?.digest ?? primary?.digest;
   return digest ? [{ type: 'EnsureServices', primaryDigest: digest, canaryDigest: digest }] : [];
 }
 
