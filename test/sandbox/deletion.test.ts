@@ -165,6 +165,19 @@ test('a primary that was left behind is taken over by a Canary of the same name,
   expect(primary?.metadata.ownerReferences).toMatchObject([{ uid }]);
 });
 
+test('a deletion is given up also where Holdfast has no rights on the routes of other providers', async () => {
+  await running({ progressDeadlineSeconds: 1 });
+  breakTarget();
+  // As installed with --providers kubernetes.
+  bed.sandbox.fault(({ path: at, userAgent }) =>
+    at.includes('/apis/gateway.networking.k8s.io/') && userAgent.startsWith('holdfast/')
+      ? { code: 403, reason: 'Forbidden', message: 'httproutes is forbidden' }
+      : undefined,
+  );
+  await deleted();
+  await expectPrimaryStays();
+});
+
 /** Generated objects as Flagger makes them: owned by the Canary, without a label of ours. */
 async function takeLabels(): Promise<void> {
   const unlabelled = { metadata: { labels: { 'holdfast.dev/canary': null } } };

@@ -16,10 +16,12 @@ import { withoutPrimaryAnnotations } from '../../../workload/knative/knative.ts'
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
+import { failureOf } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
 import { liveRoutes } from '../observe/routes.ts';
+import { kindsOf } from '../watches.ts';
 import { ensureFresh } from './write.ts';
 
 /** Kinds of the copies of config. */
@@ -43,15 +45,14 @@ export const disownPerformers = {
  * owner, since what Flagger made has no label of ours, and the spec may be broken. True when something was written; throws refusals.
  */
 export async function disownAll(
-  parts: Pick<CanaryParts, 'cluster' | 'routeKinds'>,
+  parts: Pick<CanaryParts, 'cluster' | 'options' | 'routeKinds' | 'routing'>,
   canary: KubernetesObject,
 ): Promise<boolean> {
-  const namespace = canary.metadata.namespace ?? '';
   const scalers = [scalerKindOf((canary.spec ?? {}) as ScalerSpec) ?? []].flat();
   const all = [...parts.routeKinds, serviceKind, ...configKinds, ...targetKinds, ...scalers];
-  const found = await Promise.all(ownKinds(all).map((kind) => parts.cluster.list({ ...kind, namespace })));
+  const found = await listed(parts, canary, all);
   // A kind of several versions is listed in each of them.
-  const each = new Map(found.flat().map((object) => [object.metadata.uid, object]));
+  const each = new Map(found.map((object) => [object.metadata.uid, object]));
   return disownEach(
     parts,
     canary,
@@ -92,10 +93,31 @@ function servingObjects({ parts, observation }: ActionContext): KubernetesObject
   return [...routes, ...services].filter((object) => object !== undefined);
 }
 
-/** Each kind once. Without those that have no namespace: their objects have no owner, and the label does not tell whose they are. */
-function ownKinds(kinds: readonly RouteKind[]): RouteKind[] {
-  const each = new Map(kinds.map((kind) => [`${kind.apiVersion} ${kind.kind}`, kind]));
-  return [...each.values()].filter(({ namespace }) => namespace === undefined);
+/**
+ * Objects of these kinds in the Canary's namespace. Without kinds that have no namespace: their objects have no owner, and the label does not
+ * tell whose they are. Of a kind that Holdfast has no rights on (`install --providers`) nothing was made, unless the Canary itself needs it.
+ */
+async function listed(
+  parts: Pick<CanaryParts, 'cluster' | 'options' | 'routing'>,
+  canary: KubernetesObject,
+  kinds: readonly RouteKind[],
+  selection: { readonly labelSelector?: string } = {},
+): Promise<KubernetesObject[]> {
+  const namespace = canary.metadata.namespace ?? '';
+  const keyOf = ({ apiVersion, kind }: RouteKind) => `${apiVersion} ${kind}`;
+  const needed = new Set([...kindsOf(canary, parts), serviceKind, ...configKinds].map(keyOf));
+  const each = new Map(
+    kinds.filter((kind) => kind.namespace === undefined).map((kind) => [keyOf(kind), kind]),
+  );
+  const found = await Promise.all(
+    [...each].map(([key, kind]) =>
+      parts.cluster.list({ ...kind, namespace, ...selection }).catch((error: unknown) => {
+        if (needed.has(key) || failureOf(error).reason !== 'Forbidden') throw error;
+        return [];
+      }),
+    ),
+  );
+  return found.flat();
 }
 
 /** Whether the Canary is an owner of the object. */
@@ -139,12 +161,9 @@ async function labelledFor(
   { parts, observation }: ActionContext,
   kinds: readonly RouteKind[],
 ): Promise<KubernetesObject[]> {
-  const { canary, view } = observation;
+  const { canary } = observation;
   const labelSelector = `${canaryLabel}=${ownLabels(canary)[canaryLabel]},!${labelRecord}`;
-  const found = await Promise.all(
-    ownKinds(kinds).map((kind) => parts.cluster.list({ ...kind, namespace: view.namespace, labelSelector })),
-  );
-  return found.flat();
+  return listed(parts, canary, kinds, { labelSelector });
 }
 
 /** Removes owner, marks and label of the Canary, over the version that was read. */
