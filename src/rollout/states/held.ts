@@ -40,7 +40,7 @@ import {
   soundRecord,
 } from '../world.ts';
 import { admit, newerRevision } from './head.ts';
-import { applyPrimary, recreatedCanary } from './restore.ts';
+import { applyPrimary, isChanging, recreatedCanary } from './restore.ts';
 import { failDead, revert, startRevert } from './transitions.ts';
 
 type Held = StateOf<'Held'>;
@@ -180,7 +180,7 @@ function recheck(context: Context, state: Held): Outcome {
   if (notServing) return notServing;
   if (isShared && onFailure === 'revert' && !run.keepWaiting && revertTarget(context.good, run))
     return revert(context, state, { reason: 'ChecksFailed', finding: post.cause ?? '', control: true });
-  const asked = (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
+  const asked = askAgain(context, run, isShared);
   const checking = { ...state, run: asked.run };
   if (asked.waits) return stay(isShared ? checking : state, statusNote, asked.waits);
   const checked = { status: { checks: [...asked.results] } };
@@ -194,6 +194,12 @@ function recheck(context: Context, state: Held): Outcome {
   const finding = findings(asked.results);
   const reverted = revert(context, checking, { reason: 'ChecksFailed', finding, control: true });
   return { ...reverted, ...combine(checked, reverted) };
+}
+
+/** Without an answer nothing is asked of a primary that is changing: verification would be held again at its next deadline. */
+function askAgain(context: Context, run: Run, isShared: boolean): ReturnType<typeof check> {
+  if (!isShared && isChanging(context)) return { run, waits: {} };
+  return (isShared ? check : quietCheck)(context, run, primaryCheck(context, run));
 }
 
 /** When a release no longer waits for others to recover that fail with it (ADR 14); undefined: a person asked it to wait. */

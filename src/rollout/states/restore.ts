@@ -150,10 +150,17 @@ export function keepConfigCopies(context: Context, actions: readonly Action[]): 
 }
 
 /** Whether the release that the primary runs is available, so that its copies can be written again. */
-export function canRestoreCopies({ world, head }: Context): boolean {
+function canRestoreCopies({ world, head }: Context): boolean {
   const digest = world.primary?.digest;
   if (!digest || isDigestLost(world, digest)) return false;
   return head?.digest === digest || soundRecord(world, digest) !== undefined;
+}
+
+/** The primary, mostly scaled by a scaler, or a copy of its config is about to be another one: a check now would judge the old one. */
+export function isChanging(context: Context): boolean {
+  const { primary } = context.world;
+  const isRestored = primary?.configCopies.some(isBroken) === true && canRestoreCopies(context);
+  return primary?.observed === false || isRestored;
 }
 
 /** Git is read again for a lost release after this time. */

@@ -1,6 +1,5 @@
 import type { CheckResult } from '../../api/canary/status.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
-import { isBroken } from '../../health/drift.ts';
 import { compare } from '../../health/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check, expectedState, primaryCheck } from '../checks.ts';
@@ -10,7 +9,7 @@ import { hasArrived, isAllOn } from '../traffic/traffic.ts';
 import { headForRun } from '../windows.ts';
 import { describeRelease, rejectionOf } from '../world.ts';
 import { admit } from './head.ts';
-import { canRestoreCopies, restoreTemplate, scalePrimaryBack } from './restore.ts';
+import { isChanging, restoreTemplate, scalePrimaryBack } from './restore.ts';
 import { end, failDead, failVerification, hold } from './transitions.ts';
 
 type Verifying = StateOf<'Verifying'>;
@@ -28,9 +27,7 @@ export function verifying(context: Context, before: Verifying): Outcome {
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
   if (isGood && isWhole && hasArrived(context, run, 'primary'))
     return stay(state, act({ type: 'MarkProven', digest: run.digest }), progressNote(context, state));
-  const isRestored = world.primary?.configCopies.some(isBroken) && canRestoreCopies(context);
-  if (world.primary?.observed === false || isRestored) {
-    // It was changed, mostly by a scaler, and its status is older: a check now would judge the old one.
+  if (isChanging(context)) {
     const unknownSince = run.unknownSince ?? context.now;
     const next = withRun(state, { unknownSince });
     const leftMs = postPromotion.progressDeadlineMs - elapsedMs(context, unknownSince);

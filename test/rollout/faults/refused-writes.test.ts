@@ -151,6 +151,24 @@ describe('other writes are refused', () => {
     model.route = undefined;
     expectMirrorBeforeChecks(model);
   });
+
+  it('a copy of config that cannot be restored while the release is verified holds it until it is there', () => {
+    const model = live();
+    model.commit('b');
+    until(model, 'verification', () => model.status.postPromotion?.state === 'Verifying');
+    model.copy = undefined;
+    model.refused.add('RestoreConfigs');
+    until(model, 'the hold', () => model.status.postPromotion?.state === 'Held');
+    const events = model.events.filter(({ reason }) => reason === 'Resumed').length;
+    pass(model, 300_000);
+    expect(standing(model)).toMatch(
+      /^Promoting\/Held ChecksUnavailable, 0 % on the canary, primary b 2\/2, .*settings-primary/,
+    );
+    expect(model.events.filter(({ reason }) => reason === 'Resumed').length).toBe(events);
+    model.refused.clear();
+    until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+    expectLive(model, 'b');
+  });
 });
 
 /** Requests are copied before anything more is asked, for a whole interval, and the release gets through. */
