@@ -244,3 +244,23 @@ test('commits that are gone from the server, and from the disk of a restarted co
   await untilAtRest('Succeeded');
   expect(await primaryImage()).toBe('shop/web:3');
 });
+
+test('an object of the commit that was refused is applied as soon as it may be, also while Git is down', async () => {
+  const settings = (name: string) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } });
+  const allow = bed.sandbox.fault((request) =>
+    request.method === 'PATCH' && request.path.endsWith('/configmaps/late')
+      ? { code: 503, reason: 'ServiceUnavailable' }
+      : undefined,
+  );
+  await bed.commit('two', { 'early.json': settings('early'), 'late.json': settings('late') });
+  await createSource(bed);
+  await bed.start();
+  await untilReady('ApiUnavailable');
+  await bed.git.close();
+  await untilReady('Unreachable');
+
+  allow();
+
+  await until('it is applied', () => bed.get('v1', 'ConfigMap', 'late'));
+});

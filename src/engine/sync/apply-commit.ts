@@ -20,7 +20,8 @@ import { reportOtherWriters } from './status/conditions.ts';
 /** Something is to be applied again although Git has no news. */
 export function isDue(context: SourceContext): boolean {
   const { source, state } = context;
-  return state.dirty || isPruneDue(source, state) || isOtherInForce(context);
+  const isApplied = state.result?.failures.length === 0;
+  return !isApplied || state.dirty || isPruneDue(source, state) || isOtherInForce(context);
 }
 
 /** Applies the snapshot in the state. What kept it from its end is thrown, and the next poll applies again, though Git has no news then. */

@@ -65,8 +65,7 @@ async function update(context: SyncContext): Promise<void> {
       }
     }
     if (state.snapshot?.isFleeting) delete state.readUnder;
-    const isApplied = state.snapshot && state.result?.failures.length === 0;
-    if (isNew || !isApplied || isDue(context)) await applyCommit(context);
+    if (isNew || isDue(context)) await applyCommit(context);
   };
   // Where the commit brought CustomResourceDefinitions of its own: where their objects belong is known then.
   await whileNewKinds(hasNews, readAndApply, async () => isReadable && (await hasNewKinds()));
