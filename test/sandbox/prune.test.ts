@@ -101,6 +101,25 @@ describe('what left Git', () => {
     expect(statusOf(await bed.source()).counts).toMatchObject({ pruned: 2 });
   });
 
+  test('is deleted once the right to delete it is there, without another commit', async () => {
+    await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await eventually('it is applied', () => isThere('b'), { seen: bed.source });
+    const allow = bed.sandbox.fault(({ method, path }) =>
+      method === 'DELETE' && path.endsWith('/configmaps/b')
+        ? { code: 403, reason: 'Forbidden', message: 'it may not delete configmaps' }
+        : undefined,
+    );
+    await bed.commit('without b', { 'b.json': null });
+    await untilPruned('Forbidden', 'it may not delete configmaps');
+
+    allow();
+
+    await untilGone('b');
+    await untilPruned('Pruned');
+  });
+
   test('is not what only names a namespace that its kind does not have', async () => {
     const metadata = { name: 'extra', namespace: 'shop', annotations: { 'holdfast.dev/prune': 'enabled' } };
     await bed.commit('first', {

@@ -82,11 +82,11 @@ function followApproval(
   state.approval = { ...approval, hash: hashOf(left) };
 }
 
-/** True when pruning has to be looked at again: it is not over, or a person approved it meanwhile. */
+/** True when pruning has to be looked at again: it is not over, was refused, or a person approved it meanwhile. */
 export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceState, 'pruned'>): boolean {
   if (spec.prune !== true || !pruned) return false;
-  const isAsked = pruned.plan.toApprove.length > 0;
-  return pruned.isPending || (isAsked && pruned.approval !== metadata.annotations?.[approveAnnotation]);
+  if (pruned.isPending || pruned.failures.length > 0) return true;
+  return pruned.plan.toApprove.length > 0 && pruned.approval !== metadata.annotations?.[approveAnnotation];
 }
 
 function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
