@@ -9,13 +9,14 @@ export function freshDirectory(directory: string): string {
   return `${directory}.new`;
 }
 
-/** Makes the directory an empty bare store unless it is one already; what a crash left unfinished is removed. */
+/** Makes the directory an empty bare store unless it is one already; what a crash or a full disk left unfinished is removed. */
 export async function prepareStore(directory: string): Promise<void> {
   await storage(async () => {
     const old = `${directory}.old`;
     // A crash between the two renames of a swap leaves only the old store.
     if (!(await exists(directory)) && (await exists(old))) await rename(old, directory);
-    await Promise.all([removed(old), removed(join(directory, 'incoming'))]);
+    const left = [old, freshDirectory(directory), join(directory, 'incoming')];
+    await Promise.all(left.map(removed));
     if (!(await exists(join(directory, 'HEAD')))) await emptyStore(directory);
     await mkdir(join(directory, 'incoming'), { recursive: true });
   });
