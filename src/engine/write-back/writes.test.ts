@@ -171,6 +171,20 @@ describe('a pull request that takes a release back', () => {
     expect(world.requests[0]?.state).toBe('closed');
   });
 
+  it('gets its one comment once it is closed, however often the forge refuses to close it', async () => {
+    await write({ revert });
+    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
+    const { closePullRequest } = world.forge;
+    world.forge.closePullRequest = () => Promise.reject(new Error('the forge answered 503'));
+    for (let tries = 0; tries < 3; tries += 1) await expect(write({ outdated })).rejects.toThrow('503');
+    world.forge.closePullRequest = closePullRequest;
+
+    await write({ outdated });
+
+    expect(world.comments).toEqual([[1, expect.stringContaining('has another release')]]);
+    expect(world.requests[0]?.state).toBe('closed');
+  });
+
   it('gets a comment when another commit brings the release back', async () => {
     await write({ revert });
     const commit = '4'.repeat(40);

@@ -98,8 +98,9 @@ async function closeOutdated({ git }: WriteContext, branch: string): Promise<Git
   const request = await forge?.findPullRequest(branch);
   if (!forge || !request) return revertRecord(branch, 'gone');
   if (request.state !== 'open') return pullRequestRecord(request);
-  await forge.comment(request.number, closedComment(git.head() ?? 'head'));
+  // First, since each try would leave another comment.
   await forge.closePullRequest(request.number);
+  await forge.comment(request.number, closedComment(git.head() ?? 'head'));
   return pullRequestRecord({ ...request, state: 'closed' });
 }
 
