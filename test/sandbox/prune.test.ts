@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
@@ -52,6 +53,20 @@ async function approve(commit: string): Promise<void> {
   const annotations = { 'holdfast.dev/approve': commit };
   const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
   await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+}
+
+function widgetKind(scope: string): KubernetesObject & { spec: { versions: Array<{ served: boolean }> } } {
+  const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
+  return {
+    apiVersion: 'apiextensions.k8s.io/v1',
+    kind: 'CustomResourceDefinition',
+    metadata: { name: 'widgets.example.com' },
+    spec: {
+      ...{ group: 'example.com', scope },
+      names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
+      versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
+    },
+  } as never;
 }
 
 describe('what left Git', () => {
@@ -139,17 +154,7 @@ describe('what left Git', () => {
     ['Namespaced', undefined, '/namespaces/shop'],
     ['Cluster', 'shop', ''],
   ])('is not an object whose kind the same commit brings: scope %s', async (scope, namespace, where) => {
-    const schema = { type: 'object', 'x-kubernetes-preserve-unknown-fields': true };
-    const crd = {
-      apiVersion: 'apiextensions.k8s.io/v1',
-      kind: 'CustomResourceDefinition',
-      metadata: { name: 'widgets.example.com' },
-      spec: {
-        ...{ group: 'example.com', scope },
-        names: { kind: 'Widget', plural: 'widgets', singular: 'widget', listKind: 'WidgetList' },
-        versions: [{ name: 'v1', served: true, storage: true, schema: { openAPIV3Schema: schema } }],
-      },
-    };
+    const crd = widgetKind(scope);
     const widget = { apiVersion: 'example.com/v1', kind: 'Widget', metadata: { name: 'one', namespace } };
     await bed.commit('first', { 'crd.json': JSON.stringify(crd), 'widget.json': JSON.stringify(widget) });
     await createSource(bed, { prune: true, defaultNamespace: 'shop' });
@@ -159,6 +164,48 @@ describe('what left Git', () => {
     expect(status).toBe(200);
     expect((body as KubernetesObject).metadata.deletionTimestamp).toBeUndefined();
     expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+  });
+
+  test('is not forgotten where its kind was not served at that moment', async () => {
+    const kinds = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
+    const { spec, ...crd } = widgetKind('Namespaced');
+    const [version] = spec.versions;
+    const serve = (served: boolean) =>
+      bed.send(
+        'PATCH',
+        `${kinds}/widgets.example.com`,
+        { spec: { versions: [{ ...version, served }] } },
+        'application/merge-patch+json',
+      );
+    const isWidget = async () =>
+      (await bed.send('GET', '/apis/example.com/v1/namespaces/far/widgets/one')).status === 200;
+    await bed.send('POST', kinds, { ...crd, spec });
+    await bed.send('POST', '/api/v1/namespaces', {
+      apiVersion: 'v1',
+      kind: 'Namespace',
+      metadata: { name: 'far' },
+    });
+    const metadata = { name: 'one', namespace: 'far' };
+    const widget = JSON.stringify({ apiVersion: 'example.com/v1', kind: 'Widget', metadata });
+    await bed.commit('first', { 'a.json': configMap('a'), 'widget.json': widget });
+    await createSource(bed, { prune: true });
+    const trusted = { trustedSourceNamespaces: ['shop'] };
+    const app = await bed.start(trusted);
+    await eventually('it is applied', isWidget, { seen: bed.source });
+    await app.drain();
+    await serve(false);
+    const second = await bed.commit('without it', { 'widget.json': null });
+    await bed.start(trusted);
+    await untilApplied(second);
+    await untilPruned('Pruned');
+    await serve(true);
+    expect(await isWidget()).toBe(true);
+    // The list of kinds is read anew once a second of the machine.
+    await sleep(1_100);
+
+    await bed.commit('third', { 'b.json': configMap('b') });
+
+    await eventually('it is gone', async () => !(await isWidget()), { seen: bed.source, timeoutMs: 30_000 });
   });
 
   test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {

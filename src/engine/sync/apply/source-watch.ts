@@ -3,7 +3,7 @@ import type { WatchedSet } from '../../../contracts/cluster.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
 import type { Place, SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
 import type { Snapshot, SourceState } from '../context/state.ts';
-import type { Inventory } from '../scope/inventory.ts';
+import { groupKindOf, type Inventory } from '../scope/inventory.ts';
 import { wantedOver } from './apply-object.ts';
 import { mostNamespaces, type OpenMembers, watchedPlaces } from './members.ts';
 
@@ -16,6 +16,7 @@ export function createSourceWatch(
   const sets = new Map<string, WatchedSet>();
   let several: ReadonlySet<string> = new Set();
   let notLooked: string | undefined;
+  let kinds: ReadonlySet<string> = new Set();
 
   function watchId({ apiVersion, kind, namespace }: Place): string {
     const type = `${apiVersion} ${kind}`;
@@ -38,6 +39,7 @@ export function createSourceWatch(
       notLooked = why;
       const all = [...objects.map(placeOf), ...places];
       several = kindsInManyNamespaces(all);
+      kinds = new Set(all.map(groupKindOf));
       const wanted = new Map(all.map((place) => [watchId(place), place]));
       for (const [id, set] of sets) {
         if (wanted.has(id)) continue;
@@ -56,6 +58,7 @@ export function createSourceWatch(
       const where = id.trim().split(' ').slice(1).join(' in ');
       return `${where} ${set.problem() ? `cannot be listed: ${set.problem()}` : 'is being listed'}`;
     },
+    kinds: () => kinds,
     close() {
       for (const set of sets.values()) set.close();
       sets.clear();

@@ -81,6 +81,8 @@ export interface SourceWatch {
   members(): KubernetesObject[];
   /** Why `members` may not be all of them; undefined: they are. */
   notListed(): string | undefined;
+  /** Kinds, as an inventory names them, that are watched somewhere. */
+  kinds(): ReadonlySet<string>;
   close(): void;
 }
 

@@ -6,7 +6,7 @@ import { writeParent } from '../apply/members.ts';
 import type { SourceWatch, SyncContext } from '../context/context.ts';
 import type { PruneResult, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
-import { inventoryFor } from '../scope/inventory.ts';
+import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
 import { clusterOf } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { carryOut, keepReturned } from './remove.ts';
@@ -46,8 +46,20 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   const tookBack = await keepReturned(clusterOf(parts, source), snapshot.all, members);
   const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
-    await writeParent(parts, source, inventoryFor(source, [...snapshot.all, ...members]));
+    await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
+}
+
+/** Where members are; and where they were of kinds that nobody looked at, since the cluster does not serve them now. */
+function inventoryLeft(
+  source: Source,
+  watch: Pick<SourceWatch, 'kinds'>,
+  objects: readonly KubernetesObject[],
+): Inventory {
+  const found = inventoryFor(source, objects);
+  const { groupKinds, namespaces } = inventoryOf(source);
+  const unseen = [...groupKinds].filter((groupKind) => !watch.kinds().has(groupKind));
+  return unseen.length === 0 ? found : joined(found, { groupKinds: new Set(unseen), namespaces });
 }
 
 interface Going {
