@@ -24,6 +24,12 @@ export interface Claims {
   /** Replaces what a Source (`namespace/name`) holds: `objectKey` of its objects. */
   publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;
   forget(sourceKey: string): void;
+  /** The head that a followed Source has looked at last; undefined: it has yet to look. */
+  looked(sourceKey: string, head: string | undefined): void;
+  /** It is not followed any more, and nobody waits for it. */
+  ended(sourceKey: string): void;
+  /** Whether a followed Source has yet to look at this head, so that it may hold more by then. */
+  isBehind(sourceKey: string, head: string | undefined): boolean;
   /** Another Source that holds the object. */
   holderOf(objectKey: string, except: string): string | undefined;
   /** The Source whose set has this id, where it is one that is followed. */
@@ -33,9 +39,13 @@ export interface Claims {
 /** Nothing is held yet. */
 export function createClaims(): Claims {
   const held = new Map<string, ReadonlySet<string>>();
+  const heads = new Map<string, string | undefined>();
   return {
     publish: (sourceKey, objectKeys) => void held.set(sourceKey, objectKeys),
     forget: (sourceKey) => void held.delete(sourceKey),
+    looked: (sourceKey, head) => void heads.set(sourceKey, head),
+    ended: (sourceKey) => void heads.delete(sourceKey),
+    isBehind: (sourceKey, head) => heads.has(sourceKey) && heads.get(sourceKey) !== head,
     holderOf(objectKey, except) {
       for (const [sourceKey, keys] of held) if (sourceKey !== except && keys.has(objectKey)) return sourceKey;
       return undefined;

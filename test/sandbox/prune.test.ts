@@ -1,12 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
+import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
+  sourceFor,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -206,6 +208,47 @@ describe('what left Git', () => {
     await bed.commit('third', { 'b.json': configMap('b') });
 
     await eventually('it is gone', async () => !(await isWidget()), { seen: bed.source, timeoutMs: 30_000 });
+  });
+
+  test('stays where the same commit moves it to another Source, also when that one looks at it later', async () => {
+    const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
+    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+    await bed.commit('first', {
+      'here/moved.json': configMap('moved'),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', prune: true, interval: '1h' });
+    const substitute = { from: [{ kind: 'ConfigMap', name: 'a' }] };
+    const other = sourceFor(bed, { path: 'there', prune: true, substitute });
+    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+    let answer = () => {};
+    const until = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let isSlow = true;
+    bed.sandbox.fault(({ method, path }) =>
+      isSlow && method === 'GET' && path.endsWith('/configmaps/a') ? { until } : undefined,
+    );
+
+    const moved = await bed.commit('moved', {
+      'here/moved.json': null,
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+
+    await untilApplied(moved);
+    await bed.pass(5_000);
+    isSlow = false;
+    answer();
+    await eventually('it is of the other Source', async () => {
+      const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
+      return labels?.[partOfLabel] === applySetIdOf('shop/other');
+    });
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
   });
 
   test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {

@@ -1,5 +1,4 @@
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
-import type { Source } from '../../api/source/source.ts';
 import type { Log, WatchedSet } from '../../contracts/cluster.ts';
 import type { Repositories } from '../../contracts/git.ts';
 import { createClaims } from '../apply-set.ts';
@@ -7,7 +6,6 @@ import type { Reproduced } from '../canary/context/reproduction.ts';
 import { createAppointments } from '../work-queue.ts';
 import { createMemberWatches } from './apply/members.ts';
 import { createPresence } from './context/presence.ts';
-import { dependenciesOf } from './poll/dependencies.ts';
 import type { SourceGit } from './read/source-git.ts';
 import { createAccountRights } from './scope/permissions.ts';
 import { createSourceBindings } from './scope/source-bindings.ts';
@@ -55,8 +53,6 @@ interface Following {
   readonly runner: SourceRunner;
   /** What the runner was started with; another one starts a new runner. */
   readonly generation: string;
-  /** Keys of the Sources that it depends on. */
-  readonly dependencies: readonly string[];
   requests: string;
 }
 
@@ -82,16 +78,14 @@ export function createSourceController(options: SourceControllerOptions): Source
     if (known?.generation === generation) return noteRequests(known, live);
     const after = known ? end(key, known) : Promise.resolve();
     const runner = startSourceRunner(parts, key, live, after);
-    const dependencies = dependenciesOf(live as Source);
-    following.set(key, { runner, generation, dependencies, requests: requestsOf(live) });
+    following.set(key, { runner, generation, requests: requestsOf(live) });
   }
 
   function sourcesChanged(changed: readonly KubernetesObject[]): void {
     for (const source of changed) {
       sourceChanged(source);
       const key = namespacedName(source);
-      for (const { runner, dependencies } of following.values())
-        if (dependencies.includes(key)) runner.otherChanged();
+      for (const { runner } of following.values()) runner.otherChanged(key);
     }
     if (!sources.synced()) return;
     for (const { listed } of [options.heads, stores]) listed();

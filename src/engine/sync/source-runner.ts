@@ -8,7 +8,8 @@ import { isOtherInForce } from './apply/in-force.ts';
 import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied } from './apply/source-watch.ts';
 import type { SourceParts, SourceWatch } from './context/context.ts';
-import { newSourceState } from './context/state.ts';
+import { newSourceState, type SourceState } from './context/state.ts';
+import { dependenciesOf } from './poll/dependencies.ts';
 import { currentSource, invalidSpec, openSource, secretsOf } from './poll/source-object.ts';
 import { reproduce } from './read/older-commit.ts';
 import { announceSource } from './read/own-canaries.ts';
@@ -39,8 +40,8 @@ export interface SourceRunner {
   reread(): void;
   /** A Canary changed: writes the status again if it says something else now, and applies again if something else is in force. */
   refreshStatus(): Promise<void>;
-  /** A Source that this one depends on changed. */
-  otherChanged(): void;
+  /** A Source changed, which this one may wait for. */
+  otherChanged(key: string): void;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   /** Its writing half; undefined while it cannot be followed. */
@@ -105,6 +106,7 @@ export function startSourceRunner(
     watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
     try {
       poller = parts.openPoller(source, sync);
+      parts.claims.looked(key, undefined);
       const { start: begin } = poller;
       void after.then(() => {
         if (!stopped) begin();
@@ -129,8 +131,8 @@ export function startSourceRunner(
       if (state.result?.commit !== state.snapshot.commit.commit) return;
       await writeSourceStatus({ parts, source, state }, watch);
     },
-    otherChanged() {
-      if (state.problem?.reason.startsWith('Dependency')) poller?.wake();
+    otherChanged(other) {
+      if (waitsFor(object as Source, state, other)) poller?.wake();
     },
     async reproduce(canaryKey, commit) {
       const source = currentSource(parts, key);
@@ -146,9 +148,16 @@ export function startSourceRunner(
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     async stop() {
       stopped = true;
+      parts.claims.ended(key);
       unsubscribe();
       await poller?.stop();
       watch?.close();
     },
   };
+}
+
+/** Whether the change of another Source may let this one go on. */
+function waitsFor(source: Source, { problem, pruned }: SourceState, other: string): boolean {
+  const isDependency = problem?.reason.startsWith('Dependency') && dependenciesOf(source).includes(other);
+  return isDependency === true || pruned?.waitsFor === other;
 }

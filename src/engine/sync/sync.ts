@@ -19,11 +19,12 @@ import { writeSourceStatus } from './status/status.ts';
  * request but the poll. Throws after having written the status, so that the poller backs off.
  */
 export async function syncSource(context: SyncContext): Promise<void> {
-  const { source, state, watch, signal } = context;
+  const { parts, source, state, watch, signal } = context;
   const requests = requestsOf(source);
   const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
   const failure = await attempt(() => update({ ...context, signal: limited }));
   if (signal.aborted) return;
+  parts.claims.looked(state.key, state.head?.commit);
   state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
   await writeSourceStatus(context, watch);

@@ -161,6 +161,8 @@ export interface PruneResult {
   readonly unread: string | undefined;
   /** It is not over: to be looked at again although Git has no news. */
   readonly isPending: boolean;
+  /** Key of the Source that must have looked at head before. */
+  readonly waitsFor?: string;
   /** The approval that it was decided under. */
   readonly approval: string | undefined;
 }

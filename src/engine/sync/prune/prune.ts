@@ -1,9 +1,9 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { canonicalJson, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
-import type { SourceWatch, SyncContext } from '../context/context.ts';
+import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
 import type { PruneResult, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
@@ -35,6 +35,11 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
       isPruneApproved(source, state, { asked, going, commit: snapshot.commit.commit }),
     holderOf: (key) => parts.claims.holderOf(key, state.key),
   });
+  const behind = decided.remove.length + decided.handBack.length > 0 ? otherBehind(context) : undefined;
+  if (behind) {
+    const unread = `nothing is deleted before Source ${behind}, of the same repository, has looked at this commit`;
+    return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
+  }
   const { copies, ...done } = await carryOut(context, decided);
   const plan = { ...decided, kept: [...decided.kept, ...copies] };
   followApproval(source, state, { plan, removed: done.removed });
@@ -48,6 +53,16 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
+}
+
+/** A Source of the namespace that polls the same ref and has yet to look at head: what left here may have moved there. */
+function otherBehind({ parts, source, state }: SourceContext): string | undefined {
+  const refOf = ({ metadata, spec }: KubernetesObject) => {
+    const { url, ref, secretRef } = (spec ?? {}) as Partial<Source['spec']>;
+    return canonicalJson({ namespace: metadata.namespace, url, ref, secretRef });
+  };
+  const keys = parts.sources().flatMap((one) => (refOf(one) === refOf(source) ? namespacedName(one) : []));
+  return keys.find((key) => key !== state.key && parts.claims.isBehind(key, state.head?.commit));
 }
 
 /** Where members are; and where they were of kinds that nobody looked at, since the cluster does not serve them now. */
