@@ -82,6 +82,41 @@ describe('windows', () => {
     );
   });
 
+  it.each([
+    [
+      'Africa/Cairo',
+      'deny 0 0 * * 5 for 24h in Africa/Cairo',
+      '2026-10-29T22:00:00Z',
+      '2026-10-30T22:00:00Z',
+    ],
+    [
+      'America/Santiago',
+      'deny 0 0 * * 0 for 24h in America/Santiago',
+      '2026-04-05T04:00:00Z',
+      '2026-04-06T04:00:00Z',
+    ],
+    [
+      'Asia/Beirut',
+      'deny 15 0 25 10 * for 24h in Asia/Beirut',
+      '2026-10-24T22:15:00Z',
+      '2026-10-25T22:15:00Z',
+    ],
+    [
+      'Australia/Lord_Howe',
+      'deny 45 2 * * 0 for 4h in Australia/Lord_Howe',
+      '2026-10-03T15:45:00Z',
+      '2026-10-03T19:45:00Z',
+    ],
+  ] as const)(
+    'keep to the clocks where these are put back at midnight, or by half an hour: %s',
+    (_, text, begins, ends) => {
+      const justBefore = (time: string) => new Date(Date.parse(time) - 1_000).toISOString();
+      expect(at(justBefore(begins), text)).toBe('open');
+      expect(at(begins, text)).toBe(ends);
+      expect(at(justBefore(ends), text)).toBe(ends);
+    },
+  );
+
   it('last their duration over midnight and over a change of the clocks', () => {
     const night: Text = 'allow 0 22 * * * for 8h in Europe/Oslo';
     expect(at('2026-11-20T23:30:00Z', night)).toBe('open');
