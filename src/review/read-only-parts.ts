@@ -42,7 +42,7 @@ export function readParts(
   return {
     ...commonParts(connection),
     routing: routerFor,
-    checks: { request: nothing, outcomeOf: nothing, forget: nothing },
+    checks: { request: nothing, outcomeOf: nothing, forget: nothing, stop: nothing },
     ports: new Map(),
     liveHeads: {
       read: async () => ({ view: notAsked }),

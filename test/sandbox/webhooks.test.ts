@@ -45,9 +45,13 @@ const ended = (phase: string) => (status: Status) => status.phase === phase && s
 /** v1 is initialized under these webhooks, then v2 is committed. */
 async function release(
   types: readonly string[],
-  { after = [], ...spec }: { after?: readonly string[] } & Record<string, unknown> = {},
+  {
+    after = [],
+    timeout = '1s',
+    ...spec
+  }: { after?: readonly string[]; timeout?: string } & Record<string, unknown> = {},
 ): Promise<App> {
-  const hook = (type: string) => ({ name: type, type, url: hooks.url(type), timeout: '1s' });
+  const hook = (type: string) => ({ name: type, type, url: hooks.url(type), timeout });
   const postPromotion = { interval: '300ms', successThreshold: 1, webhooks: after.map(hook) };
   const manifest = canary({ spec: { postPromotion, ...spec }, analysis: { webhooks: types.map(hook) } });
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': manifest });
@@ -131,6 +135,17 @@ test('an approval by annotation opens Waiting and WaitingPromotion, each by a re
   expect(await primaryImage()).toBe('shop/web:1');
   await approve('2');
   await until('v2 promoted', ended('Succeeded'));
+});
+
+test('a webhook that takes long keeps no copy that ends from releasing its Lease', async () => {
+  hooks.answer('rollout', 'silent');
+  const app = await release(['rollout'], { timeout: '20s' });
+  await until('asked', () => hooks.seen('rollout').length > 0);
+  const beganMs = performance.now();
+  await app.drain();
+  expect(performance.now() - beganMs).toBeLessThan(10_000);
+  const lease = await bed.get('coordination.k8s.io/v1', 'Lease', 'holdfast', 'default');
+  expect(lease).toMatchObject({ spec: { holderIdentity: '' } });
 });
 
 test('a second copy that takes over repeats neither pre-rollout nor post-rollout', async () => {

@@ -85,6 +85,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {
       await Promise.all([queue.stop(), parts.outbox.stop()]);
+      parts.checks.stop();
       parts.eventHooks.stop();
       for (const view of namespaces.values()) view.close();
       namespaces.clear();

@@ -16,6 +16,8 @@ export interface Checks {
   /** The answers that came last; those of a check under way replace them once they are all there. */
   outcomeOf(canaryKey: string): CheckOutcome | undefined;
   forget(canaryKey: string): void;
+  /** Gives up what is under way: a webhook may take an hour, and who comes next asks again. */
+  stop(): void;
 }
 
 /** What a check is about, besides the Canary. */
@@ -102,6 +104,9 @@ export function createChecks({ metrics, hooks, clock, onDone }: CheckOptions): C
     forget(canaryKey) {
       entries.get(canaryKey)?.abort.abort();
       entries.delete(canaryKey);
+    },
+    stop() {
+      for (const { abort } of entries.values()) abort.abort();
     },
   };
 }
