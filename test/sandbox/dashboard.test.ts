@@ -294,3 +294,21 @@ test('while the API server does not answer, pages say since when, show what was 
   await eventually('current again', async () => page.last<Freshness>('fresh')?.staleSince === undefined);
   page.close();
 });
+
+test('while nobody can say what a person may read, a page says so, and not that there is nothing', async () => {
+  const app = await start();
+  await rollOut();
+  rights = { alice: reader };
+  const end = bed.sandbox.fault(({ path }) =>
+    path.includes('subjectaccessreviews') ? { code: 503 } : undefined,
+  );
+  const page = await open(app, 'alice', 'view=fleet');
+  const said = await eventually('why there is no list', async () => page.last<{ message: string }>('end'));
+  expect(said.message).toBe('the API server cannot be asked what you may read at the moment');
+  expect(page.last<Fleet>('fleet')).toBeUndefined();
+  end();
+  const again = await open(app, 'alice', 'view=fleet');
+  const { canaries } = await eventually('the list', async () => again.last<Fleet>('fleet'));
+  expect(canaries.map(({ name }) => name)).toEqual(['web']);
+  again.close();
+});

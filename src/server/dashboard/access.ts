@@ -178,36 +178,34 @@ function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
   };
 }
 
-/** What one user may read. */
+/** What one user may read. Throws AccessUnknown: what is not known must not look as if it were not there. */
 export interface Rights {
   /** In one namespace, or of one object. */
-  mayRead(wish: Omit<Wish, 'verb'> & { readonly verb?: string }): Promise<Verdict>;
-  /** The namespaces among these in which the user may list a resource. `isUnknown`: some could not be reviewed. */
+  mayRead(wish: Omit<Wish, 'verb'> & { readonly verb?: string }): Promise<boolean>;
+  /** The namespaces among these in which the user may list a resource. */
   readable(
     resource: Pick<Wish, 'group' | 'resource'>,
     namespaces: ReadonlySet<string>,
-  ): Promise<{ readonly namespaces: ReadonlySet<string>; readonly isUnknown: boolean }>;
+  ): Promise<ReadonlySet<string>>;
 }
 
 /** The rights of a user, by reviews of the API server. */
 export function rightsOf(access: DashboardAccess, person: Person): Rights {
-  const mayRead: Rights['mayRead'] = ({ verb = 'list', ...wish }) =>
-    access.may(person, { verb, ...wish }, 'read');
+  const mayRead: Rights['mayRead'] = async ({ verb = 'list', ...wish }) => {
+    const verdict = await access.may(person, { verb, ...wish }, 'read');
+    if (verdict !== 'unknown') return verdict === 'yes';
+    throw new AccessUnknown('the API server cannot be asked what you may read at the moment');
+  };
   return {
     mayRead,
     async readable(resource, namespaces) {
-      if ((await mayRead({ ...resource, namespace: '' })) === 'yes') return { namespaces, isUnknown: false };
-      const verdicts = await Promise.all(
-        [...namespaces].map(
-          async (namespace) => [namespace, await mayRead({ ...resource, namespace })] as const,
+      if (await mayRead({ ...resource, namespace: '' })) return namespaces;
+      const allowed = await Promise.all(
+        [...namespaces].map(async (namespace) =>
+          (await mayRead({ ...resource, namespace })) ? [namespace] : [],
         ),
       );
-      return {
-        namespaces: new Set(
-          verdicts.flatMap(([namespace, verdict]) => (verdict === 'yes' ? [namespace] : [])),
-        ),
-        isUnknown: verdicts.some(([, verdict]) => verdict === 'unknown'),
-      };
+      return new Set(allowed.flat());
     },
   };
 }

@@ -70,13 +70,17 @@ function feedOf(
       await confirm();
       version = model.version();
       lookedMs = nowMs();
-      const found = await look();
+      const found = await look().catch(endOfStream);
       return [
         ...changes,
         ...found.filter(({ event, data, key }) => isNew(event, key ?? JSON.stringify(data))),
       ];
     },
   };
+}
+
+function endOfStream(error: unknown): never {
+  throw error instanceof AccessUnknown ? new StreamEnd(error.message) : error;
 }
 
 /** All Canaries and Sources that the user may read. */
@@ -116,7 +120,7 @@ async function readable(
 ): Promise<KubernetesObject[]> {
   const namespaces = new Set(objects.map(({ metadata }) => metadata.namespace ?? ''));
   const allowed = await rights.readable(resource, namespaces);
-  return objects.filter(({ metadata }) => allowed.namespaces.has(metadata.namespace ?? ''));
+  return objects.filter(({ metadata }) => allowed.has(metadata.namespace ?? ''));
 }
 
 /** One Canary. */
@@ -198,10 +202,8 @@ function objectFeed(
   const rights = rightsOf(viewer.access, viewer.person);
   return feedOf(viewer, async () => {
     // The same answer for missing and forbidden objects, so that it does not reveal what exists.
-    const verdict = await rights.mayRead({ verb: 'get', ...ourResources[kind], namespace, name });
-    if (verdict === 'unknown')
-      throw new StreamEnd('the API server cannot be asked what you may read at the moment');
-    const object = verdict === 'yes' ? viewer.model.object(kind, namespace, name) : undefined;
+    const mayGet = await rights.mayRead({ verb: 'get', ...ourResources[kind], namespace, name });
+    const object = mayGet ? viewer.model.object(kind, namespace, name) : undefined;
     if (!object)
       return [
         {
@@ -238,7 +240,7 @@ async function podSection(
 ): Promise<CanaryView['pods']> {
   const { namespace = '' } = canary.metadata;
   const mayList = await rights.mayRead({ group: '', resource: 'pods', namespace });
-  if (mayList !== 'yes') return { missing: `You may not list pods of namespace ${namespace}.` };
+  if (!mayList) return { missing: `You may not list pods of namespace ${namespace}.` };
   const pods = model.pods(namespace);
   const sides = model.sides(canary);
   return pods && sides ? { value: podsOf(pods, sides) } : notRead;
@@ -256,7 +258,7 @@ async function changeSection(
   const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
   const found = await kindOf(group, kind);
   const mayGet = found && (await rights.mayRead({ verb: 'get', group, resource: found.plural, namespace }));
-  if (mayGet !== 'yes')
+  if (!mayGet)
     return { missing: `You may not read ${kind}s of namespace ${namespace}, which ${name} is about.` };
   const sides = model.sides(canary);
   return sides ? changesOf(canary, sides) : notRead;
