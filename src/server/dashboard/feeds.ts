@@ -284,9 +284,9 @@ async function objectSection(
   );
   if (!members) return notRead;
   const visible = await Promise.all(
-    known.map(({ kind, group, resource }) =>
+    known.map(({ apiVersion, kind, group, resource }) =>
       readable(
-        members.filter((member) => member.kind === kind),
+        members.filter((member) => member.apiVersion === apiVersion && member.kind === kind),
         rights,
         { group, resource },
       ),
