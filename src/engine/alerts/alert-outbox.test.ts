@@ -52,6 +52,7 @@ function canaryWith(...incidents: Incident[]): Canary & { status: CanaryStatus }
 function world(answers: AlertAnswer[] = []) {
   const clock = createVirtualClock();
   const got: string[] = [];
+  const receivers: Array<string | undefined> = [];
   const woken: string[] = [];
   const events: string[] = [];
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
@@ -62,6 +63,7 @@ function world(answers: AlertAnswer[] = []) {
     alerts: {
       async send({ alert, incident: { key }, later = [] }: AlertNews) {
         const after = later.map((one) => ` after ${one.key}`).join('');
+        receivers.push(alert?.providerRef.name);
         got.push(`${alert?.name ?? 'by default'} ${key}${after}`);
         return answers.shift() ?? sent;
       },
@@ -69,7 +71,7 @@ function world(answers: AlertAnswer[] = []) {
     onAnswer: (key) => woken.push(key),
   });
   outboxes.push(outbox);
-  return { clock, got, woken, events, outbox };
+  return { clock, got, receivers, woken, events, outbox };
 }
 
 function statesAfter(outbox: AlertOutbox, canary: Canary & { status: CanaryStatus }): AlertState[] {
@@ -130,6 +132,19 @@ test('an alert that comes late knows what was reported meanwhile', async () => {
   outbox.send(canaryWith(incident(waiting, 'two'), incident(waiting)));
   await clock.advance(1_000);
   expect(got).toEqual(['chat one', 'chat two', 'chat one after two']);
+});
+
+test('an alert that waits goes to the receiver that the Canary names by then', async () => {
+  const { clock, receivers, outbox } = world([later]);
+  const waiting = incident([{ name: 'chat', state: 'waiting' }]);
+  const canary = canaryWith(waiting);
+  outbox.send(canary);
+  await clock.advance(0);
+  const corrected = canaryWith(waiting);
+  corrected.spec.analysis.alerts = [{ name: 'chat', providerRef: { name: 'new-chat' } }];
+  outbox.send(corrected);
+  await clock.advance(1_000);
+  expect(receivers).toEqual(['chat', 'new-chat']);
 });
 
 test('an alert that cannot be sent ends with an event that says why', async () => {

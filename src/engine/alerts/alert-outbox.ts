@@ -98,7 +98,13 @@ async function deliver(
   const alert = alertsById(canary).get(name);
   if (!alert && name !== DEFAULT_ALERT)
     return { name, state: 'failed', detail: 'the Canary has no such alert any more' };
-  const news = () => ({ about: canary, alert, incident, later: laterThan(incident, delivery.canary) });
+  // A receiver that is corrected while the alert waits gets it.
+  const news = () => ({
+    about: canary,
+    alert: alertsById(delivery.canary).get(name) ?? alert,
+    incident,
+    later: laterThan(incident, delivery.canary),
+  });
   const answer = await deliverAlert(options, news, signal);
   if (!answer) return undefined;
   return answer.kind === 'sent' ? { name, state: 'sent' } : { name, state: 'failed', detail: answer.detail };
