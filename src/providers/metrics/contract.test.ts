@@ -274,3 +274,16 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
     expect(asked[0]?.headers['x-scope-orgid']).toBe('shop');
   });
 });
+
+it.each([
+  ['older than the window, as of |> last() over hours', nowMs - 3_000_000, 'noData'],
+  ['of now', nowMs, 'value'],
+  ['without a time, as of |> sum()', undefined, 'value'],
+] as const)('influxdb: the only record is judged by its time: %s', async (_, atMs, kind) => {
+  const double = doubles.find(({ type }) => type === 'influxdb');
+  if (!double) return expect.fail('there is no double of InfluxDB');
+  const [column, cell] = atMs === undefined ? ['', ''] : [',_time', `,${new Date(atMs).toISOString()}`];
+  const table = `#default,_result,,${column && ','}\r\n,result,table${column},_value\r\n,,0${cell},12.5\r\n\r\n`;
+  const { read } = await start(double, answering(table));
+  expect((await read()).kind).toBe(kind);
+});

@@ -38,10 +38,8 @@ export const influxdb = restProvider({
 function readingOf(records: readonly FluxRecord[], request: MetricRequest): MetricReading {
   const [first] = records;
   if (first && !('_value' in first)) return failedReading('the records have no column _value');
-  if (records.length === 1) {
-    const value = first?._value;
-    return valueReading(value === '' ? null : value);
-  }
+  // What is summed up has no time of its own.
+  if (records.length === 1 && !first?._time) return valueReading(first?._value || null);
   const points = records.map(({ _time = '', _value }) => ({
     atMs: Date.parse(_time),
     value: _value || null,
