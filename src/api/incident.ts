@@ -28,11 +28,20 @@ export function runbookOf(reason: string, documentation = ''): string | undefine
   return documentation ? `${documentation}docs/runbooks/${reason}.md` : `holdfast runbook ${reason}`;
 }
 
-/** The command that reverts a commit in Git; undefined unless it is a full SHA, since people paste the command into a shell. */
-export function revertCommand(commit: string): string | undefined {
+/**
+ * The command that reverts a commit in Git; undefined unless it is a full SHA, since people paste the command into a shell. Of a merge, Git
+ * asks which of its parents stays.
+ */
+export function revertCommand(commit: string, isMerge = false): string | undefined {
   return /^[0-9a-f]{40,64}$/.test(commit)
-    ? `git revert --no-edit ${commit.slice(0, 12)} && git push`
+    ? `git revert --no-edit ${isMerge ? '-m 1 ' : ''}${commit.slice(0, 12)} && git push`
     : undefined;
+}
+
+/** Whether one of these reports was about this commit as a merge: the status keeps no more of it. */
+export function isToldAsMerge(commit: string, incidents: readonly Pick<Incident, 'command'>[] = []): boolean {
+  const command = revertCommand(commit, true);
+  return command !== undefined && incidents.some((incident) => incident.command === command);
 }
 
 /** What happened and what a person can do, for status message and commit status: at most 160 characters, or fewer. */

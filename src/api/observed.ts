@@ -73,6 +73,8 @@ export interface CommitInfo {
   author: string;
   /** RFC 3339. */
   time: string;
+  /** It joins two lines of history; absent: it does not, or that is unknown. */
+  isMerge?: boolean;
 }
 
 /** A commit of which only the id is known; none without it. */

@@ -1,5 +1,6 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
+import { isToldAsMerge } from '../api/incident.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -72,7 +73,9 @@ export async function pageFor(
   // What is under way is what it is about; an older release may have been rejected before.
   const commit = status.run?.commit ?? status.rejected?.at(-1)?.commit;
   const source = text.includes('source/shop') ? await sourceOf(client, object) : undefined;
-  return { reason, canary, text: filledIn(text, { ...place, ...workloadsOf(object), commit, source }) };
+  const isMerge = isToldAsMerge(commit ?? '', status.incidents);
+  const names = { ...place, ...workloadsOf(object), commit, isMerge, source };
+  return { reason, canary, text: filledIn(text, names) };
 }
 
 /** The Source that holds the Canary; undefined: another tool does, or who asks may not list Sources. */
@@ -129,6 +132,8 @@ interface Workloads {
 /** What stands in the place of the page's example: Canary, Deployment and route `web`, namespace and Source `shop`, and COMMIT. */
 interface Names extends NamespacedName, Workloads {
   readonly commit: string | undefined;
+  /** Git reverts it only with `-m`. */
+  readonly isMerge?: boolean;
   readonly source: NamespacedName | undefined;
 }
 
@@ -139,11 +144,15 @@ const example =
 /** A page with these names. */
 export function filledIn(page: string, names: Names): string {
   const intro = /^In the commands, replace .*\n(.*\n)?\n/m;
+  const revert = names.isMerge ? 'git revert --no-edit -m 1' : 'git revert --no-edit';
   return page.replace(intro, '').replace(/^```sh\n[\s\S]*?^```/gm, (block) =>
-    block.replace(example, (word, between?: string, workload?: string, route?: string) => {
-      if (workload) return `${names.workload}${between}${workload === 'web' ? names.target : names.primary}`;
-      return route ? `${route} ${names.apex}` : nameFor(word, names);
-    }),
+    block
+      .replaceAll('git revert --no-edit', revert)
+      .replace(example, (word, between?: string, workload?: string, route?: string) => {
+        if (workload)
+          return `${names.workload}${between}${workload === 'web' ? names.target : names.primary}`;
+        return route ? `${route} ${names.apex}` : nameFor(word, names);
+      }),
   );
 }
 

@@ -68,7 +68,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     stays: staysApplied(draft, moment.outcome, about.commit),
     serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
     next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
-    command: isBad ? commandFor(canary, moment, about.commit) : undefined,
+    command: isBad ? commandFor(canary, moment, about) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
   }) as Incident;
 }
@@ -155,6 +155,7 @@ interface About {
   readonly commit: string;
   readonly author: string;
   readonly subject: string;
+  readonly isMerge?: boolean | undefined;
   /** Tells one rollout of a digest from the next. */
   readonly since: string;
 }
@@ -163,13 +164,14 @@ interface About {
 function aboutOf(draft: Result, run: Run | undefined): About {
   const head = headRelease(draft.world);
   if (!run) {
-    const { commit, author, subject } = head?.commit ?? unknown;
+    const { commit, author, subject, isMerge } = head?.commit ?? unknown;
     const since = commit || draft.now;
-    return { digest: head?.digest ?? '', commit, author, subject, since };
+    return { digest: head?.digest ?? '', commit, author, subject, isMerge, since };
   }
   const { digest, commit, subject, startTime } = run;
   const known = [head, ...draft.world.records].find((candidate) => candidate?.digest === digest)?.commit;
-  return { digest, commit, author: known?.author ?? '', subject, since: startTime };
+  const isMerge = known?.commit === commit && known.isMerge;
+  return { digest, commit, author: known?.author ?? '', subject, isMerge, since: startTime };
 }
 
 const unknown: CommitInfo = { commit: '', subject: '', author: '', time: '' };
@@ -218,11 +220,11 @@ const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canar
 export function commandFor(
   { metadata, spec }: Canary,
   { outcome, reason }: { outcome: IncidentOutcome; reason: RolloutReason },
-  commit: string,
+  { commit, isMerge }: Pick<About, 'commit' | 'isMerge'>,
 ): string {
   const isRelease = outcome === 'Held' || outcome === 'Failed' || outcome === 'Reverted';
   const other = OTHER_COMMANDS[reason];
-  const revert = isRelease && other === undefined ? revertCommand(commit) : undefined;
+  const revert = isRelease && other === undefined ? revertCommand(commit, isMerge) : undefined;
   if (revert) return revert;
   if (other === 'check') return 'holdfast check';
   const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;

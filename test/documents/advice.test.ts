@@ -199,6 +199,9 @@ test('the runbook of a Canary is about the release under way, not about one that
   };
   expect((await shown({ run: { commit: running } })).text).toContain(`git revert --no-edit ${running} `);
   expect((await shown({})).text).toContain(`git revert --no-edit ${rejected} `);
+  const incidents = [{ command: `git revert --no-edit -m 1 ${running.slice(0, 12)} && git push` }];
+  const { text } = await shown({ run: { commit: running }, incidents });
+  expect(text).toContain(`git revert --no-edit -m 1 ${running} `);
 });
 
 test('the page of the commands has the table of exit codes', () => {

@@ -183,3 +183,11 @@ describe('what people are told', () => {
     expect(readdirSync(folder).filter((name) => !compared.has(name))).toEqual([]);
   });
 });
+
+it('the command of a merge says which of its parents stays, without which Git reverts none', () => {
+  const model = rollout({ ...GOOD, canaryMetric: 50 });
+  if (model.head.kind === 'release') model.head.release.commit.isMerge = true;
+  expect(told(model, 'Failed', 'AnalysisFailed').command).toBe(
+    `git revert --no-edit -m 1 ${bad.slice(0, 12)} && git push`,
+  );
+});

@@ -10,7 +10,7 @@ import {
   whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
-import { revertCommand, runbookOf } from '../../api/incident.ts';
+import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { nothing, rolloutReasons } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
@@ -279,7 +279,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const isHeld = status.postPromotion?.state === 'Held';
   if (isHeld) add('to go back to the last known good release now', holdfast('abort', canary));
   // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
-  const revert = revertCommand(head);
+  const revert = revertCommand(head, isToldAsMerge(head, status.incidents));
   if ((status.phase === 'Failed' || isHeld) && head !== good && revert)
     add('to revert the commit in Git', revert);
   // Of a status only a commit may get into a command, which people paste into a shell.

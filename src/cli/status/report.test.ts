@@ -179,6 +179,13 @@ describe('status', () => {
     expect(wide).toEqual([]);
   });
 
+  it('reverts a merge as Git asks for it', async () => {
+    const command = `git revert --no-edit -m 1 ${bad.slice(0, 12)} && git push`;
+    const merged = { ...held, status: { ...(held.status as object), incidents: [{ command }] } };
+    const text = (await lines({ kind: 'Canary', name: 'held' }, [merged])).join('\n');
+    expect(text).toContain(command);
+  });
+
   it('shows the newest rejections first; the status has them last', async () => {
     const rejected = Array.from({ length: 12 }, (_, index) => ({
       digest: `v1:${index}`,

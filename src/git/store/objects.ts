@@ -80,6 +80,7 @@ export async function readCommitObject(reader: ObjectReader, oid: string): Promi
     subject: oneLine(commit.message.split('\n').find((line) => line.trim()) ?? ''),
     author: oneLine(commit.author),
     time: time.toISOString().replace('.000Z', 'Z'),
+    ...(commit.parents.length > 1 ? { isMerge: true } : {}),
   };
   return { oid, tree: commit.tree, parents: commit.parents, info };
 }

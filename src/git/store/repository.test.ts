@@ -2,6 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { revertCommand } from '../../api/incident.ts';
 import { createGitFixture, type GitFixture } from '../testing/fixture.ts';
 import { createTestRepository, noise } from '../testing/test-repository.ts';
 
@@ -186,3 +187,23 @@ function records(): Array<{ name: string; file: string; bytes: number }> {
     }),
   );
 }
+
+test.each(['a merge', 'an ordinary commit'])(
+  'the command that reverts %s is one that Git takes',
+  async (kind) => {
+    const { repository } = fixture;
+    repository.commit({ 'a.yaml': 'a: 1' });
+    repository.git('checkout', '-q', '-b', 'feature');
+    repository.commit({ 'a.yaml': 'a: 2' }, 'Change', 'feature');
+    repository.git('checkout', '-q', 'main');
+    repository.git('merge', '-q', kind === 'a merge' ? '--no-ff' : '--ff-only', 'feature');
+    repository.forcePush();
+
+    const { head } = await fixture.source().poll(signal);
+    const command = revertCommand(head.commit, head.isMerge) ?? '';
+
+    const [, ...args] = command.replace(' && git push', '').split(' ');
+    repository.git(...args);
+    expect(repository.git('show', 'HEAD:a.yaml')).toBe('a: 1');
+  },
+);
