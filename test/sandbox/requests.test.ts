@@ -222,3 +222,19 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   await bed.commit('v2 again', { 'web.json': deployment('shop/web:2') });
   expect((await settled()).exitCode).toBe(0);
 });
+
+test('a pause that Git sets is not resumed past Git, which would set it again: the command says who sets it', async () => {
+  const paused = JSON.parse(canary());
+  paused.metadata.annotations = { 'holdfast.dev/pause': 'true' };
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': JSON.stringify(paused) });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+
+  const resumed = setPause(connection.client, { ...one, paused: false, format: 'text' });
+
+  await expect(resumed).rejects.toThrow(
+    'Canary shop/web: metadata.annotations.holdfast.dev/pause is set by holdfast, which would set it back; change it there',
+  );
+  expect((await bed.canary())?.metadata.annotations).toMatchObject({ 'holdfast.dev/pause': 'true' });
+});

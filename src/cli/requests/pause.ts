@@ -1,7 +1,14 @@
-import { describe, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
+import { pauseAnnotation } from '../../api/annotations.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+} from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { parseObjectArgument } from '../flags.ts';
 import { readOne } from '../objects.ts';
@@ -73,10 +80,11 @@ export const resumeCommand: CliCommand = {
   },
 };
 
-/** Sets or removes the annotation, which is a state and not a request. Throws ApiError and InputError. */
+/** Sets or removes the annotation, which is a state and not a request. Throws ApiError, and InputError where Git would set it back. */
 export async function setPause(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
   const { paused } = options;
+  refuseWhereApplied(canary, ['metadata', 'annotations', pauseAnnotation]);
   await annotate(client, canary, 'pause', paused ? 'true' : null);
   const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'resumed';
   const { format } = options;
@@ -88,21 +96,10 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
 /** Sets spec.suspend of a Source. Throws ApiError, and InputError where Git would set it back. */
 export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
   const source = await readOne(client, 'Source', options);
-  const fields = (source.metadata.managedFields ?? []) as readonly FieldsOf[];
-  // Only a manager that applies repeatedly, as Git does, would set it back; a manual edit would not.
-  const owner = fields.find(
-    (entry) =>
-      entry.manager !== manager &&
-      entry.operation === 'Apply' &&
-      entry.fieldsV1?.['f:spec']?.['f:suspend'] !== undefined,
-  );
+  refuseWhereApplied(source, ['spec', 'suspend']);
   const { paused } = options;
   const { apiVersion, kind, metadata } = source;
   const { name, namespace = '' } = metadata;
-  if (owner)
-    throw new InputError(
-      `${describe(source)}: spec.suspend is set by ${owner.manager}, which would set it back; change it there`,
-    );
   const reference: ObjectReference = { apiVersion, kind, namespace, name };
   await client.patch(reference, { spec: { suspend: paused ? true : null } }, { type: 'merge', manager });
   const text = paused
@@ -114,8 +111,19 @@ export async function setSuspend(client: RequestClient, options: PauseOptions): 
   return printed(`${describe(source)}: ${text}\n`);
 }
 
-interface FieldsOf {
-  readonly manager?: string;
-  readonly operation?: string;
-  readonly fieldsV1?: { readonly 'f:spec'?: Readonly<Record<string, unknown>> };
+/** Throws InputError for a field of a manager that applies repeatedly, as Git does: it would set it back. A manual edit would not. */
+function refuseWhereApplied(object: KubernetesObject, path: readonly string[]): void {
+  const owner = managedFieldsOf(object)?.find(
+    (entry) => entry.manager !== manager && entry.operation === 'Apply' && hasField(entry.fieldsV1, path),
+  );
+  if (owner)
+    throw new InputError(
+      `${describe(object)}: ${path.join('.')} is set by ${owner.manager}, which would set it back; change it there`,
+    );
+}
+
+function hasField(fields: unknown, path: readonly string[]): boolean {
+  let at = fields;
+  for (const key of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[`f:${key}`];
+  return at !== undefined;
 }
