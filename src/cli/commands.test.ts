@@ -48,6 +48,17 @@ describe('the command line', () => {
     expect(stdout).toContain('--holdfast-namespace');
   });
 
+  it('help names each default as it would be typed', async () => {
+    expect(await run('run', '--help')).toBe(0);
+    const typed = stdout.replace(/\s+/g, ' ');
+    expect(typed).toContain('/metrics and /hooks (default: 127.0.0.1:8080)');
+    expect(typed).toContain('are raised to it (default: 10s)');
+    expect(typed).toContain(
+      'primary from canary pods (comma-separated) (default: app,name,app.kubernetes.io/name)',
+    );
+    expect(stdout).not.toMatch(/default: [[{]|default: \)|default: false/);
+  });
+
   it('a command that does not exist is refused with one that may be meant', async () => {
     expect(await run('statu')).toBe(2);
     expect(stderr).toContain('(Did you mean status?)');

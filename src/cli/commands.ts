@@ -1,5 +1,5 @@
 /** The table of commands: another command is another file and another line here. */
-import { Command, CommanderError } from 'commander';
+import { Command, CommanderError, Help, type Option } from 'commander';
 import packageJson from '../../package.json' with { type: 'json' };
 import type { CliCommand, CliContext } from './command.ts';
 
@@ -242,7 +242,7 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
     .version(context.version, '-V, --version', 'print the version of this program')
-    .configureHelp({ subcommandTerm: (command) => command.name() })
+    .configureHelp({ subcommandTerm: (command) => command.name(), optionDescription })
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   for (const { name, summary, isHidden = false, load } of rows) {
@@ -250,6 +250,17 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
     if (isWanted(name)) (await load()).register(command, context);
   }
   return program;
+}
+
+/** As the library describes an option, but with a list as it is typed on the command line, and no default where that is nothing. */
+function optionDescription(option: Option): string {
+  const { defaultValue, defaultValueDescription } = option;
+  const list = Array.isArray(defaultValue) ? defaultValue.join(',') : undefined;
+  const shown: Option = Object.create(option, {
+    defaultValue: { value: list === '' || defaultValue === false ? undefined : defaultValue },
+    defaultValueDescription: { value: defaultValueDescription ?? list },
+  });
+  return Help.prototype.optionDescription(shown);
 }
 
 /** The version of this program, from package.json. */

@@ -1,7 +1,7 @@
 /** The flags of `holdfast run`. Other commands read their values from the Deployment of the controller (controller-flags.ts). */
 import { homedir } from 'node:os';
 import path from 'node:path';
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { limits } from '../api/limits.ts';
 import { parseDurationMs } from '../api/time.ts';
 import { DEFAULT_IDENTITY } from '../git/poll/git-source.ts';
@@ -74,10 +74,11 @@ function withServerFlags(command: Command): Command {
     )
     .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
     .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
-    .option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks', listenAddress, {
-      host: '127.0.0.1',
-      port: 8080,
-    })
+    .addOption(
+      new Option('--listen <host:port>', 'address of /healthz, /readyz, /metrics and /hooks')
+        .argParser(listenAddress)
+        .default({ host: '127.0.0.1', port: 8080 }, '127.0.0.1:8080'),
+    )
     .option(
       '--probe-listen <host:port>',
       'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
@@ -97,11 +98,13 @@ function withServerFlags(command: Command): Command {
 
 function withRolloutFlags(command: Command): Command {
   return command
-    .option(
-      '--min-analysis-interval <duration>',
-      'minimum analysis interval; shorter intervals are raised to it',
-      duration,
-      limits.minAnalysisIntervalMs,
+    .addOption(
+      new Option(
+        '--min-analysis-interval <duration>',
+        'minimum analysis interval; shorter intervals are raised to it',
+      )
+        .argParser(duration)
+        .default(limits.minAnalysisIntervalMs, `${limits.minAnalysisIntervalMs / 1000}s`),
     )
     .option(
       '--mesh-provider <name>',
