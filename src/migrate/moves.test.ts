@@ -70,6 +70,24 @@ it('refuses an ApplicationSet', async () => {
   expect(moves[0]?.stops[0]).toContain('it generates Applications');
 });
 
+it.each([
+  ['automated: {prune: true}', true],
+  ['automated: {prune: true, enabled: false}', false],
+  ['automated: {prune: true}, syncOptions: [Prune=false]', false],
+])('the Source prunes in the end only where Argo CD did: %s', async (syncPolicy, prunes) => {
+  const text = `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: shop, namespace: argocd}
+spec:
+  project: default
+  source: {repoURL: "https://git.example.com/a.git", path: ., targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc"}
+  syncPolicy: {${syncPolicy}}
+`;
+  const moves = await plan({ 'a.yaml': text }, 'argocd');
+  expect(moves[0]?.steps.at(-1)?.title).toBe(prunes ? 'turn pruning on' : 'finish the migration');
+});
+
 it('gives back only what the other tool can say', async () => {
   const source = (more: string) =>
     `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec:\n  url: https://git.example.com/a.git\n  ref: {branch: main}\n  prune: true\n${more}`;

@@ -4,7 +4,13 @@ import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
-import { type ArgoCredentials, readCredentials, sourceOfArgo } from './argocd/source.ts';
+import {
+  type ArgoCredentials,
+  prunesByItself,
+  readCredentials,
+  type SyncPolicy,
+  sourceOfArgo,
+} from './argocd/source.ts';
 import { argoFromSource, argoToSource } from './argocd/steps.ts';
 import { type Comparison, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import type { ConvertedSource, Stop } from './field-rules.ts';
@@ -242,12 +248,9 @@ function sourceFrom(
     object.kind === 'Application'
       ? sourceOfArgo(object, credentials)
       : sourceOfFlux(object, repository?.object ?? live);
-  const { prune, syncPolicy } = (object.spec ?? {}) as {
-    prune?: boolean;
-    syncPolicy?: { automated?: { prune?: boolean } };
-  };
+  const { prune, syncPolicy } = (object.spec ?? {}) as { prune?: boolean; syncPolicy?: SyncPolicy };
   const isMarked = object.metadata.annotations?.[pruneAfterAnnotation] === 'true';
-  const prunes = isMarked || prune === true || syncPolicy?.automated?.prune === true;
+  const prunes = isMarked || prune === true || prunesByItself(syncPolicy);
   const wanted = firstSource(former, carried.spec, prunes);
   const stops = stopsIn(tree, { owner, repository }, carried);
   if (former.kind === 'Kustomization' && repositoryOf(owner.object) && !repository && !live)

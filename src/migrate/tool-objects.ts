@@ -143,6 +143,7 @@ export function argoOfSource(source: Source): ToolObjects {
     ],
     notes: [
       ...(spec.secretRef ? ['Argo CD takes credentials from a Secret of its own for this repository'] : []),
+      'Argo CD corrects drift only with spec.syncPolicy.automated.selfHeal',
       'files in folders below the path are read only with spec.source.directory.recurse',
     ],
     objects: [

@@ -92,3 +92,24 @@ test('an SSH address is carried with its Secret, once that knows the host keys',
   expect(carried(true).stops).toEqual([]);
   expect(carried(true).spec).toMatchObject({ url: repoURL, secretRef: { name: 'shop-repository' } });
 });
+
+test.each<readonly [string, Record<string, unknown>, RegExp]>([
+  ['is synced by hand', {}, /applies every commit .* manual sync/],
+  ['has automated sync turned off', { automated: { enabled: false, selfHeal: true } }, /manual sync/],
+  ['does not correct drift', { automated: {} }, /corrects drift/],
+  [
+    'labels its Namespace',
+    { automated: { selfHeal: true }, managedNamespaceMetadata: { labels: { team: 'shop' } } },
+    /managedNamespaceMetadata/,
+  ],
+])('an Application that %s is told that a Source does otherwise', (_, syncPolicy, note) => {
+  const { notes, stops } = sourceOfArgo(application({}, { syncPolicy }), undefined);
+  expect(stops).toEqual([]);
+  expect(notes).toContainEqual(expect.stringMatching(note));
+});
+
+test('an Application that Argo CD syncs and heals by itself has no such note', () => {
+  const automated = { prune: true, selfHeal: true };
+  const { notes } = sourceOfArgo(application({}, { syncPolicy: { automated } }), undefined);
+  expect(notes.join('\n')).not.toMatch(/drift/);
+});

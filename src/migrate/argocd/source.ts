@@ -193,8 +193,9 @@ function textValues(values: unknown): Record<string, unknown> | 'broken' | undef
 function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | undefined): string[] {
   const { project, syncPolicy = {} } = (spec ?? {}) as {
     project?: string;
-    syncPolicy?: { syncOptions?: string[] };
+    syncPolicy?: SyncPolicy & { managedNamespaceMetadata?: unknown };
   };
+  const { automated } = syncPolicy;
   const options = (syncPolicy.syncOptions ?? []).filter(
     (option) => !/^(?:ServerSideApply|Prune)=/.test(option),
   );
@@ -203,10 +204,32 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
       project !== 'default' &&
       `the restrictions of project ${project} are not migrated: use spec.allow and serviceAccountName of the Source`,
     options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
+    syncPolicy.managedNamespaceMetadata !== undefined &&
+      'spec.syncPolicy.managedNamespaceMetadata has no counterpart: set these labels and annotations in the manifest of the Namespace',
+    !(automated?.selfHeal === true && automated.enabled !== false) &&
+      'a Source applies every commit and corrects drift by itself, also where Argo CD waited for a manual sync or had no selfHeal: to choose when a release starts, use spec.windows or a gate',
     credentials === undefined && 'a repository that asks for credentials needs spec.secretRef',
     'sync waves are ignored: objects are applied in the order of their kinds, and only spec.wait waits for health',
   ];
   return found.filter((note) => note !== false);
+}
+
+/** Of an Application. */
+export interface SyncPolicy {
+  readonly automated?: {
+    readonly prune?: boolean;
+    readonly enabled?: boolean;
+    readonly selfHeal?: boolean;
+  };
+  readonly syncOptions?: readonly string[];
+}
+
+/** The option by which an Application deletes nothing, whatever `automated.prune` says. */
+export const noPrune = 'Prune=false';
+
+/** Whether Argo CD deletes what left Git. */
+export function prunesByItself({ automated, syncOptions = [] }: SyncPolicy = {}): boolean {
+  return automated?.prune === true && automated.enabled !== false && !syncOptions.includes(noPrune);
 }
 
 /** The Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */

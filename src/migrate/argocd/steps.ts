@@ -8,16 +8,13 @@ import { applyCommands, shellLine } from '../kubectl.ts';
 import { finding, isSameField } from '../steps.ts';
 import type { HoldStep, ToSourceInput, ToSourceTool } from '../to-source.ts';
 import type { Placed } from '../tree.ts';
+import { noPrune, prunesByItself, type SyncPolicy } from './source.ts';
 
 /** With it, deleting the Application deletes everything that it applied. */
 const cascade = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
-const noPrune = 'Prune=false';
 
 interface ApplicationSpec {
-  readonly syncPolicy?: {
-    readonly automated?: { readonly prune?: boolean; readonly enabled?: boolean };
-    readonly syncOptions?: readonly string[];
-  };
+  readonly syncPolicy?: SyncPolicy;
 }
 
 /** Argo CD, which hands objects over to a Source. */
@@ -112,8 +109,9 @@ function specOf(object: KubernetesObject): ApplicationSpec {
 }
 
 function hold(document: Document, { object }: Placed): void {
-  const { automated, syncOptions = [] } = specOf(object).syncPolicy ?? {};
-  if (automated?.prune) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+  const { syncPolicy } = specOf(object);
+  const { syncOptions = [] } = syncPolicy ?? {};
+  if (prunesByItself(syncPolicy)) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
   deleteField(document, ['spec', 'syncPolicy', 'automated']);
   const options = syncOptions.filter((option) => !option.startsWith('Prune='));
   if (!syncOptions.includes(noPrune))
@@ -157,7 +155,6 @@ export const argoFromSource: FromSourceTool = {
     return operationState?.phase === 'Succeeded' || `its last sync: ${operationState?.phase ?? 'none'}`;
   },
   prunes(live) {
-    const { syncPolicy } = specOf(live);
-    return syncPolicy?.automated?.prune === true && !syncPolicy.syncOptions?.includes(noPrune);
+    return prunesByItself(specOf(live).syncPolicy);
   },
 };
