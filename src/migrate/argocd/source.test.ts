@@ -1,8 +1,9 @@
 import { expect, it, test } from 'vitest';
 import { parseSource } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
 import { firstSource } from '../to-source.ts';
-import { sourceOfArgo } from './source.ts';
+import { readCredentials, sourceOfArgo } from './source.ts';
 
 function application(
   source: Record<string, unknown> = {},
@@ -112,4 +113,29 @@ test('an Application that Argo CD syncs and heals by itself has no such note', (
   const automated = { prune: true, selfHeal: true };
   const { notes } = sourceOfArgo(application({}, { syncPolicy: { automated } }), undefined);
   expect(notes.join('\n')).not.toMatch(/drift/);
+});
+
+test.each([
+  ['https://git.example.com/acme/shop', 'shop'],
+  ['https://git.example.com/acme/shop.git', 'shop'],
+  ['https://git.example.com/acme/shop-admin.git', 'acme'],
+  ['https://git.example.com/other/shop.git', undefined],
+])('the Secret for %s is that of the repository itself, else of all below an address', async (url, name) => {
+  const secret = (type: string, of: string, address: string) => ({
+    metadata: { name: of, namespace: 'argocd', labels: { 'argocd.argoproj.io/secret-type': type } },
+    data: { url: btoa(address), password: btoa('x') },
+  });
+  const secrets = [
+    secret('repository', 'shop', 'https://git.example.com/acme/shop'),
+    secret('repo-creds', 'acme', 'https://git.example.com/acme'),
+  ];
+  const client = {
+    list: async (_version: string, _kind: string, { labelSelector = '' }) => ({
+      items: secrets.filter(({ metadata: { labels } }) =>
+        Object.entries(labels).some(([key, value]) => `${key}=${value}` === labelSelector),
+      ),
+    }),
+  } as unknown as ClusterClient;
+
+  expect((await readCredentials(client, 'argocd', url))?.name).toBe(name);
 });

@@ -238,7 +238,7 @@ export async function readCredentials(
   namespace: string,
   url: string,
 ): Promise<ArgoCredentials | undefined> {
-  const found: Array<ArgoCredentials & { url: string }> = [];
+  const found: Array<ArgoCredentials & { url: string; isForAll: boolean }> = [];
   for (const type of ['repository', 'repo-creds']) {
     const labelSelector = `argocd.argoproj.io/secret-type=${type}`;
     const { items } = await client
@@ -257,9 +257,13 @@ export async function readCredentials(
       const { name } = metadata;
       const url = Buffer.from(encoded, 'base64').toString('utf8');
       if (isSshAddress(url) ? sshPrivateKey : password)
-        found.push({ name, url, hasKnownHosts: Boolean(known_hosts) });
+        found.push({ name, url, isForAll: type === 'repo-creds', hasKnownHosts: Boolean(known_hosts) });
     }
   }
-  const fitting = found.filter((one) => one.url !== '' && url.startsWith(one.url));
+  // A repository has the Secret of its own address; one of type repo-creds is for all addresses below its own.
+  const plain = (address: string) => address.replace(/\/$/, '').replace(/\.git$/, '');
+  const fitting = found.filter((one) =>
+    one.isForAll ? one.url !== '' && url.startsWith(one.url) : plain(one.url) === plain(url),
+  );
   return fitting.sort((left, right) => right.url.length - left.url.length)[0];
 }
