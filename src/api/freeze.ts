@@ -6,6 +6,7 @@ import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './kubernetes.ts';
 import { limits } from './limits.ts';
+import { problemOf } from './problems.ts';
 import { type SourceWindow, windowSchema } from './source/source.ts';
 import { parseDurationMs } from './time.ts';
 
@@ -28,12 +29,18 @@ const reasonCharacters = 200;
 
 /** Reads a freeze. One that cannot be read freezes all that its namespace covers, without an end: a typing error must not let a release through. */
 export function readFreeze(object: KubernetesObject): Freeze {
+  const read = parseFreeze(object);
+  return typeof read === 'string' ? brokenFreeze(object, read) : read;
+}
+
+/** Reads a freeze, or says why it cannot be read. */
+export function parseFreeze(object: KubernetesObject): Freeze | string {
   const { selector = '', until, reason, windows, holds } = dataOf(object);
   try {
     const untilMs = until ? Date.parse(until) : undefined;
-    if (Number.isNaN(untilMs)) throw new Error(`until ${quoted(until)} is no time`);
+    if (Number.isNaN(untilMs)) return `until ${quoted(until)} is no time`;
     if (holds !== undefined && holds !== 'starts' && holds !== 'all')
-      throw new Error(`holds ${quoted(holds)} is neither all nor starts`);
+      return `holds ${quoted(holds)} is neither all nor starts`;
     return {
       fits: parseLabelSelector(selector),
       untilMs,
@@ -42,7 +49,7 @@ export function readFreeze(object: KubernetesObject): Freeze {
       reason: shown(reason),
     };
   } catch (error) {
-    return brokenFreeze(object, error instanceof Error ? error.message : 'it cannot be read');
+    return error instanceof Error ? error.message : 'it cannot be read';
   }
 }
 
@@ -69,12 +76,11 @@ const windowsSchema = z.array(windowSchema).min(1).max(limits.freezeWindows);
 /** YAML as under `windows` of a Source. Cron expressions and time zones are read where they are used. Throws Error. */
 function readWindows(text: string): readonly SourceWindow[] {
   if (text.length > limits.freezeWindowsCharacters) throw new Error('windows is too long');
-  const { data: windows, error } = windowsSchema.safeParse(parsed(text));
+  const value = parsed(text);
+  const { data: windows, error } = windowsSchema.safeParse(value);
   if (!windows) {
-    const [issue] = error.issues;
-    throw new Error(
-      `windows${issue?.path.map((part) => `.${String(part)}`).join('') ?? ''}: ${issue?.message}`,
-    );
+    const [problem] = error.issues.map((issue) => problemOf(issue, value, ['windows']));
+    throw new Error(problem ? `${problem.path}: ${problem.message}` : 'windows cannot be read');
   }
   const empty = windows.find(({ duration }) => parseDurationMs(duration) === 0);
   if (empty) throw new Error(`windows: the duration ${empty.duration} must be longer than 0`);

@@ -45,6 +45,10 @@ function messageOf(issue: z.core.$ZodIssue, value: unknown): string {
       const pattern = issue.format === 'regex' ? (issue.pattern ?? '') : issue.format;
       return formats.find(([part]) => pattern.includes(part))?.[1] ?? `must match ${pattern}`;
     }
+    case 'invalid_key': {
+      const [first] = issue.issues;
+      return first ? `the name ${messageOf(first, '')}` : issue.message;
+    }
     case 'invalid_union':
       return value === undefined
         ? 'is missing'
@@ -70,9 +74,17 @@ function boundMessage(word: string, origin: string, bound: number | bigint): str
 const formats: ReadonlyArray<[pattern: string, words: string]> = [
   ['^[0-9]+(m|s)', 'must be a duration such as 30s or 1m'],
   ['(ms|s|m|h)', 'must be a duration such as 30s, 1m30s or 500ms'],
+  ['https?|ssh', 'must begin with http://, https:// or ssh://, or be user@host:path'],
   ['https?', 'must begin with http:// or https://'],
   ['[0-9a-f]{40}', 'must be a full commit SHA (40 or 64 hexadecimal digits)'],
   ['^\\/', 'must be a JSON pointer that begins with /'],
+  ['^(\\/', 'must be a JSON pointer that begins with /'],
+  ['(@[a-z]+', 'must be a cron expression such as 0 18 * * 5'],
+  ['[A-Za-z0-9_+-]+(\\/', 'must be an IANA time zone such as Europe/Oslo'],
+  ['[_A-Za-z]', 'must be letters, digits and _, without a digit at the beginning'],
+  ['[a-zA-Z](', 'must be the name of a kind, such as Service'],
+  [')*$', 'must be lower-case letters, digits, dashes and dots, with a letter or digit at both ends'],
+  ['[a-z0-9](', 'must be lower-case letters, digits and dashes, with a letter or digit at both ends'],
 ];
 
 /** How a message names the type of a value: `a list`, `a string`, `null`. */

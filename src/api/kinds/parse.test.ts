@@ -56,6 +56,34 @@ describe('messages', () => {
     expect(messagesOf(canaryDocument(spec))).toEqual([expect.stringMatching(expected)]);
   });
 
+  test.each<[Parameters<typeof sourceDocument>[0], string]>([
+    [{ url: 'git://a/b' }, 'spec.url must begin with http://, https:// or ssh://, or be user@host:path'],
+    [
+      { windows: [{ kind: 'deny', schedule: '0 18 * *', duration: '2h' }] },
+      'spec.windows[0].schedule must be a cron expression such as 0 18 * * 5',
+    ],
+    [
+      { windows: [{ kind: 'deny', schedule: '0 18 * * 5', duration: '2h', timeZone: 'Oslo, Norway' }] },
+      'spec.windows[0].timeZone must be an IANA time zone such as Europe/Oslo',
+    ],
+    [
+      { defaultNamespace: 'Shop' },
+      'spec.defaultNamespace must be lower-case letters, digits and dashes, with a letter or digit at both ends',
+    ],
+    [
+      { substitute: { variables: { '1st': 'x' } } },
+      'spec.substitute.variables["1st"] the name must be letters, digits and _, without a digit at the beginning',
+    ],
+    [
+      { ref: { commit: 'abc1234' } },
+      'spec.ref.commit must be a full commit SHA (40 or 64 hexadecimal digits)',
+    ],
+  ])('say in words what a text must look like: %j', (spec, expected) => {
+    const result = parseSource(sourceDocument(spec));
+    const messages = result.ok ? [] : result.problems.map(({ path, message }) => `${path} ${message}`);
+    expect(messages).toEqual([expected]);
+  });
+
   test('never repeat a text value that may be secret', () => {
     const result = parseSource(
       sourceDocument({

@@ -63,7 +63,7 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
     { untilMs: undefined, reason: expect.stringContaining('holds "steps" is neither all nor starts') },
     { untilMs: undefined, reason: expect.stringContaining('windows cannot be read as YAML') },
     { untilMs: undefined, reason: expect.stringContaining('windows: ') },
-    { untilMs: undefined, reason: expect.stringContaining('windows.0.kind: ') },
+    { untilMs: undefined, reason: expect.stringContaining('windows[0].kind: ') },
     { untilMs: undefined, reason: expect.stringContaining('0s must be longer than 0') },
     { untilMs: undefined, reason: expect.stringContaining('"0 99 * * 5"') },
     { untilMs: undefined, reason: expect.stringContaining('windows is too long') },
