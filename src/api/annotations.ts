@@ -37,8 +37,9 @@ export const approveAnnotation = `${annotationPrefix}approve`;
 /** On a Canary that left Git: it is deleted once its target carries the traffic. Written by Holdfast, never by people. */
 export const handingBackAnnotation = `${annotationPrefix}handing-back`;
 
-/** Other holdfast.dev keys that a Canary may have; they request nothing. */
-const otherKeys = [
+/** Every holdfast.dev key that a Canary may have. Those after the verbs request nothing. */
+export const canaryKeys: readonly string[] = [
+  ...canaryVerbs,
   ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
   ...['demo', 'owner', 'description', 'from-file'],
   ...['prune', 'handing-back', 'force', 'on-conflict', 'ignore-fields', 'healthy-when'],
@@ -46,11 +47,10 @@ const otherKeys = [
 
 /** Verbs of holdfast.dev annotations that Holdfast does not know, most likely misspelt. Sorted. */
 export function unknownVerbs(annotations: Readonly<Record<string, string>> | undefined): string[] {
-  const known = new Set<string>([...canaryVerbs, ...otherKeys]);
   return Object.keys(annotations ?? {})
     .filter((key) => key.startsWith(annotationPrefix))
     .map((key) => key.slice(annotationPrefix.length))
-    .filter((verb) => !known.has(verb))
+    .filter((verb) => !canaryKeys.includes(verb))
     .sort();
 }
 

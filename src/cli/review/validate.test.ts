@@ -220,6 +220,40 @@ spec:
     expect(exitCode).toBe(0);
   });
 
+  it.each([
+    [
+      'until: tomorrow',
+      /^f\.yaml:4: data: until "tomorrow" is no time; .* everything in its scope is frozen$/,
+    ],
+    ['holds: start', /data: holds "start" is neither all nor starts/],
+    ['selector: "team in (a"', /data: /],
+    [
+      'windows: \'[{"kind": "deny", "schedule": "0 18 * *", "duration": "2h"}]\'',
+      /data: windows\[0\]\.schedule: must be a cron expression/,
+    ],
+  ])('refuses a freeze that would hold everything since it cannot be read: %s', async (data, expected) => {
+    const freeze = `apiVersion: v1
+kind: ConfigMap
+metadata: {name: holdfast-freeze, namespace: shop, labels: {holdfast.dev/freeze: "true"}}
+data: {${data}, reason: sale}
+`;
+    const { exitCode, lines } = await report({ 'f.yaml': freeze });
+    expect(lines).toEqual([expect.stringMatching(expected)]);
+    expect(exitCode).toBe(2);
+  });
+
+  it('doubts an annotation of a Canary that looks like a request and is none', async () => {
+    const misspelt = canary.replace(
+      'namespace: shop}',
+      'namespace: shop, annotations: {holdfast.dev/pasue: "true"}}',
+    );
+    const { exitCode, lines } = await report({ 'a.yaml': misspelt, 'd.yaml': deployment });
+    expect(lines).toEqual([
+      'a.yaml:3: warning: metadata.annotations["holdfast.dev/pasue"]: is not an annotation that Holdfast knows, and is ignored; did you mean holdfast.dev/pause?',
+    ]);
+    expect(exitCode).toBe(0);
+  });
+
   it('notes valid fields that have no effect, without failing', async () => {
     const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
     const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });

@@ -1,12 +1,14 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
+import { annotationPrefix, canaryKeys, unknownVerbs } from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
+import { freezeLabel, parseFreeze } from '../../api/freeze.ts';
 import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
 import { parseKind } from '../../api/kinds/parse.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { MetricTemplate } from '../../api/metric-template.ts';
-import type { Problem } from '../../api/problems.ts';
+import { nearest, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import { windowProblems } from '../../engine/windows.ts';
@@ -36,7 +38,11 @@ export interface KindOptions {
 /** Remarks on one object of our kinds or of Kubernetes'; none for any other object. */
 export function remarksOn(object: KubernetesObject, options: KindOptions): Remark[] {
   const name = kindOf(object);
-  if (!name) return [...as('problem', kubernetesProblems(object)), ...as('warning', jobDoubts(object))];
+  if (!name)
+    return [
+      ...as('problem', [...kubernetesProblems(object), ...freezeProblems(object)]),
+      ...as('warning', jobDoubts(object)),
+    ];
   const result = parseKind(name, object, { strict: options.strict });
   const warnings = as('warning', result.warnings);
   if (!result.ok) return [...as('problem', result.problems), ...warnings];
@@ -50,6 +56,29 @@ function jobDoubts({ apiVersion, kind, spec }: KubernetesObject): Problem[] {
   const message =
     'Kubernetes deletes the Job so long after it has ended, a Source applies it again, and it runs again; leave the field out';
   return [{ path: 'spec.ttlSecondsAfterFinished', message }];
+}
+
+/** What makes a freeze one that cannot be read. */
+function freezeProblems(object: KubernetesObject): Problem[] {
+  const { apiVersion, kind, metadata } = object;
+  if (apiVersion !== 'v1' || kind !== 'ConfigMap' || metadata.labels?.[freezeLabel] === undefined) return [];
+  const read = parseFreeze(object);
+  const [window] = typeof read === 'string' ? [] : windowProblems(read.windows, Date.now());
+  const why = typeof read === 'string' ? read : window && `windows: ${window.message}`;
+  if (why === undefined) return [];
+  return [{ path: 'data', message: `${why}; until this is corrected, everything in its scope is frozen` }];
+}
+
+/** Annotations that look like requests and are none. */
+function requestDoubts({ metadata: { annotations } }: Canary): Problem[] {
+  return unknownVerbs(annotations).map((verb) => {
+    const near = nearest(verb, canaryKeys);
+    const hint = near ? `; did you mean ${annotationPrefix}${near}?` : '';
+    return {
+      path: `metadata.annotations["${annotationPrefix}${verb}"]`,
+      message: `is not an annotation that Holdfast knows, and is ignored${hint}`,
+    };
+  });
 }
 
 const furtherChecks: {
@@ -76,7 +105,7 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
   });
   return [
     ...as('problem', checked.problems),
-    ...as('warning', checked.warnings),
+    ...as('warning', [...checked.warnings, ...requestDoubts(canary)]),
     ...routeRemarks(canary, defaultProvider),
     ...unsupportedFields(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)).map(
       (path): Remark => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }),
