@@ -142,6 +142,19 @@ describe('a plan', () => {
     expect(source.canaries).toMatchObject([{ change: 'frozen' }]);
   });
 
+  it('of a Canary that becomes invalid shows what changes in it, and no new Canary', async () => {
+    bed.repository.commit({ 'apps/canary.yaml': canaryText().replace('interval: 30s', 'intervl: 30s') });
+    const source = only(await bed.plan());
+    expect(source.problems).toEqual([expect.stringMatching(/^apps\/canary\.yaml:\d+: spec\.analysis/)]);
+    expect(source.canaries).toMatchObject([{ change: 'frozen' }]);
+    const changed = source.objects.map(({ change, name, diff }) => [
+      change,
+      name,
+      diff.filter((line) => /^[+-]/.test(line)),
+    ]);
+    expect(changed).toEqual([['changed', 'web', ['-    interval: 30s', '+    intervl: 30s']]]);
+  });
+
   it('refuses a targetPort whose name the template lacks, and doubts a number that it does not declare', async () => {
     const to = (port: string) => canaryText().replace('{port: 80}', `{port: 80, targetPort: ${port}}`);
     const ports = '          ports: [{name: http, containerPort: 8080}]\n';

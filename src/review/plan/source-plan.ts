@@ -4,6 +4,7 @@ import { canonicalJson, type KubernetesObject, objectKey } from '../../api/kuber
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
 import { windowAt } from '../../engine/windows.ts';
+import type { RenderedObject } from '../../render/rendered-object.ts';
 import { canaryKeys, type Promoted, planCanary } from './canary-plan.ts';
 import { objectChanges } from './object-changes.ts';
 import { lostConfigKeys, oneWayChanges } from './one-way.ts';
@@ -38,13 +39,12 @@ export async function planSource(
   const { key, afterSide } = pair;
   const source = pair.after ?? pair.before;
   if (!source) throw new Error(`Source ${key} is on neither side`);
-  // Objects of files that head has broken stay as they are: they are neither changed nor removed.
+  // What head could not read of a broken file stays as it is: it is neither changed nor removed.
   const { brokenFiles } = afterSide;
-  const isRead = (file: string) => !brokenFiles.has('') && !brokenFiles.has(file);
-  const before = {
-    ...pair.beforeSide,
-    entries: pair.beforeSide.entries.filter(({ origin }) => isRead(origin.file)),
-  };
+  const read = new Set(afterSide.entries.map(({ object }) => objectKey(object)));
+  const isRead = ({ object, origin }: RenderedObject) =>
+    read.has(objectKey(object)) || !(brokenFiles.has('') || brokenFiles.has(origin.file));
+  const before = { ...pair.beforeSide, entries: pair.beforeSide.entries.filter(isRead) };
   const removals = removalsOf({
     source: pair.after,
     before: before.entries,
