@@ -248,6 +248,41 @@ describe('the Sources of a plan', () => {
     await expect(bed.plan({ branch: 'nowhere' })).rejects.toThrow(/no Source .* follows branch nowhere/);
   });
 
+  it.each([
+    [
+      'invalid',
+      sourceText().replace('branch: main', 'brnch: main'),
+      /^sources\/shop\.yaml:6: spec\.ref: needs/,
+    ],
+    [
+      'broken YAML',
+      sourceText().replace('{branch: main}', '{branch: main'),
+      /^sources\/shop\.yaml:\d+: is not/,
+    ],
+  ])('stay as they are where head makes them %s, which is a problem', async (_, text, place) => {
+    bed.repository.commit({ 'sources/shop.yaml': text, 'apps/web.yaml': deploymentText('shop/web:2') });
+
+    const report = await bed.plan();
+
+    expect(only(report)).toMatchObject({
+      change: 'same',
+      problems: [expect.stringMatching(place)],
+      canaries: [{ change: 'release' }],
+    });
+    expect(report.summary).toMatchObject({ removed: 0, problems: 1 });
+  });
+
+  it('that come and cannot be used are a problem, but none of a change that leaves them alone', async () => {
+    const broken = sourceText().replace('prune: true', 'prune: perhaps').replace('name: shop', 'name: new');
+    bed.repository.commit({ 'sources/new.yaml': broken });
+    expect((await bed.plan()).summary.problems).toBe(1);
+
+    bed.repository.commit({ 'README.md': 'hello' });
+    const later = await bed.plan();
+    expect(later.summary.problems).toBe(0);
+    expect(later.notes).toEqual([expect.stringMatching(/^a Source cannot be used: sources\/new\.yaml:8: /)]);
+  });
+
   it('are the repository itself where there is none', async () => {
     bed.repository.commit({ 'sources/shop.yaml': null });
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') });

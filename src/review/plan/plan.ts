@@ -1,7 +1,7 @@
 /** Puts a plan together: reads and renders the two sides, asks the cluster where flags say so, and leaves every decision to the pure parts. */
 import { systemClock } from '../../api/clock.ts';
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
-import { objectKey } from '../../api/kubernetes.ts';
+import { namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
@@ -14,7 +14,7 @@ import { emptySide, renderSide, type SideAt, type SideParts } from './rendered-s
 import { type PlanReport, type PlanSide, type SourcePlanned, summaryOf } from './report.ts';
 import type { PlanProbes, PlanRequest, RenderedPair } from './request.ts';
 import { type KnownReleases, planSource } from './source-plan.ts';
-import { chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
+import { brokenSources, chooseSources, pairSources, type SourcePair, sourcesIn } from './sources.ts';
 
 /** Compares base and head of the request. Throws InputError and GitError where the two cannot be compared. */
 export async function makePlan(
@@ -25,11 +25,12 @@ export async function makePlan(
   const { repository } = request;
   const base = await sideAt(repository, request.base);
   const head = await sideAt(repository, request.head);
-  const { pairs, notes } = await pairsOf(request, { base, head, signal: parts.signal });
+  const { pairs, notes, problems } = await pairsOf(request, { base, head, signal: parts.signal });
   const rendered: RenderedPair[] = [];
   for (const pair of pairs) {
     const beforeSide = pair.before ? await renderSide(parts, pair.before, base) : emptySide;
-    const afterSide = pair.after ? await renderSide(parts, pair.after, head, beforeSide) : emptySide;
+    const side = pair.after ? await renderSide(parts, pair.after, head, beforeSide) : emptySide;
+    const afterSide = pair.problem ? { ...side, problems: [pair.problem, ...side.problems] } : side;
     rendered.push({ ...pair, beforeSide, afterSide });
   }
   const holders = holdersOf(rendered);
@@ -44,10 +45,11 @@ export async function makePlan(
     const known = await readPromoted(pair, base, { repository, parts, probes });
     sources.push(await planSource(pair, known, context));
   }
+  const summary = summaryOf(sources);
   return {
     base: shown(request.base, base),
     head: shown(request.head, head),
-    summary: summaryOf(sources),
+    summary: { ...summary, problems: summary.problems + problems },
     sources,
     notes: [...notes, ...(probes.notes ?? [])],
   };
@@ -82,28 +84,42 @@ function shown(revision: string | undefined, { commit }: SideAt): PlanSide {
   return { revision, commit: { commit: commit.commit, subject: commit.subject } };
 }
 
+interface Pairs {
+  readonly pairs: readonly SourcePair[];
+  readonly notes: readonly string[];
+  /** Sources that come and cannot be used; the notes name them. */
+  readonly problems: number;
+}
+
 /** Sources of files and folders that were named, else those in the repository, else the repository as a whole. */
 async function pairsOf(
   { repository, sources, paths, namespace, branch }: PlanRequest,
   { base, head, signal }: { base: SideAt; head: SideAt; signal: AbortSignal },
-): Promise<{ pairs: readonly SourcePair[]; notes: readonly string[] }> {
+): Promise<Pairs> {
   if (sources.length > 0 || paths.length > 0) {
     const folders = paths.map((path) => sourceAt(path, namespace));
     const named = folders.map((source) => ({ key: folderOf(source) || '.', before: source, after: source }));
-    return { pairs: [...pairSources(sources, sources), ...named], notes: [] };
+    return { pairs: [...pairSources(sources, sources), ...named], notes: [], problems: 0 };
   }
   const before = await sourcesIn(base.reader, base.commit.commit, signal);
   const after = await sourcesIn(head.reader, head.commit.commit, signal);
-  const notes = after.problems.map((problem) => `a Source cannot be used: ${problem}`);
+  const broken = brokenSources(before, after);
+  const why = new Map(broken.map(({ source, problem }) => [namespacedName(source), problem]));
+  const unusable = [...after.invalid].filter(([key]) => !why.has(key));
+  const notes = unusable.map(([, problem]) => `a Source cannot be used: ${problem}`);
+  // One that cannot be used at base either is nothing that this change does.
+  const problems = unusable.filter(([key]) => !before.invalid.has(key)).length;
   if (before.sources.length + after.sources.length === 0) {
     const whole = sourceAt('', namespace);
     const note =
       'no Source found in the repository, so the repository is read as one; name Sources with --source or --path';
-    return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note] };
+    return { pairs: [{ key: '.', before: whole, after: whole }], notes: [...notes, note], problems };
   }
   const choice = { remotes: await repository.remotes(), branch };
-  const pairs = pairSources(chooseSources(before.sources, choice), chooseSources(after.sources, choice));
-  if (pairs.length > 0) return { pairs, notes };
+  const atHead = [...after.sources, ...broken.map(({ source }) => source)];
+  const pairs = pairSources(chooseSources(before.sources, choice), chooseSources(atHead, choice));
+  if (pairs.length > 0)
+    return { pairs: pairs.map((pair) => ({ ...pair, problem: why.get(pair.key) })), notes, problems };
   throw new InputError(`no Source in the repository follows branch ${branch}`);
 }
 

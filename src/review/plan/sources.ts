@@ -2,15 +2,15 @@
 
 import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { parseSource } from '../../api/kinds/parse.ts';
-import { namespacedName } from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
+import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { InputError, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import type { CommitReader } from '../../engine/sync/read/commit-files.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
 import { renderPlain } from '../../render/render.ts';
-import { formatOrigin } from '../../render/rendered-object.ts';
+import { formatProblem, type RenderedObject } from '../../render/rendered-object.ts';
 
 /** One Source as the two sides have it; one side may lack it. */
 export interface SourcePair {
@@ -18,13 +18,19 @@ export interface SourcePair {
   readonly key: string;
   readonly before: Source | undefined;
   readonly after: Source | undefined;
+  /** Why head's cannot be used, `path:line: field: message`; `after` is then that of base, which stays in force. */
+  readonly problem?: string | undefined;
 }
 
 /** What a tree says about Sources. */
-interface SourcesFound {
+export interface SourcesFound {
   readonly sources: readonly Source[];
-  /** `path:line: why` of those that cannot be used. */
-  readonly problems: readonly string[];
+  /** Their files, by name. */
+  readonly files: ReadonlyMap<string, string>;
+  /** `path:line: field: message` of those that cannot be used, by name. */
+  readonly invalid: ReadonlyMap<string, string>;
+  /** `path:line: message` of files that cannot be read, whatever they hold, by path. */
+  readonly broken: ReadonlyMap<string, string>;
 }
 
 /** What must be in a file for it to hold a Source: parsing all others of a large repository would take long. */
@@ -46,18 +52,50 @@ export async function sourcesIn(
     Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).includes(mark),
   );
   const sources: Source[] = [];
-  const problems: string[] = [];
-  for (const { object, origin } of some.flatMap((file) => renderPlain([file]).objects)) {
-    if (object.kind !== 'Source' || object.apiVersion !== apiVersionOf('Source')) continue;
-    const parsed = parseSource(object);
-    const wrong = parsed.ok
-      ? [...checkSource(parsed.value).problems, ...windowProblems(parsed.value.spec.windows, Date.now())]
-      : parsed.problems;
-    const [first] = wrong;
-    if (parsed.ok && !first) sources.push(parsed.value);
-    else problems.push(`${formatOrigin(origin)}: ${first?.path ?? ''}: ${first?.message ?? ''}`);
+  const [paths, invalid, broken] = [0, 1, 2].map(() => new Map<string, string>()) as [Texts, Texts, Texts];
+  for (const file of some) {
+    const { objects, problems, lineOf } = renderPlain([file]);
+    const [unread] = problems;
+    if (unread) broken.set(file.path, formatProblem(unread));
+    for (const { object, origin } of objects.filter(isSource)) {
+      const key = namespacedName(object);
+      const read = sourceOf(object);
+      paths.set(key, file.path);
+      if ('spec' in read) sources.push(read);
+      else {
+        const { path: field, message } = read;
+        invalid.set(key, formatProblem({ file: file.path, line: lineOf(origin, field), field, message }));
+      }
+    }
   }
-  return { sources, problems };
+  return { sources, files: paths, invalid, broken };
+}
+
+type Texts = Map<string, string>;
+
+function isSource({ object: { kind, apiVersion } }: RenderedObject): boolean {
+  return kind === 'Source' && apiVersion === apiVersionOf('Source');
+}
+
+/** The Source, or the first of what is wrong with it. */
+function sourceOf(object: KubernetesObject): Source | Problem {
+  const parsed = parseSource(object);
+  if (!parsed.ok) return parsed.problems[0] ?? { path: '', message: 'cannot be read' };
+  const { value } = parsed;
+  return [...checkSource(value).problems, ...windowProblems(value.spec.windows, Date.now())][0] ?? value;
+}
+
+/** Sources of base that head breaks, with why: they are not removed, and the cluster keeps them as they are. Pure. */
+export function brokenSources(
+  before: SourcesFound,
+  after: SourcesFound,
+): ReadonlyArray<{ readonly source: Source; readonly problem: string }> {
+  const there = new Set(after.sources.map(namespacedName));
+  return before.sources.flatMap((source) => {
+    const key = namespacedName(source);
+    const problem = after.invalid.get(key) ?? after.broken.get(before.files.get(key) ?? '');
+    return problem === undefined || there.has(key) ? [] : [{ source, problem }];
+  });
 }
 
 /** Which of the Sources are meant. */
