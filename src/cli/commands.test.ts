@@ -92,6 +92,11 @@ describe('the command line', () => {
     expect(stdout).toBe('');
   });
 
+  it('plan takes no empty --fail-on, as of a variable that is not set: every plan would pass', async () => {
+    expect(await run('plan', '--base', 'HEAD', '--fail-on', '')).toBe(2);
+    expect(stderr).toContain('it must be one of changes, one-way, refused, problems, none');
+  });
+
   it('validate ends with 0 for sound files and with 2 for others', async () => {
     expect(await run('validate', file('good.yaml', configMap))).toBe(0);
     expect(await run('validate', file('bad.yaml', 'kind: ['))).toBe(2);

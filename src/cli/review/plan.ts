@@ -157,8 +157,9 @@ function failOn(text: string): FailOn[] {
   const names = commaList(text);
   const isKnown = (name: string): name is FailOn => (failOnValues as readonly string[]).includes(name);
   const wrong = names.find((name) => !isKnown(name));
-  if (wrong !== undefined)
-    throw new InvalidArgumentError(`${wrong} must be one of ${failOnValues.join(', ')}`);
+  // An empty one, as of a variable that is not set, would let everything pass.
+  if (wrong !== undefined || names.length === 0)
+    throw new InvalidArgumentError(`${wrong ?? 'it'} must be one of ${failOnValues.join(', ')}`);
   return names.filter(isKnown);
 }
 
