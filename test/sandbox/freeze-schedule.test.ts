@@ -59,7 +59,9 @@ async function primaryImage(): Promise<string | undefined> {
 }
 
 test('a freeze that comes back holds a Canary without a Source, from when it begins until it ends', async () => {
-  expect((await frozenDaily(20_000)).stdout).toContain('frozen for 1m each time at');
+  const { stdout } = await frozenDaily(20_000);
+  expect(stdout).toContain('frozen for 1m each time at');
+  expect(stdout).toContain('until holdfast unfreeze -n shop --scheduled;');
   await bed.pass(5_000);
   expect(await frozen()).toBeUndefined();
 

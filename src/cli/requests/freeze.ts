@@ -178,7 +178,9 @@ export async function freeze(
     canaries: count,
   } as const;
   if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr: warning };
-  const span = untilMs === undefined ? 'until holdfast unfreeze' : `until ${end}, ${formatAge(end, nowMs)}`;
+  const labels = selector === undefined ? '' : ` -l ${JSON.stringify(selector)}`;
+  const unfreeze = `holdfast unfreeze -n ${namespace}${labels}${windows ? ' --scheduled' : ''}`;
+  const span = untilMs === undefined ? `until ${unfreeze}` : `until ${end}, ${formatAge(end, nowMs)}`;
   const times = (windows ?? []).map(
     ({ schedule, duration, timeZone }) =>
       `for ${duration} each time at ${JSON.stringify(schedule)} (${timeZone}), `,

@@ -86,7 +86,10 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
   const { paused } = options;
   refuseWhereApplied(canary, ['metadata', 'annotations', pauseAnnotation]);
   await annotate(client, canary, 'pause', paused ? 'true' : null);
-  const text = paused ? 'paused: no step and no promotion until holdfast resume' : 'resumed';
+  const { namespace, name } = canary.metadata;
+  const text = paused
+    ? `paused: no step and no promotion until holdfast resume -n ${namespace} canary/${name}`
+    : 'resumed';
   const { format } = options;
   if (format !== 'text')
     return printed(formatOutput('Pause', { canary: namespacedName(canary), paused }, format));
