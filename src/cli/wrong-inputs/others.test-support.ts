@@ -84,7 +84,11 @@ const inSource: readonly Slip[] = [
     'kind: Sorce',
     ['clusters/source.yaml:2: kind: holdfast.dev/v1alpha1 has no kind Sorce; did you mean Source?'],
   ],
-  ['https://git', 'htps://git', ['clusters/source.yaml:5: spec.url: must begin with http:// or https://']],
+  [
+    'https://git',
+    'htps://git',
+    ['clusters/source.yaml:5: spec.url: must begin with http://, https:// or ssh://, or be user@host:path'],
+  ],
   [
     'branch: main',
     'brnach: main',

@@ -23,7 +23,7 @@ export interface SourcePair {
 }
 
 /** What a tree says about Sources. */
-export interface SourcesFound {
+interface SourcesFound {
   readonly sources: readonly Source[];
   /** Their files, by name. */
   readonly files: ReadonlyMap<string, string>;
