@@ -108,6 +108,8 @@ export interface WatchedSet {
   synced(): boolean;
   /** Why it cannot be read at the moment, for people; undefined when all is well. */
   problem(): string | undefined;
+  /** It may not be read, or the server has no such kind: waiting for it is in vain. */
+  isRefused(): boolean;
   get(namespace: string | undefined, name: string): KubernetesObject | undefined;
   list(namespace?: string): readonly KubernetesObject[];
   /** Stores the answer to a write of ours, so that the next read sees it (read your writes). */

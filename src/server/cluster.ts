@@ -123,6 +123,7 @@ export function createOpenWatch(caches: Caches): OpenWatch {
     const set: WatchedSet = {
       synced: () => handle.health().synced,
       problem: () => handle.health().lastError || undefined,
+      isRefused: () => handle.health().refused,
       get: (namespace, name) => handle.store.get(namespace, name),
       list: (namespace) => handle.store.list(namespace),
       remember: (object) => caches.observe(object),
@@ -163,6 +164,7 @@ function unionOf(sets: readonly WatchedSet[]): WatchedSet {
   return {
     synced: () => sets.every((set) => set.synced()),
     problem: () => sets.map((set) => set.problem()).find((problem) => problem !== undefined),
+    isRefused: () => sets.some((set) => set.isRefused()),
     get(namespace, name) {
       for (const set of sets) {
         const found = set.get(namespace, name);

@@ -1,7 +1,9 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { freezeLabel } from '../../src/api/freeze.ts';
 import { endOf, freeze, unfreeze } from '../../src/cli/requests/freeze.ts';
 import { ignoreWindow } from '../../src/cli/requests/verb-table.ts';
 import { request } from '../../src/cli/requests/verbs.ts';
+import type { App } from '../../src/server/app.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import { connectTo } from './connect-to.ts';
 import {
@@ -18,6 +20,7 @@ import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 const hourMs = 3_600_000;
 let bed: QuickBed;
+let app: App;
 let connection: Connection;
 
 beforeEach(async () => {
@@ -25,7 +28,7 @@ beforeEach(async () => {
   connection = await connectTo(bed);
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);
-  await bed.start();
+  app = await bed.start();
   await waitForPhase(bed, 'Initialized');
 });
 afterEach(async () => {
@@ -103,6 +106,30 @@ test('a freeze of other labels holds nothing, a lifted one neither, and ignore-w
   );
   expect(await unfreeze(connection.client, { ...place, selector: undefined })).toMatchObject({ exitCode: 0 });
   await eventually('it is over', async () => (await frozen()) === 'False');
+});
+
+test('a process that starts while freezes cannot be listed lets nothing through', async () => {
+  await frozenFor(undefined);
+  await eventually('it is frozen', async () => (await frozen()) === 'True');
+  await app.drain();
+  const recover = bed.sandbox.fault(({ path, query }) =>
+    path.endsWith('/configmaps') && query.get('labelSelector') === freezeLabel ? { code: 500 } : undefined,
+  );
+  await bed.start();
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Waiting');
+  await bed.pass(60_000);
+  expect([statusOf(await bed.canary()).phase, await primaryImage()]).toEqual(['Waiting', 'shop/web:1']);
+  expect(condition(await bed.canary(), 'Frozen')?.message).toContain('not known whether there is a freeze');
+  recover();
+  await eventually('whose freeze it is', async () =>
+    condition(await bed.canary(), 'Frozen')?.message?.includes('holdfast-freeze'),
+  );
+  await unfreeze(connection.client, {
+    ...{ namespace: 'shop', selector: undefined, format: 'text', scheduled: false },
+  });
+  await waitForPhase(bed, 'Succeeded');
+  expect(await primaryImage()).toBe('shop/web:2');
 });
 
 test('the end is a time of the day, a span or a date, and never in the past', () => {

@@ -56,6 +56,8 @@ export interface ReflectorHealth {
   /** Connections that broke early in a row, and why the last one did (empty when it did not). */
   readonly failures: number;
   readonly lastError: string;
+  /** The server's last answer was that it may not be read, or does not exist: other failures pass by themselves. */
+  readonly refused: boolean;
 }
 
 /** Synchronizes a store with the server's state of one resource over any number of connections, until it is stopped. */
@@ -159,6 +161,7 @@ async function connectOnce(
     const isQuiet = connection.abortedHere();
     if (isQuiet) noteSilence(progress);
     health.lastError = failureOf(error, isQuiet ? tuning.silenceMs : undefined);
+    health.refused = isApiError(error, 'forbidden', 'unknownKind');
     report(options, health.lastError, isQuiet);
   } finally {
     cancelHeld();
@@ -208,6 +211,7 @@ function sessionOptions(
     ...options,
     onContact(what) {
       if (what === 'data') progress.silences = 0;
+      health.refused = false;
       watchdog.contact();
       health.lastContactMs = clock.nowMs();
     },
@@ -240,6 +244,7 @@ function newProgress(): Progress {
       watches: 0,
       failures: 0,
       lastError: '',
+      refused: false,
     },
     connection: linkSignals(),
     silences: 0,

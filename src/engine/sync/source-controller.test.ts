@@ -17,6 +17,7 @@ function watchedSet(objects: readonly KubernetesObject[]) {
   const set: WatchedSet = {
     synced: () => true,
     problem: () => undefined,
+    isRefused: () => false,
     get: (namespace, name) =>
       objects.find(({ metadata }) => metadata.name === name && metadata.namespace === namespace),
     list: () => objects,

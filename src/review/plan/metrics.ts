@@ -89,6 +89,7 @@ export function listed(objects: readonly KubernetesObject[]): WatchedSet {
   return {
     synced: () => true,
     problem: () => undefined,
+    isRefused: () => false,
     get: (namespace, name) =>
       objects.find(({ metadata }) => metadata.namespace === namespace && metadata.name === name),
     list: () => objects,

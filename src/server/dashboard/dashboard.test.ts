@@ -8,6 +8,7 @@ import { createDashboard } from './dashboard.ts';
 const nothing: WatchedSet = {
   synced: () => true,
   problem: () => undefined,
+  isRefused: () => false,
   get: () => undefined,
   list: () => [],
   remember: () => undefined,

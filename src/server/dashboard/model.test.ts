@@ -33,6 +33,7 @@ function watchedSet(isSynced: () => boolean): WatchedSet {
   return {
     synced: isSynced,
     problem: () => undefined,
+    isRefused: () => false,
     get: () => undefined,
     list: () => [],
     remember: () => undefined,

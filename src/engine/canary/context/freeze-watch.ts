@@ -25,7 +25,8 @@ export interface FreezesInForce {
 
 /**
  * Watches the freezes of these namespaces, of all when there are none, and of Holdfast's own namespace. What may not be watched counts as
- * absent: it is up to the administrator to grant the rights.
+ * absent: it is up to the administrator to grant the rights. What cannot be listed at the moment holds starts and steps as a freeze does: one
+ * may be there, and a way back must not wait for it.
  */
 export function watchFreezes(
   openWatch: OpenWatch,
@@ -37,9 +38,15 @@ export function watchFreezes(
     namespaces.length === 0
       ? [openWatch(query)]
       : [...new Set([...namespaces, ownNamespace])].map((namespace) => openWatch({ ...query, namespace }));
+  /** A problem is told between two tries only. */
+  let told: string | undefined;
   return {
     of(canary, nowMs) {
-      if (!sets.every((set) => set.synced() || set.problem() !== undefined)) return 'unknown';
+      const unread = sets.filter((set) => !set.synced() && !set.isRefused());
+      if (unread.length > 0) {
+        told = unread.map((set) => set.problem()).find((problem) => problem !== undefined) ?? told;
+        return told === undefined ? 'unknown' : everythingFrozen(told);
+      }
       const objects = sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
       return freezesInForce(objects, canary, { ownNamespace, nowMs });
     },
@@ -50,6 +57,12 @@ export function watchFreezes(
       for (const set of sets) set.close();
     },
   };
+}
+
+function everythingFrozen(problem: string): FreezesInForce {
+  const reason = `it is not known whether there is a freeze (${problem})`;
+  const freeze = { by: 'ConfigMaps that cannot be listed', untilMs: undefined, reason };
+  return { freeze, stepFreeze: freeze };
 }
 
 /** What covers the Canary at this moment. */

@@ -24,6 +24,7 @@ function aCluster() {
   const set: WatchedSet = {
     synced: () => isSynced,
     problem: () => undefined,
+    isRefused: () => false,
     get: (namespace, name) => objects.get(`${namespace}/${name}`),
     list: () => [...objects.values()],
     remember: () => undefined,

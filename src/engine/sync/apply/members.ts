@@ -86,6 +86,7 @@ function memberSet(members: Members, id: string, onEnd: () => void): WatchedSet 
   return {
     synced: members.set.synced,
     problem: members.set.problem,
+    isRefused: members.set.isRefused,
     get: (namespace, name) => objects()?.get(objectId({ namespace, name })),
     list: (namespace) =>
       [...(objects()?.values() ?? [])].filter(
