@@ -1,4 +1,5 @@
 import { Writable } from 'node:stream';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import {
@@ -95,6 +96,22 @@ test('nothing is done while a Deployment of Flagger is available; when it is sca
   await stopFlagger();
   await waitForPhase(bed, 'Initialized');
   expect(condition(await bed.canary(), 'ForeignController')).toBeUndefined();
+});
+
+test('nothing is done while it cannot be seen whether Flagger runs', async () => {
+  await startFlagger();
+  await flux.apply(deployment('shop/web:1'), canary());
+  const ofFlagger = ({ path, query }: { path: string; query: URLSearchParams }) =>
+    path === '/apis/apps/v1/deployments' && query.get('labelSelector')?.includes('flagger');
+  const recover = bed.sandbox.fault((request) => (ofFlagger(request) ? { code: 500 } : undefined));
+  await bed.start();
+  await sleep(3_000);
+  expect(await primary()).toBeUndefined();
+  recover();
+  await eventually('it is told', async () =>
+    (await events()).some(({ reason }) => reason === 'ForeignController'),
+  );
+  expect(await primary()).toBeUndefined();
 });
 
 test('a Canary at rest carries the condition ForeignController as long as Flagger acts', async () => {

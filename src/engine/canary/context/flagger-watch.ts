@@ -23,7 +23,7 @@ const graceMs = 5_000;
 
 /**
  * Watches Flagger's Deployments and its Lease in these namespaces, in all when there are none. What may not be watched counts as absent:
- * it is up to the administrator to grant the rights.
+ * it is up to the administrator to grant the rights. What cannot be listed at the moment is unknown.
  */
 export function watchFlagger(
   openWatch: OpenWatch,
@@ -44,7 +44,7 @@ export function watchFlagger(
     sets.flatMap((set) => (set.synced() ? [...set.list()] : []));
 
   function actsOn(namespace: string): string | undefined {
-    if (!all.every((set) => set.synced() || set.problem() !== undefined)) return unknownController;
+    if (!all.every((set) => set.synced() || set.isRefused())) return unknownController;
     const deployment = objectsOf(deployments)
       .filter(isAvailable)
       .find((object) => [undefined, namespace].includes(watchedNamespace(object)));
