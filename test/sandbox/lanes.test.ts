@@ -190,6 +190,23 @@ test('a status that cannot be written keeps no requests on a canary that is give
   });
 });
 
+test('a finalizer that cannot be written keeps no requests on a canary that is given up', async () => {
+  const v2 = await untilHalfWay();
+  const allow = refuseWrites((path) => path === canaryPath);
+  const annotations = { 'holdfast.dev/abort': v2 };
+  const changed = { metadata: { annotations }, spec: { revertOnDeletion: true } };
+  await bed.send('PATCH', canaryPath, changed, 'application/merge-patch+json');
+  await eventually('the primary has all of the traffic', async () => shareOf('web-primary') === 1, {
+    seen: status,
+  });
+  await untilReady('the refusal is told', 'Forbidden', /exceeded quota/);
+  await waitForPhase(bed, 'Failed');
+  allow();
+  await eventually('the finalizer is there', async () => {
+    return (await bed.canary())?.metadata.finalizers?.includes('finalizer.flagger.app');
+  });
+});
+
 test('while a write is refused for good the status is not written over and over', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();

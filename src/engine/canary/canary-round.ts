@@ -62,7 +62,8 @@ export async function runRound(
   const { canary } = inForce;
   const observed = await observe(parts, canary);
   if (observed.kind === 'waiting') return { canary, again: false, afterMs: watchWaitMs };
-  if (await adjustFinalizer(parts, canary)) return { canary, again: true };
+  const finalizer = await tryFinalizer(parts, canary);
+  if (finalizer.wrote) return { canary, again: true };
   parts.outbox.send(canary);
   const { deletion } = before;
   const deletingSinceMs = deletion?.sinceMs;
@@ -87,15 +88,29 @@ export async function runRound(
     nowMs,
   };
   const persistentFailure = joinFailures([inForce.invalid, damaged]);
-  return act({ parts, inForce, observation, decision, status, findings, persistentFailure }, before);
+  const round = { parts, inForce, observation, decision, status, findings, persistentFailure };
+  return act(round, before, finalizer.failure);
 }
 
-async function act(round: RoundState, before: Before): Promise<RoundEnd> {
+/** A finalizer that cannot be written keeps nothing back, least of all a revert (ADR 31). */
+async function tryFinalizer(
+  parts: CanaryParts,
+  canary: Canary,
+): Promise<{ readonly wrote: boolean; readonly failure?: Failure }> {
+  try {
+    return { wrote: await adjustFinalizer(parts, canary) };
+  } catch (error) {
+    if (isStale(error)) throw error;
+    return { wrote: false, failure: failureOf(error) };
+  }
+}
+
+async function act(round: RoundState, before: Before, refused: Failure | undefined): Promise<RoundEnd> {
   const { parts, decision, observation, persistentFailure } = round;
   const intent = await writeIntent(round, before.failure);
   const acted = await performAll({ parts, observation }, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
-  const failure = joinFailures([intent.failure, joinActionFailures(acted.failures, inPlace)]);
+  const failure = joinFailures([refused, intent.failure, joinActionFailures(acted.failures, inPlace)]);
   const canary = intent.written ?? round.inForce.canary;
   if (!failure && decision.actions.some(({ type }) => type === 'RemoveFinalizer'))
     return { canary, again: false, isFinalized: true };
