@@ -66,12 +66,19 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   }
   if (world.target && world.target.desiredReplicas > 0)
     return stay(state, rejection, statusNote, act(...stopCanary(world)));
-  if (areScalersReset(world)) return ended(context, state);
+  if (areScalersReset(world) || isRestoreOverdue(context, run)) return ended(context, state);
   const waitMs = scalerWaitMs(context, run);
   const action = "minReplicas of the primary's scaler is restored";
   const scalerNote =
     waitMs > 0 ? note(reason, message, { action, timeMs: world.nowMs + waitMs }) : statusNote;
   return stay(state, rejection, restoreScalers(context, run), scalerNote);
+}
+
+/** minReplicas could not be restored in time: that is tried again at rest, and keeps no newer release waiting. */
+function isRestoreOverdue(context: Context, run: Run): boolean {
+  const { plan, world } = context;
+  const deadlineMs = (world.scaler?.settleMs ?? 0) + plan.progressDeadlineMs;
+  return elapsedMs(context, run.standing?.route?.since) >= deadlineMs;
 }
 
 /** Why the primary does not have all traffic yet. */

@@ -1,7 +1,17 @@
 /** A refused write of bookkeeping keeps nobody from saving the traffic, and is not forgotten (issue 11, 5). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, type Model } from '../model.ts';
-import { analysis, atWeight, expectBack, expectLive, live, pass, standing, until } from './worlds.ts';
+import {
+  analysis,
+  atWeight,
+  expectBack,
+  expectLive,
+  live,
+  pass,
+  standing,
+  until,
+  untilOver,
+} from './worlds.ts';
 
 const { stepWeight: _, maxWeight: __, ...checks } = analysis;
 const blueGreen = { ...checks, iterations: 2 };
@@ -168,6 +178,23 @@ describe('other writes are refused', () => {
     model.refused.clear();
     until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
     expectLive(model, 'b');
+  });
+
+  it('a newer release gets through while the bounds of a scaler cannot be given back', () => {
+    const model = live({ progressDeadlineSeconds: 60 }, (begun) => begun.scale('HorizontalPodAutoscaler', 4));
+    model.commit('b');
+    until(model, 'the end of b', () => model.status.run?.ending !== undefined);
+    model.refused.add('SetScalerFloor');
+    pass(model, 60_000);
+    expect(model.refusals).toContain('SetScalerFloor');
+    model.commit('c');
+    until(model, 'the start of c', () => model.status.run?.digest === 'c');
+    model.refused.clear();
+    until(model, 'the end of c', () => model.status.lastKnownGood?.digest === 'c');
+    untilOver(model);
+    pass(model, 30_000);
+    expect(model.scalers?.view?.primary).toMatchObject({ restoreMinReplicas: undefined });
+    expect([model.primary?.digest, model.outages, model.broken]).toEqual(['c', [], []]);
   });
 });
 
