@@ -207,6 +207,20 @@ test('a finalizer that cannot be written keeps no requests on a canary that is g
   });
 });
 
+test('without a finalizer nothing is taken over from a target that serves, since a deletion could not hand it back', async () => {
+  const allow = refuseWrites((path, body) => path === canaryPath && body.includes('finalizers'));
+  const spec = { ...onGateway, revertOnDeletion: true };
+  await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
+  await bed.send('POST', canaryPath.replace(/\/web$/, ''), JSON.parse(canary({ spec })));
+  await bed.start();
+  await untilReady('the refusal is told', 'Forbidden', /exceeded quota/);
+  await bed.pass(60_000);
+  expect(await primaryImage()).toBeUndefined();
+  expect((await bed.get('apps/v1', 'Deployment', 'web'))?.spec).toMatchObject({ replicas: 2 });
+  allow();
+  await waitForPhase(bed, 'Initialized');
+});
+
 test('while a write is refused for good the status is not written over and over', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();

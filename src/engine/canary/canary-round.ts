@@ -92,7 +92,10 @@ export async function runRound(
   return act(round, before, finalizer.failure);
 }
 
-/** A finalizer that cannot be written keeps nothing back, least of all a revert (ADR 31). */
+/**
+ * A finalizer that cannot be written keeps nothing back, least of all a revert (ADR 31), but for the first release: no traffic is moved before it
+ * can be handed back.
+ */
 async function tryFinalizer(
   parts: CanaryParts,
   canary: Canary,
@@ -100,7 +103,7 @@ async function tryFinalizer(
   try {
     return { wrote: await adjustFinalizer(parts, canary) };
   } catch (error) {
-    if (isStale(error)) throw error;
+    if (isStale(error) || canary.status?.lastKnownGood === undefined) throw error;
     return { wrote: false, failure: failureOf(error) };
   }
 }
