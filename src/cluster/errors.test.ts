@@ -42,6 +42,17 @@ describe('errorFromStatus', () => {
     });
   });
 
+  it.each([
+    ['User "ci" cannot patch resource "secrets" in API group "" in the namespace "shop"', true],
+    ['user "ci" (groups=["dev"]) is attempting to grant RBAC permissions not currently held', true],
+    ['', true],
+    ['exceeded quota: small, requested: count/secrets=1, used: 9, limited: 9', false],
+    ['unable to create new content in namespace shop because it is being terminated', false],
+  ])('knows a missing right from other refusals: %s', (why, lacksRight) => {
+    const body = failure(403, 'Forbidden', `secrets "db" is forbidden: ${why}`);
+    expect(errorFromStatus(secret, 403, body)).toMatchObject({ kind: 'forbidden', lacksRight });
+  });
+
   it('takes another uid for a conflict: the object was replaced', () => {
     const details = { causes: [{ field: 'metadata.uid', reason: 'FieldValueInvalid' }] };
     expect(errorFromStatus(deployment, 422, failure(422, 'Invalid', 'uid', details)).kind).toBe('conflict');

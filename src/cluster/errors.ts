@@ -43,6 +43,8 @@ interface ApiErrorDetails {
   readonly fieldConflicts: readonly FieldConflict[];
   /** The server refused it for nothing but fields that cannot be changed in place; default false. */
   readonly isImmutable?: boolean;
+  /** The user has no right to do it: no quota, webhook or terminating namespace refused it; default false. */
+  readonly lacksRight?: boolean;
 }
 
 /** A refused or failed request. The message names verb and object, and never holds the content of a Secret (S31). */
@@ -54,6 +56,7 @@ export class ApiError extends Error {
   readonly effectUnknown: boolean;
   readonly fieldConflicts: readonly FieldConflict[];
   readonly isImmutable: boolean;
+  readonly lacksRight: boolean;
 
   constructor(message: string, details: ApiErrorDetails) {
     super(message);
@@ -65,6 +68,7 @@ export class ApiError extends Error {
     this.effectUnknown = details.effectUnknown;
     this.fieldConflicts = details.fieldConflicts;
     this.isImmutable = details.isImmutable ?? false;
+    this.lacksRight = details.lacksRight ?? false;
   }
 
   /** True when the same request may succeed later by itself. */
@@ -168,8 +172,12 @@ export function errorFromStatus(
     effectUnknown: httpStatus === 504 || httpStatus === 502,
     fieldConflicts: kind === 'fieldConflict' ? causes.flatMap(fieldConflict) : [],
     isImmutable: kind === 'invalid' && saysImmutable(status, causes),
+    lacksRight: kind === 'forbidden' && saysRight.test(text(status.message)),
   });
 }
+
+/** An authorizer names the user, also one who would grant more than he has. Who may patch and not create is told no reason, or RBAC's. */
+const saysRight = /is forbidden:\s*(user "|RBAC: |$)/i;
 
 /** How API servers say that a field cannot be changed; each kind has its own words. */
 const immutableWords =

@@ -131,6 +131,29 @@ test('without any account it reaches no other namespace, and is told the two way
   expect(elsewhere.filter(({ userAgent }) => userAgent.includes('holdfast'))).toEqual([]);
 });
 
+test.each([
+  'configmaps "a" is forbidden: exceeded quota: small, requested: count/configmaps=1, used: 9, limited: 9',
+  'admission webhook "policy.example.com" denied the request: label team is missing',
+  'configmaps "a" is forbidden: unable to create new content in namespace shop because it is being terminated',
+])('no more rights are proposed where they are not what is missing: %s', async (message) => {
+  bed.sandbox.fault(({ method, path }) =>
+    method === 'PATCH' && path.endsWith('/configmaps/a')
+      ? { code: 403, reason: 'Forbidden', message }
+      : undefined,
+  );
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed);
+  await bed.start();
+
+  const told = await eventually('it is told', async () => {
+    const ready = condition(await bed.source(), 'Ready');
+    return ready?.reason === 'Forbidden' && ready.message;
+  });
+
+  expect(told).toContain(message);
+  expect(told).not.toContain('serviceAccountName');
+});
+
 test("a trusted namespace's Source is written with Holdfast's own rights", async () => {
   const commit = await bed.commit('first', { 'a.json': configMap('a') });
   await createSource(bed);

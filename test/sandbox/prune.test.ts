@@ -251,6 +251,31 @@ describe('what left Git', () => {
     expect(await uidOf()).toBe(uid);
   });
 
+  test('stays where another Source holds it, also while a webhook denies that one to write it', async () => {
+    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+    await bed.commit('first', { 'here/moved.json': configMap('moved'), 'here/a.json': configMap('a') });
+    await createSource(bed, { path: 'here', prune: true });
+    const other = sourceFor(bed, { path: 'there' });
+    await bed.start();
+    await eventually('it is applied', () => isThere('moved'));
+    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
+    bed.sandbox.fault(({ method, path, body }) =>
+      method === 'PATCH' && path.endsWith('/configmaps/moved') && body.includes('holdfast.dev/adopt')
+        ? { code: 403, reason: 'Forbidden', message: 'admission webhook "policy" denied the request' }
+        : undefined,
+    );
+    await bed.commit('also there', {
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+    await bed.pass(20_000);
+
+    const last = await bed.commit('only there', { 'here/moved.json': null });
+
+    await untilApplied(last);
+    await untilPruned('Pruned', 'Source shop/other holds it');
+    expect(await isThere('moved')).toBe(true);
+  });
+
   test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {
     const kinds = Array.from({ length: 300 }, (_, index) => `Widget${index}.example.com`);
     const annotate = (value: string) =>

@@ -64,11 +64,14 @@ interface Refusal {
 function failureFor(object: KubernetesObject, { entry, error, source, writer }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
-  const isForbidden = reason === 'Forbidden' && writer.user !== undefined;
+  // Adapters say so of their errors.
+  const lacksRight = (error as { lacksRight?: unknown } | null)?.lacksRight === true;
   // What the server says about a Secret is withheld: who may not write it is reported all the same.
-  const who = isForbidden && !message.includes(writer.user) ? `; written as ${writer.user}` : '';
-  const how = isForbidden && writer.kind === 'default' ? `; ${waysOut(source)}` : '';
-  return { reason, message: `${place}${describe(object)}: ${message}${who}${how}`, object, transient };
+  const isNamed = writer.user === undefined || message.includes(writer.user);
+  const who = lacksRight && !isNamed ? `; written as ${writer.user}` : '';
+  const how = lacksRight && writer.kind === 'default' ? `; ${waysOut(source)}` : '';
+  const said = `${place}${describe(object)}: ${message}${who}${how}`;
+  return { reason, message: said, object, transient, lacksRight };
 }
 
 /** A kind may become known a moment after its CRD was applied; so long one sync waits for all of them together. */

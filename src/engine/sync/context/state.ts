@@ -60,6 +60,8 @@ export interface ApplyFailure {
   readonly message: string;
   readonly object: KubernetesObject;
   readonly transient: boolean;
+  /** Its writer has no right to write it. */
+  readonly lacksRight?: boolean;
 }
 
 /** What applying a snapshot led to. */

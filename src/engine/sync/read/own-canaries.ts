@@ -28,7 +28,7 @@ export async function withOwnCanaries(
     if (!why || plan.state !== 'release') continue;
     const { object, origin } = plan.target;
     const message = `${formatOrigin(origin)}: ${describe(object)}: ${why.message}`;
-    refused.push({ reason: why.reason, message, object, transient: false });
+    refused.push({ reason: why.reason, message, object, transient: false, lacksRight: true });
   }
   return { snapshot: { ...snapshot, plans }, refused };
 }
@@ -40,7 +40,7 @@ export function claimedKeys(
   { all }: Pick<Snapshot, 'all'>,
   result: Pick<ApplyResult, 'failures'> | undefined,
 ): ReadonlySet<string> {
-  const forbidden = (result?.failures ?? []).filter(({ reason }) => reason === 'Forbidden');
+  const forbidden = (result?.failures ?? []).filter(({ lacksRight }) => lacksRight);
   const refused = new Set(forbidden.map(({ object }) => objectKey(object)));
   const allowed = all.filter((object) => whyNotAllowed(source, object, rights) === undefined).map(objectKey);
   return new Set(allowed.filter((key) => !refused.has(key)));
