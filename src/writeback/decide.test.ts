@@ -200,9 +200,18 @@ it('records are read back from the condition as they were written', () => {
   );
   expect(parseGitRecords('whatever; else')).toEqual([]);
   expect(withGitRecord(told, refusalRecord(`revert ${branch}`, 'generation 4', 1))).toHaveLength(told.length);
-  expect(
-    withGitRecord(told, statusRecord('failure', v3)).filter(({ kind }) => kind === 'status'),
-  ).toHaveLength(1);
+});
+
+it('the record of a status takes the place of those before, but of none that is yet to be superseded', () => {
+  const told = [statusRecord('success', v1), statusRecord('failure', v2, 'Held')];
+
+  const next = withGitRecord(told, statusRecord('pending', v3));
+  const superseded = withGitRecord(next, statusRecord('error', v2));
+  const last = withGitRecord(superseded, statusRecord('success', v3));
+
+  expect(next).toEqual([statusRecord('failure', v2, 'Held'), statusRecord('pending', v3)]);
+  expect(superseded).toEqual([statusRecord('pending', v3), statusRecord('error', v2)]);
+  expect(last).toEqual([statusRecord('success', v3)]);
 });
 
 it('a refused write is tried again after another spec of the Source, or another request to look at Git', () => {

@@ -2,7 +2,7 @@ import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts
 import { lineOf } from '../api/incident.ts';
 import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
-import { bumpRecord, type GitRecord, openRequests, statusRecord } from './records.ts';
+import { bumpRecord, type GitRecord, isUnfinished, openRequests, statusRecord } from './records.ts';
 
 /** The input of the decision about one Canary. */
 export interface Facts {
@@ -88,7 +88,7 @@ function wantedStatuses({ where, write, status, records }: Facts): WantedStatus[
   const current = { commit, state, context, about, description: line || state };
   const left = records
     .filter((entry) => entry.kind === 'status')
-    .filter((entry) => entry.commit !== commit && (entry.state === 'pending' || entry.about !== ''))
+    .filter((entry) => entry.commit !== commit && isUnfinished(entry))
     .map((entry) => entry.commit);
   const superseded = left.map((old): WantedStatus => {
     const description = `superseded by ${commit.slice(0, 7)}`;

@@ -83,12 +83,19 @@ function parsed(text: string): GitRecord[] {
     : [];
 }
 
+/** A commit status that says that something is still to come: where another commit takes the release's place, that is set there, too. */
+export function isUnfinished({ state, about }: Extract<GitRecord, { kind: 'status' }>): boolean {
+  return state === 'pending' || about !== '';
+}
+
 /** With one more record at the end, in place of an earlier one about the same thing. */
 export function withGitRecord(before: readonly GitRecord[], added: GitRecord): GitRecord[] {
   const isReplaced = (entry: GitRecord): boolean => {
     if (entry.kind === 'revert') return added.kind === 'revert' && entry.branch === added.branch;
     if (entry.kind === 'refused') return added.kind === 'refused' && entry.write === added.write;
-    // A Canary has one ledger and one current commit status.
+    if (entry.kind === 'status' && added.kind === 'status')
+      return entry.commit === added.commit || (added.state !== 'error' && !isUnfinished(entry));
+    // A Canary has one ledger.
     return entry.kind === added.kind;
   };
   return [...before.filter((entry) => !isReplaced(entry)), added];

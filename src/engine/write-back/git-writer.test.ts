@@ -13,7 +13,7 @@ afterEach(async () => {
 const [first, second] = ['1'.repeat(40), '2'.repeat(40)];
 
 /** A Canary whose ledger can be pushed, at a forge that answers as `forge` says. */
-function world(forge: () => Promise<never>) {
+function world(forge: () => Promise<unknown>) {
   const clock = createVirtualClock();
   const changed: Array<(canary: KubernetesObject) => void> = [];
   const asked: number[] = [];
@@ -95,4 +95,40 @@ test('what cannot be set is tried again with growing pauses, whatever else chang
   }
   const start = asked[0] ?? 0;
   expect(asked.map((at) => Math.round((at - start) / 1000))).toEqual([0, 2, 6, 14, 30, 62]);
+});
+
+test('the status of a commit that another one took the place of does not stay pending, though the forge failed then', async () => {
+  const statuses = new Map<string, string>();
+  let fails = true;
+  const { clock, says } = world(async () => ({
+    async setCommitStatus(commit: string, { state }: { state: string }) {
+      if (fails && state === 'error') throw new Error('the forge answered 503');
+      statuses.set(commit, state);
+    },
+  }));
+  await says(first, 'Progressing');
+  await says(second, 'Progressing', first);
+  await says(second, 'Succeeded');
+  expect([statuses.get(first), statuses.get(second)]).toEqual(['pending', 'success']);
+
+  fails = false;
+  await clock.advance(60_000);
+
+  expect([statuses.get(first), statuses.get(second)]).toEqual(['error', 'success']);
+});
+
+test('a status is not asked for again of a commit that the forge does not know any more', async () => {
+  const asked: string[] = [];
+  const { clock, says, condition } = world(async () => ({
+    async setCommitStatus(commit: string, { state }: { state: string }) {
+      asked.push(`${state} ${commit.slice(0, 1)}`);
+      if (state === 'error') throw Object.assign(new Error('no such commit'), { code: 'NotFound' });
+    },
+  }));
+  await says(first, 'Progressing');
+  await says(second, 'Succeeded');
+  await clock.advance(10 * 60_000);
+
+  expect(asked).toEqual(['pending 1', 'error 1', 'success 2']);
+  expect(condition()).toMatchObject({ reason: 'WrittenToGit' });
 });

@@ -54,6 +54,11 @@ const refusedCodes = new Set([
   'Redirected',
 ]);
 
+/** Whether another try would change nothing. */
+export function isRefusal(error: unknown): boolean {
+  return refusedCodes.has(codeOf(error) ?? '');
+}
+
 /** Nothing done yet, on top of what the Canary's condition says. */
 export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | undefined): Memory {
   const { reason, message = '' } = condition ?? {};
@@ -85,7 +90,7 @@ export async function attempt(memory: Memory, write: Write, request: string): Pr
     return undefined;
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    if (!refusedCodes.has(codeOf(error) ?? '')) return { reason: 'GitUnavailable', message };
+    if (!isRefusal(error)) return { reason: 'GitUnavailable', message };
     const tries = timesRefused(memory, write.id, request) + 1;
     memory.records = withGitRecord(memory.records, refusalRecord(write.id, request, tries));
     if (tries < maximumTries) return { reason: 'GitUnavailable', message };

@@ -21,7 +21,7 @@ import {
 import { codeOf } from '../failure.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { type BuiltRevert, buildRevert } from './revert-commit.ts';
-import type { Write } from './write-state.ts';
+import { isRefusal, type Write } from './write-state.ts';
 
 /** What the writes of one Canary need. */
 export interface WriteContext {
@@ -79,7 +79,10 @@ async function setStatus(
       'Invalid',
       'commit statuses need a forge: the host of spec.url is not a known one, or its address is SSH and the Secret has no forgeToken',
     );
-  await forge.setCommitStatus(commit, status);
+  await forge.setCommitStatus(commit, status).catch((error: unknown) => {
+    // Of a commit that another one took the place of: it may be gone, and what else is refused the next one tells.
+    if (status.state !== 'error' || !isRefusal(error)) throw error;
+  });
   return statusRecord(status.state, commit, about);
 }
 
