@@ -195,6 +195,30 @@ describe('a pull request that takes a release back', () => {
   });
 });
 
+describe('a commit that takes a release back', () => {
+  it('is made on what somebody else pushed meanwhile, without waiting for the next poll', async () => {
+    const wanted = { ...revert, mode: 'commit' as const };
+    const moved = '5'.repeat(40);
+    let seen = head;
+    world.texts.set(moved, 'bad\n');
+    const commitFiles: Repository['commitFiles'] = async (commit) => {
+      if (commit.parent !== moved) throw Object.assign(new Error('main was changed'), { code: 'Conflict' });
+      return world.git.repository.commitFiles(commit);
+    };
+    const git = {
+      ...world.git,
+      repository: { ...world.git.repository, commitFiles },
+      head: () => seen,
+      wake: () => {
+        seen = moved;
+      },
+    };
+    await expect(write({ revert: wanted }, git)).rejects.toMatchObject({ code: 'Conflict' });
+
+    expect(await write({ revert: wanted }, git)).toEqual([`revert ${branch} commit ${'3'.repeat(40)}`]);
+  });
+});
+
 describe('commit statuses', () => {
   const statuses = [{ commit: head, state: 'failure', context: 'c', description: 'd', about: '' }] as const;
 

@@ -130,8 +130,9 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const description = describeRevert(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
-    const commit = await push(context, { description, built, ref: `refs/heads/${base}`, before: built.head });
-    git.wake();
+    const ref = `refs/heads/${base}`;
+    // Also where somebody else pushed first: the next try starts from there.
+    const commit = await push(context, { description, built, ref, before: built.head }).finally(git.wake);
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
   if (!isThere) await push(context, { description, built, ref, before: undefined });
