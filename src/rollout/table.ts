@@ -128,7 +128,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     followsHead: 'the last-known-good reverts it; a newer commit waits until it has ended',
     deadline: 'progressDeadlineSeconds without progress: held or reverted, as onFailure says',
     checks: 'none',
-    writes: 'route; the primary if somebody changed it',
+    writes: 'route; the primary if it was changed from outside',
     next: () => ({ action: 'verification once all traffic is on the primary' }),
     handle: converging,
   },
@@ -142,7 +142,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline:
       'successThreshold passed checks: good; threshold failed checks: reverted or held; progressDeadlineSeconds without a result: held',
     checks: 'after promotion',
-    writes: 'its record, marked as proven; the primary if somebody changed it',
+    writes: 'its record, marked as proven; the primary if it was changed from outside',
     next: () => ({ action: 'the next check' }),
     handle: verifying,
   },

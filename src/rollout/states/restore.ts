@@ -62,7 +62,7 @@ export function restoreTemplate(context: Context, digest: string): Effects | und
   const { primary, sharesWorkload } = context.world;
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
   if (!change || sharesWorkload) return undefined;
-  const manager = primary?.drift?.manager ?? 'somebody';
+  const manager = primary?.drift?.manager ?? 'another client';
   const message = `${manager} changed ${change.path} of the primary; it is restored`;
   return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
 }

@@ -49,7 +49,7 @@ describe('drift', () => {
     ],
     [
       'a container of ours, set by hand under our own name',
-      { kind: 'foreign', manager: 'somebody as holdfast-rollout' },
+      { kind: 'foreign', manager: 'another client as holdfast-rollout' },
       otherImage,
       [owner('holdfast-rollout', image, { operation: 'Update' })],
     ],

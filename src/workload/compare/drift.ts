@@ -25,7 +25,7 @@ export function driftOf(live: KubernetesObject, applied: KubernetesObject, manag
   if (other)
     return {
       kind: 'foreign',
-      manager: other.manager === manager ? `somebody as ${manager}` : (other.manager ?? 'unknown'),
+      manager: other.manager === manager ? `another client as ${manager}` : (other.manager ?? 'unknown'),
     };
   return culprits.length > 0 ? { kind: 'own' } : { kind: 'gone' };
 }
