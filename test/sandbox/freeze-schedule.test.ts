@@ -88,7 +88,7 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
 
   const scope = { namespace: 'shop', selector: undefined, format: 'text' as const };
   await expect(unfreeze(connection.client, { ...scope, scheduled: false })).rejects.toThrow(
-    /the night, which comes back by its schedule: use --scheduled/,
+    /the night, which has a schedule: use --scheduled/,
   );
   await unfreeze(connection.client, { ...scope, scheduled: true });
   await waitForPhase(bed, 'Succeeded');

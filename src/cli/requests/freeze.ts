@@ -86,17 +86,17 @@ export const freezeCommand: CliCommand = {
         .addOption(
           new Option(
             '--schedule <cron>',
-            'freeze again and again: when each time begins, as "0 18 * * 5", with --duration',
+            'repeat the freeze: cron expression of each beginning, for example "0 18 * * 5"; needs --duration',
           ),
         )
-        .addOption(new Option('--duration <span>', 'how long each time is, as 62h'))
+        .addOption(new Option('--duration <span>', 'length of each freeze of --schedule, for example 62h'))
         .addOption(
           new Option(
             '--time-zone <name>',
-            'zone of --schedule, as Europe/Oslo (default: that of this machine)',
+            'time zone of --schedule, for example Europe/Oslo (default: that of this machine)',
           ),
         )
-        .option('--starts-only', 'hold starts only; what began goes on to its end')
+        .option('--starts-only', 'hold starts only; releases that have started go on')
         .requiredOption('--reason <text>', 'why; shown in the status of every Canary'),
     ).action(async (flags: ScopeFlags & FreezeFlags) => {
       const { until, reason, startsOnly = false } = flags;
@@ -124,9 +124,9 @@ export const unfreezeCommand: CliCommand = {
     withScope(
       command
         .description(
-          'end the freezes of a namespace (-n) or of all namespaces (-A), except those that come back by a schedule; with -l only the one for these labels',
+          'end the freezes of a namespace (-n) or of all namespaces (-A), except those with a schedule; with -l only the one for these labels',
         )
-        .option('--scheduled', 'end those that come back by a schedule instead'),
+        .option('--scheduled', 'end those with a schedule instead'),
     ).action(async (flags: ScopeFlags & { scheduled?: boolean }) => {
       const result = await withConnection(flags, context, ({ access, client }) =>
         unfreeze(client, { ...scopeOf(flags, access), scheduled: flags.scheduled === true }),
@@ -227,7 +227,9 @@ function windowsOf({ schedule, duration, timeZone }: FreezeFlags, nowMs: number)
     return undefined;
   }
   if (duration === undefined || !parseDurationMs(duration))
-    throw new InputError('--schedule needs --duration: how long each time is, as 62h');
+    throw new InputError(
+      '--schedule needs --duration, the length of each freeze in hours, minutes or seconds, for example 62h',
+    );
   const ofMachine = new Intl.DateTimeFormat().resolvedOptions().timeZone;
   const windows = [{ kind: 'deny' as const, schedule, duration, timeZone: timeZone ?? ofMachine }];
   const [problem] = windowProblems(windows, nowMs);
@@ -251,8 +253,7 @@ export async function unfreeze(
   if (meant.length === 0) {
     const others = items
       .map((object) => {
-        const hint =
-          comesBack(object) && !scheduled ? ', which comes back by its schedule: use --scheduled' : '';
+        const hint = comesBack(object) && !scheduled ? ', which has a schedule: use --scheduled' : '';
         return `${object.metadata.name} (${readFreeze(object).reason}${hint})`;
       })
       .join(', ');

@@ -97,7 +97,7 @@ export interface WaitFlags extends ObjectFlags {
 /** Adds the object, the cluster, the namespaces, the labels and the format. */
 export function withObjectFlags(command: Command, kind: 'Canary' | 'Source'): Command {
   const word = kind.toLowerCase();
-  return withPlace(command.argument(`[${word}]`, `NAME or ${word}/NAME; with -l none`))
+  return withPlace(command.argument(`[${word}]`, `NAME or ${word}/NAME; left out with -l`))
     .addOption(allNamespacesOption())
     .addOption(selectorOption())
     .addOption(outputOption('text', ['text', 'json', 'yaml']));
