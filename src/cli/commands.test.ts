@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
@@ -127,16 +129,32 @@ describe('the command line', () => {
     expect(stdout).toBe('');
   });
 
+  function kubeconfigFor(server: string): string {
+    const config = {
+      clusters: [{ name: 'a', cluster: { server } }],
+      users: [{ name: 'a', user: {} }],
+      contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
+      'current-context': 'a',
+    };
+    return file('kubeconfig', JSON.stringify(config));
+  }
+
+  it('version says what a refused login means, as every other command', async () => {
+    const server = createServer((_, response) => response.writeHead(401).end('{}'));
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const { port } = server.address() as AddressInfo;
+    try {
+      expect(await run('version', '--kubeconfig', kubeconfigFor(`http://127.0.0.1:${port}`))).toBe(0);
+      expect(stdout).toContain('does not accept the credentials of the kubeconfig');
+    } finally {
+      server.close();
+    }
+  });
+
   describe('with an API server that does not answer', () => {
     let kubeconfig: string;
     beforeEach(() => {
-      const config = {
-        clusters: [{ name: 'a', cluster: { server: 'http://127.0.0.1:1' } }],
-        users: [{ name: 'a', user: {} }],
-        contexts: [{ name: 'a', context: { cluster: 'a', user: 'a' } }],
-        'current-context': 'a',
-      };
-      kubeconfig = file('kubeconfig', JSON.stringify(config));
+      kubeconfig = kubeconfigFor('http://127.0.0.1:1');
     });
 
     it('check tells of it as of everything else that fails', async () => {

@@ -3,6 +3,7 @@ import { isApiError } from '../cluster/errors.ts';
 import { type CommandResult, type DataFormat, printable } from '../terminal/output.ts';
 import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
+import { failureBody } from './failure.ts';
 import {
   type ClusterFlags,
   contextOption,
@@ -48,7 +49,7 @@ async function askedController(flags: VersionFlags, version: string): Promise<Co
     return { reason: `${leader.reason}; --holdfast-namespace names another namespace` };
   } catch (error) {
     if (!isApiError(error)) throw error;
-    if (error.kind !== 'configuration') return { reason: error.message };
+    if (error.kind !== 'configuration') return { reason: failureBody(error).message };
     if (flags.kubeconfig === undefined && flags.context === undefined) return undefined;
     throw error;
   }

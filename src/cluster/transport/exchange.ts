@@ -53,7 +53,7 @@ export async function exchange(
   } catch {
     throw localError(
       'badAnswer',
-      `${request.verb} ${request.object}: the answer is not JSON (${text.length} characters)`,
+      `${request.verb} ${request.object}: the answer is not JSON (${text.length} characters); a proxy or login page may have answered in place of the API server`,
       {
         status: answer.status,
         effectUnknown: !isRead(request.verb),

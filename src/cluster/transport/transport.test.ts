@@ -208,6 +208,8 @@ describe('transport', () => {
     for (const path of ['/large', '/redirect', '/html']) {
       const error = await failureOf(transport.request({ ...write, path }));
       expect(error.kind).toBe('badAnswer');
+      if (path === '/html')
+        expect(error.message).toMatch(/is not JSON .* a proxy or login page may have answered/);
     }
     expect(server.seen).toHaveLength(3);
   });
