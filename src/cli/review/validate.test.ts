@@ -242,6 +242,20 @@ data: {${data}, reason: sale}
     expect(exitCode).toBe(2);
   });
 
+  it('refuses what spec.allow of the Source refuses, and kube-system without it', async () => {
+    const files = {
+      's.yaml': `${source}  allow: {namespaces: [shop, delivery], kinds: [Source]}\n`,
+      'd.yaml': deployment,
+    };
+    expect((await report(files)).lines).toEqual([
+      'd.yaml:1: Deployment shop/web: kind Deployment is not in spec.allow.kinds of the Source',
+    ]);
+    const elsewhere = deployment.replace('namespace: shop', 'namespace: kube-system');
+    expect((await report({ 's.yaml': source, 'd.yaml': elsewhere })).lines).toEqual([
+      'd.yaml:1: Deployment kube-system/web: namespace kube-system is not in spec.allow.namespaces of the Source',
+    ]);
+  });
+
   it('doubts an annotation of a Canary that looks like a request and is none', async () => {
     const misspelt = canary.replace(
       'namespace: shop}',

@@ -155,6 +155,23 @@ describe('a plan', () => {
     expect(changed).toEqual([['changed', 'web', ['-    interval: 30s', '+    intervl: 30s']]]);
   });
 
+  it('of objects that spec.allow of the Source refuses starts no rollout and is a problem', async () => {
+    bed.repository.commit({
+      'sources/shop.yaml': sourceText('  allow: {namespaces: [other]}\n'),
+      'apps/web.yaml': deploymentText('shop/web:2'),
+    });
+    const report = await bed.plan();
+    const { problems, canaries } = only(report);
+    expect(problems).toContainEqual(
+      'apps/web.yaml:1: Deployment shop/web: namespace shop is not in spec.allow.namespaces of the Source',
+    );
+    expect(problems).toContainEqual(
+      expect.stringMatching(/^apps\/canary\.yaml:1: Canary shop\/web: namespace/),
+    );
+    expect(canaries).toMatchObject([{ change: 'frozen' }]);
+    expect(report.summary.rollouts).toBe(0);
+  });
+
   it('refuses a targetPort whose name the template lacks, and doubts a number that it does not declare', async () => {
     const to = (port: string) => canaryText().replace('{port: 80}', `{port: 80, targetPort: ${port}}`);
     const ports = '          ports: [{name: http, containerPort: 8080}]\n';

@@ -1,7 +1,7 @@
 /** One Source at one commit, rendered as the controller renders it. */
 
 import { randomBytes } from 'node:crypto';
-import { canaryKey } from '../../api/kubernetes.ts';
+import { canaryKey, describe, objectKey } from '../../api/kubernetes.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
@@ -9,13 +9,14 @@ import type { Snapshot } from '../../engine/sync/context/state.ts';
 import type { CommitReader, ReadingParts } from '../../engine/sync/read/commit-files.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { releaseAt } from '../../engine/sync/read/source-heads.ts';
+import { whyNotAllowed } from '../../engine/sync/scope/permissions.ts';
 import { GitError } from '../../git/errors.ts';
 import { releaseWarnings } from '../../release/build.ts';
 import { type BuildCache, type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import { offlineCapabilities } from '../../render/helm.ts';
 import { createRenderCache } from '../../render/render.ts';
-import { formatProblem } from '../../render/rendered-object.ts';
+import { formatOrigin, formatProblem, type RenderedObject } from '../../render/rendered-object.ts';
 import type { Decryption } from '../../render/sops/decrypt.ts';
 import { createClusterPort } from '../../server/cluster.ts';
 import { scopeOf, variablesIn } from '../offline.ts';
@@ -92,7 +93,13 @@ export async function renderSide(
     const { entries, rest, plans } = snapshot;
     const problems = snapshot.problems.map(formatProblem);
     const canaries = new Map(
-      plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, snapshot)] as const),
+      plans.map((plan) => [canaryKey(plan.canary), canarySide(reading, plan, { snapshot, source })] as const),
+    );
+    const targets = new Set(
+      plans.flatMap((plan) => (plan.state === 'release' ? [objectKey(plan.target.object)] : [])),
+    );
+    const notAllowed = entries.flatMap((entry) =>
+      targets.has(objectKey(entry.object)) ? [] : (notAllowedIn(source, entry) ?? []),
     );
     // A running Source reports these as its own problems, too.
     const refused = [...canaries.values()].flatMap(({ problem }) => problem ?? []);
@@ -101,7 +108,7 @@ export async function renderSide(
       entries,
       rest,
       plans,
-      problems: [...problems, ...refused],
+      problems: [...problems, ...refused, ...notAllowed],
       canaries,
       brokenFiles,
       isAbsent: false,
@@ -114,8 +121,21 @@ export async function renderSide(
   }
 }
 
-function canarySide(parts: ReadingParts, plan: Snapshot['plans'][number], snapshot: Snapshot): CanarySide {
+/** `file:line: object: why` of an object that the Source may not write, by its own `spec.allow`. */
+function notAllowedIn(source: Source, { object, origin }: RenderedObject): string | undefined {
+  const why = whyNotAllowed(source, object);
+  return why && `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
+}
+
+function canarySide(
+  parts: ReadingParts,
+  plan: Snapshot['plans'][number],
+  { snapshot, source }: { readonly snapshot: Snapshot; readonly source: Source },
+): CanarySide {
   if (plan.state !== 'release') return { plan, release: undefined };
+  // The Source has no say about a Canary whose target it may not write (S21).
+  const refusal = notAllowedIn(source, plan.target);
+  if (refusal !== undefined) return { plan, release: undefined, problem: refusal };
   const built = releaseAt(parts, plan, snapshot);
   if (!built?.ok) return { plan, release: undefined, problem: built && formatProblem(built.problem) };
   const canary = plan.object;

@@ -29,6 +29,8 @@ interface LocalRendering {
   readonly rendered: RenderResult;
   /** A Source was found that applies exactly this, so that what is missing here is missing for certain. */
   readonly complete: boolean;
+  /** That Source. */
+  readonly source?: Source;
 }
 
 interface LocalOptions {
@@ -241,7 +243,7 @@ async function renderGroup(
   const fallback = read.some((part) => part.isChart) ? 'default' : undefined;
   const settled = inNamespaces(read, defaultNamespaceOf(source) ?? namespace ?? fallback);
   const lineOf = (origin: Origin, field: string) => rendering.lineOf(rooted.get(origin) ?? origin, field);
-  return { rendered: { ...settled, lineOf }, complete };
+  return { rendered: { ...settled, lineOf }, complete, ...(complete ? { source } : {}) };
 }
 
 function inNamespaces(

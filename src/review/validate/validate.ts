@@ -2,8 +2,10 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { objectKey } from '../../api/kubernetes.ts';
+import { describe, objectKey } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
+import type { Source } from '../../api/source/source.ts';
+import { whyNotAllowed } from '../../engine/sync/scope/permissions.ts';
 import { findBuilders, type ProgramPaths } from '../../render/build/programs.ts';
 import type { RenderedObject, RenderResult } from '../../render/rendered-object.ts';
 import { compareTexts } from '../../terminal/output.ts';
@@ -53,7 +55,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
   const objects = renderings.flatMap(({ rendered }) => rendered.objects);
   const keys = new Set(objects.map(({ object }) => objectKey(object)));
   const findings = local.problems.map((problem): Finding => ({ ...problem, severity: 'problem' }));
-  for (const { rendered, complete } of renderings) {
+  for (const { rendered, complete, source } of renderings) {
     const broken = [...local.problems, ...rendered.problems];
     findings.push(
       ...rendered.problems.map((problem): Finding => ({ ...problem, severity: 'problem' })),
@@ -61,6 +63,7 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
       ...namespaceFindings(rendered, complete),
       ...referenceFindings(rendered, keys, complete),
       ...queryFindings(rendered, objects),
+      ...(source ? notAllowed(source, rendered.objects) : []),
       ...folderFindings(rendered, missing),
       ...releaseFindings(rendered, broken, { complete, selectorLabels }),
     );
@@ -74,6 +77,15 @@ export async function validate(options: ValidateOptions): Promise<Validation> {
     });
   const places = new Set(objects.map(({ origin }) => JSON.stringify(origin)));
   return { files: local.files.length, objects: places.size, findings: sorted(findings), leftAlone };
+}
+
+/** What the Source may not write, by its own `spec.allow`. */
+function notAllowed(source: Source, objects: readonly RenderedObject[]): Finding[] {
+  return objects.flatMap(({ object, origin: { file, line } }): Finding[] => {
+    const why = whyNotAllowed(source, object);
+    if (why === undefined) return [];
+    return [{ file, line, message: `${describe(object)}: ${why}`, severity: 'problem' }];
+  });
 }
 
 function objectFindings(
