@@ -14,6 +14,10 @@ it('says what a refused login means', () => {
   });
 });
 
+it('asks for the name where a variable that is not set left it out', () => {
+  expect(() => nameIn('canary/', 'Canary')).toThrow('"canary/" names no Canary; use canary/NAME');
+});
+
 it.each([
   ['source/shop', 'Canary', 'status, tree, events, diff, sync, suspend and resume are about Sources'],
   ['canary/web', 'Source', 'a Canary is held by holdfast pause'],
