@@ -1,6 +1,7 @@
 /** Passes that leave Canaries alone: in shadow mode, and while Flagger acts on them (design section 2.5). */
 
 import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import type { Decision } from '../../rollout/outcome.ts';
 import { isStale } from '../failure.ts';
@@ -63,28 +64,55 @@ function createDecisionLog(log: Log): (key: string, fields: Record<string, unkno
 /** A Lease expires without a watch event: it is checked this often. */
 const againMs = 10_000;
 const unknownAgainMs = 500;
+/** At a start it is unknown for a moment, which concerns nobody. */
+const unknownToldAfterMs = 30_000;
 
 /** Phases in which Flagger writes no status: in the others a write of ours would give it a conflict, and it would lose what it had not written. */
 const quietPhases = new Set(['Initialized', 'Succeeded']);
 
-/** A pass over a Canary that does nothing while Flagger acts on it, and reports that once (design section 2.5). */
-export function deferToFlagger(parts: CanaryParts, pass: Pass): Pass {
-  const reported = new Set<string>();
+/**
+ * A pass over a Canary that does nothing while Flagger acts on it, or while that cannot be seen, and reports once which it is (design section 2.5).
+ */
+export function deferToFlagger(
+  parts: Pick<CanaryParts, 'canaries' | 'clock' | 'cluster' | 'events' | 'flagger'>,
+  pass: Pass,
+): Pass {
+  const reported = new Map<string, string>();
+  const unknownSinceMs = new Map<string, number>();
+
+  function report(key: string, object: KubernetesObject, kind: string, message: string): void {
+    if (reported.get(key) === kind) return;
+    parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
+    reported.set(key, kind);
+  }
+
+  function waitToSee(key: string, object: KubernetesObject): PassResult {
+    const nowMs = parts.clock.nowMs();
+    const sinceMs = unknownSinceMs.get(key) ?? nowMs;
+    unknownSinceMs.set(key, sinceMs);
+    const problem = parts.flagger.problem();
+    if (problem !== undefined && nowMs - sinceMs >= unknownToldAfterMs)
+      report(
+        key,
+        object,
+        'unknown',
+        `it is not known whether Flagger runs (${problem}); Holdfast writes nothing until it is`,
+      );
+    return { againAfterMs: unknownAgainMs };
+  }
 
   return async (key) => {
     const object = parts.canaries.get(key);
     const controller = object && parts.flagger.actsOn(object.metadata.namespace ?? '');
+    if (object && controller === unknownController) return waitToSee(key, object);
+    unknownSinceMs.delete(key);
     if (!object || controller === undefined) {
       reported.delete(key);
       return pass(key);
     }
-    if (controller === unknownController) return { againAfterMs: unknownAgainMs };
     const message = `${controller}; Holdfast writes nothing until it is scaled to zero`;
     await writeFlaggerCondition(parts, object as Canary, message);
-    if (!reported.has(key)) {
-      parts.events.emit(object, { type: 'Warning', reason: foreignControllerCondition, message });
-      reported.add(key);
-    }
+    report(key, object, 'Flagger', message);
     return { againAfterMs: againMs };
   };
 }

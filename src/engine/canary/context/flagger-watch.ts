@@ -7,6 +7,8 @@ import type { OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/clust
 export interface FlaggerWatch {
   /** What acts on the Canaries of this namespace, for messages; `unknown` before Deployments and Leases were listed, undefined when nothing does. */
   actsOn(namespace: string): string | undefined;
+  /** Why they cannot be listed, as far as a server has said; undefined when nothing is known to be wrong. */
+  problem(): string | undefined;
   onChange(listener: () => void): void;
   close(): void;
 }
@@ -55,6 +57,7 @@ export function watchFlagger(
 
   return {
     actsOn,
+    problem: () => all.map((set) => (set.synced() ? undefined : set.problem())).find(Boolean),
     onChange(listener) {
       for (const set of deployments) set.onChange(() => listener());
       for (const set of leases)
