@@ -101,9 +101,11 @@ export function withServices(
   run: Run | undefined,
   actions: readonly Action[],
 ): readonly Action[] {
-  const { world, plan } = context;
-  const { primary, target } = world;
-  const primaryDigest = primary ? primary.digest : target?.digest;
+  const { world, plan, good } = context;
+  const { primary, target, head } = world;
+  // Without both workloads the last-known-good comes back, and traffic to it waits for the Services; nothing does if no Source holds the target.
+  const returns = head.kind === 'missing' ? undefined : good?.digest;
+  const primaryDigest = primary ? primary.digest : (target?.digest ?? returns);
   if (primaryDigest === undefined || !isOnRecord(context, primaryDigest)) return actions;
   // If nothing is tried, and the target is gone or what it runs is unknown, the canary's Service is as the primary's: a route names both.
   const isUnknown = target?.digest === undefined && !run && !world.route?.canaryWeight;

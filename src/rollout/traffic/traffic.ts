@@ -118,7 +118,9 @@ function rescued({ world, plan }: Context): RouteTarget | undefined {
 
 /** The route is missing: the preferred side gets all traffic if it is ready; if no side is, the route leads to the primary. */
 function recreateRoute({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
-  const { primary, target, status } = world;
+  const { primary, target, status, head } = world;
+  // No Source holds the target: nothing comes back by itself that a route could lead to.
+  if (!primary && !target && head.kind === 'missing') return {};
   const hadAll = status.postPromotion !== undefined || run?.side === 'primary';
   const wantsCanary =
     (preference.kind === 'all' && preference.side === 'canary') || (hadAll && status.canaryWeight === 100);
