@@ -412,6 +412,11 @@ export function soundRecord(world: World, digest: string | undefined): RecordVie
   return world.records.find((record) => record.digest === digest && record.damaged === undefined);
 }
 
+/** Both workloads are deleted, and no Source holds the target: nothing comes back by itself. */
+export function isAbandoned({ primary, target, head }: World): boolean {
+  return !primary && !target && head.kind === 'missing';
+}
+
 /** Its bytes are lost: the record is damaged and Git does not give them either. Nothing may be written from it. */
 export function isLost(record: RecordView): boolean {
   return record.damaged !== undefined && record.inGit !== true;

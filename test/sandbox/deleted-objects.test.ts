@@ -11,6 +11,7 @@ import {
   onGateway,
   statusOf,
 } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -21,7 +22,6 @@ afterEach(() => bed.close());
 
 const deployments = '/apis/apps/v1/namespaces/shop/deployments';
 const services = '/api/v1/namespaces/shop/services';
-const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
 
 /** What may be deleted, by the path of an app. */
 const deletable = {
@@ -95,10 +95,8 @@ test('with a Source, all of it is there again, whatever was deleted together', a
 });
 
 test('without a Source, all comes back but the target, and nothing where both workloads are gone', async () => {
-  for (const { name } of apps) {
-    await bed.send('POST', deployments, JSON.parse(deployment('shop/web:1', { name })));
-    await bed.send('POST', canaries, JSON.parse(canary({ name, spec: onGateway })));
-  }
+  for (const { name } of apps)
+    await otherTool(bed).apply(deployment('shop/web:1', { name }), canary({ name, spec: onGateway }));
   const holdfast = await bed.start();
   await untilAll('Initialized');
 

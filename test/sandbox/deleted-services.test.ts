@@ -3,7 +3,16 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { run } from './cli-run.ts';
-import { canary, createSource, deployment, eventually, imageOf, statusOf } from './holdfast-bed.ts';
+import {
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  imageOf,
+  onGateway,
+  statusOf,
+} from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -120,16 +129,11 @@ test('Services and routes that somebody deletes are there again while the releas
   await until('held', ({ canaryWeight }) => canaryWeight === 100);
 });
 
-const shop = {
-  deployments: '/apis/apps/v1/namespaces/shop/deployments',
-  canaries: '/apis/flagger.app/v1beta1/namespaces/shop/canaries',
-};
+const deployments = '/apis/apps/v1/namespaces/shop/deployments';
 
 /** A Canary at rest whose target no Source holds. */
 async function atRestWithoutSource(): Promise<void> {
-  const service = { port: 80, targetPort: 8080, gatewayRefs: [{ name: 'gateway', namespace: 'gateways' }] };
-  await bed.send('POST', shop.deployments, JSON.parse(deployment('shop/web:1')));
-  await bed.send('POST', shop.canaries, JSON.parse(canary({ spec: { provider: 'gatewayapi:v1', service } })));
+  await otherTool(bed).apply(deployment('shop/web:1'), canary({ spec: onGateway }));
   await bed.start();
   await until('web', ({ phase }) => phase === 'Initialized');
 }
@@ -142,7 +146,7 @@ const isCalledFor = ({ conditions }: CanaryStatus) =>
 
 test('without a Source, a deleted target takes nothing from the primary: its Services and route come back', async () => {
   await atRestWithoutSource();
-  await bed.send('DELETE', `${shop.deployments}/web`);
+  await bed.send('DELETE', `${deployments}/web`);
   await until('web', isCalledFor);
 
   await deleteAll('web');
@@ -160,7 +164,7 @@ test('without a Source, a deleted target takes nothing from the primary: its Ser
 test('without a Source, a target that is deleted with its primary and route is reported once, and nothing is written any more', async () => {
   await atRestWithoutSource();
 
-  const all = [`${shop.deployments}/web`, `${shop.deployments}/web-primary`, `${routes}/web`];
+  const all = [`${deployments}/web`, `${deployments}/web-primary`, `${routes}/web`];
   await Promise.all(all.map((path) => bed.send('DELETE', path)));
 
   await until('web', isCalledFor);

@@ -13,6 +13,7 @@ import {
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -210,8 +211,7 @@ test('a finalizer that cannot be written keeps no requests on a canary that is g
 test('without a finalizer nothing is taken over from a target that serves, since a deletion could not hand it back', async () => {
   const allow = refuseWrites((path, body) => path === canaryPath && body.includes('finalizers'));
   const spec = { ...onGateway, revertOnDeletion: true };
-  await bed.send('POST', '/apis/apps/v1/namespaces/shop/deployments', JSON.parse(deployment('shop/web:1')));
-  await bed.send('POST', canaryPath.replace(/\/web$/, ''), JSON.parse(canary({ spec })));
+  await otherTool(bed).apply(deployment('shop/web:1'), canary({ spec }));
   await bed.start();
   await untilReady('the refusal is told', 'Forbidden', /exceeded quota/);
   await bed.pass(60_000);

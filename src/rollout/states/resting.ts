@@ -25,6 +25,7 @@ import {
 } from '../traffic/traffic.ts';
 import {
   describeRelease,
+  isAbandoned,
   isLost,
   type RecordView,
   type ReleaseView,
@@ -48,9 +49,9 @@ export function restingPrefers({ world }: Context): Preference {
 /** No release is under way: the last-known-good stays as it is, and a new release in Git is started. */
 export function resting(context: Context, state: Resting): Outcome {
   const { world, good } = context;
-  const { primary, target, status } = world;
+  const { primary, status } = world;
   if (!good) return stay(state);
-  if (!primary && !target && world.head.kind === 'missing') return stay(state, withoutHead(context));
+  if (isAbandoned(world)) return stay(state, withoutHead(context));
   const recreated = recreatedPrimary(context);
   if (recreated || !primary) return stay(state, recreated ?? {});
   const moved = finishSwitchToCopies(context);

@@ -11,6 +11,7 @@ import { fullSize, resumeReplicas } from '../traffic/traffic.ts';
 import {
   describeDamage,
   describeRelease,
+  isAbandoned,
   isDigestLost,
   isLost,
   lastKnownGood,
@@ -102,10 +103,10 @@ export function withServices(
   actions: readonly Action[],
 ): readonly Action[] {
   const { world, plan, good } = context;
-  const { primary, target, head } = world;
-  // Without both workloads the last-known-good comes back, and traffic to it waits for the Services; nothing does if no Source holds the target.
-  const returns = head.kind === 'missing' ? undefined : good?.digest;
-  const primaryDigest = primary ? primary.digest : (target?.digest ?? returns);
+  const { primary, target } = world;
+  if (isAbandoned(world)) return actions;
+  // Without a workload whose release is known the last-known-good comes back, and traffic to it waits for the Services.
+  const primaryDigest = primary ? primary.digest : (target?.digest ?? good?.digest);
   if (primaryDigest === undefined || !isOnRecord(context, primaryDigest)) return actions;
   // If nothing is tried, and the target is gone or what it runs is unknown, the canary's Service is as the primary's: a route names both.
   const isUnknown = target?.digest === undefined && !run && !world.route?.canaryWeight;

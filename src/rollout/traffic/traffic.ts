@@ -14,7 +14,7 @@ import {
   wake,
 } from '../outcome.ts';
 import { type Context, elapsedMs, remainingMs, type State, settlingMs } from '../state.ts';
-import type { Run, ScalerSide, Side, World } from '../world.ts';
+import { isAbandoned, type Run, type ScalerSide, type Side, type World } from '../world.ts';
 import { largestWeight } from './weights.ts';
 
 /**
@@ -118,9 +118,8 @@ function rescued({ world, plan }: Context): RouteTarget | undefined {
 
 /** The route is missing: the preferred side gets all traffic if it is ready; if no side is, the route leads to the primary. */
 function recreateRoute({ world, plan }: Context, run: Run | undefined, preference: Preference): Effects {
-  const { primary, target, status, head } = world;
-  // No Source holds the target: nothing comes back by itself that a route could lead to.
-  if (!primary && !target && head.kind === 'missing') return {};
+  const { primary, target, status } = world;
+  if (isAbandoned(world)) return {};
   const hadAll = status.postPromotion !== undefined || run?.side === 'primary';
   const wantsCanary =
     (preference.kind === 'all' && preference.side === 'canary') || (hadAll && status.canaryWeight === 100);
