@@ -146,6 +146,9 @@ describe.concurrent('whoever runs the cluster has to act', () => {
       spec: { hard: { pods: '4' } },
     };
     await bed.apply([quota], namespace);
+    // What is made before its controller has counted the pods is let in beside it.
+    const counted = ['wait', 'quota/few', '--timeout=2m', '--for=jsonpath={.status.used.pods}=2'];
+    await bed.kubectl(['-n', namespace, ...counted]);
     const load = shop.startLoad();
     await shop.release('v2');
     await expectHeld(shop, 'QuotaExceeded', /FailedCreate: .*exceeded quota: few/);

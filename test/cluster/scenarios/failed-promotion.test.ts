@@ -46,6 +46,9 @@ describe.concurrent('around a failed promotion', () => {
     await shop.until('held', isHeldByCanary);
     // Two pods of the canary fill it: once the primary's are replaced, none may start.
     await bed.kubectl(['-n', 'lkg-not-ready', 'create', 'quota', 'full', '--hard=pods=2']);
+    // Nothing is refused before its controller has counted the pods.
+    const counted = ['wait', 'quota/full', '--timeout=2m', '--for=jsonpath={.status.hard.pods}=2'];
+    await bed.kubectl(['-n', 'lkg-not-ready', ...counted]);
     await bed.kubectl(['-n', 'lkg-not-ready', 'annotate', 'canary/podinfo', `holdfast.dev/abort=${bad}`]);
     const fallen = await shop.until(
       'the last known good does not come up',
