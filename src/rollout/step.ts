@@ -115,7 +115,10 @@ function runStates(context: Context, first: State): Outcome {
   for (let passed = 0; passed < MOST_STATES; passed += 1) {
     const row = TABLE[state.kind] as Row<typeof state.kind>;
     const outcome = interruptedBy(context, state, row) ?? row.handle(context, state as never);
-    const { next, note: _, ...lasting } = outcome;
+    const { next, note: statusNote, ...lasting } = outcome;
+    // How a release ends is in the status before it is over: the condition Reverted and alerts are made of that.
+    if (next.kind === 'Resting' && state.kind === 'Ending' && first.kind !== 'Ending')
+      return { next: state, ...combine(effects, statusNote ? { note: statusNote } : {}) };
     // The same kind of state for another release is another state, too.
     const isSameRelease = digestUnderWay(state) === digestUnderWay(next) || next.kind === 'Initializing';
     if ((next.kind === state.kind && isSameRelease) || next.kind === 'Resting')

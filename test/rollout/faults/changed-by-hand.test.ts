@@ -12,6 +12,7 @@ import {
   pass,
   seenBy,
   until,
+  untilOver,
 } from './worlds.ts';
 
 const drifted = (model: Model) => seenBy(model, () => conditionOf(model, 'Drifted'));
@@ -116,5 +117,22 @@ describe('the status is lost, and the primary is put back from a backup', () => 
     pass(model, 120_000);
     expectBack(model, { rejected: 'b' });
     expect(model.outages).toEqual([]);
+  });
+});
+
+describe('somebody scales the canary to zero while its release is verified', () => {
+  const verifying = (primaryMetric: number) => {
+    const model = live({ analysis, postPromotion: { metrics, onFailure: 'revert' } });
+    model.commit('b');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.behaviours.set('b', { ...GOOD, primaryMetric });
+    model.scaleByHand('canary', 0);
+    untilOver(model);
+    return model.status.incidents?.map(({ outcome }) => outcome);
+  };
+
+  it('and how it ends is reported all the same', () => {
+    expect(verifying(100)).toContain('Succeeded');
+    expect(verifying(50)).toContain('Reverted');
   });
 });
