@@ -184,7 +184,8 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     followsHead: 'a newer commit is still tried: on the primary while the canary serves, else on the canary',
     deadline: 'none: reported; it ends when the last-known-good becomes ready',
     checks: 'none',
-    writes: 'deleted workloads are restored',
+    writes:
+      'deleted workloads are restored; a canary without requests is scaled to zero if only its room is missing',
     next: ({ reason }) => ({
       action:
         reason === 'LKGFailsToo'

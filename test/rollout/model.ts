@@ -104,6 +104,8 @@ export class Model {
   scalers: ScalerModel | undefined;
   /** Most pods of the primary that find a node. */
   room = Number.POSITIVE_INFINITY;
+  /** While the canary has pods, the last new pod of the primary finds no room, and this is why. */
+  crowdedBy: string | undefined;
   /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
   damaged = new Set<string>();
   /** Release of the primary's copy of its ConfigMap; undefined while it is gone. */
@@ -622,7 +624,14 @@ export class Model {
     if (!pods) return;
     const side = role === 'primaryReady' ? 'primary' : 'canary';
     const most = side === 'primary' ? this.room : Number.POSITIVE_INFINITY;
-    rolled(pods, { healthy: this.behaviourOf(pods.digest)[role], most, broken: this.brokenPods[side] });
+    rolled(pods, { healthy: this.behaviourOf(pods.digest)[role], most, broken: this.brokenAt(side) });
+  }
+
+  private brokenAt(side: Side): BrokenPods | undefined {
+    const { primary, target, crowdedBy } = this;
+    const isCrowded = crowdedBy !== undefined && side === 'primary' && (target?.desired ?? 0) > 0;
+    const isNew = primary !== undefined && primary.ready < primary.desired;
+    return isCrowded && isNew ? { count: 1, fault: crowdedBy, of: undefined } : this.brokenPods[side];
   }
 
   private view(name: string, pods: Pods | undefined, role: 'primary' | 'canary'): WorkloadView | undefined {
@@ -649,7 +658,7 @@ export class Model {
       faults:
         stuck && broken && !pods.unseen
           ? [{ pod: 'p', container: 'app', reason: 'ProbeFailing', message: 'not ready' }]
-          : faultsOf(name, pods, this.brokenPods[role]),
+          : faultsOf(name, pods, this.brokenAt(role)),
       restarts: 0,
       imagesMatch: true,
       images: [{ container: 'app', image, found: [image], ids: [image] }],

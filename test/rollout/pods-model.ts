@@ -32,6 +32,7 @@ export interface BrokenPods {
 const MESSAGES: Readonly<Record<string, string>> = {
   ErrImagePull: 'rpc error: dial tcp 10.0.0.1:443: i/o timeout',
   ProbeFailing: 'not ready',
+  FailedCreate: 'pods "new" is forbidden: exceeded quota: few',
   CreateContainerConfigError: 'secret "tokens" not found',
 };
 

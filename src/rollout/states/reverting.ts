@@ -1,5 +1,6 @@
 import type { RolloutReason } from '../../api/reasons.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
+import { causeOf } from '../../health/diagnosis.ts';
 import { canaryServes, hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { check } from '../checks.ts';
 import {
@@ -27,7 +28,15 @@ import {
   withProgressReset,
   withRun,
 } from '../state.ts';
-import { fullSize, hasArrived, isAllOn, mustMoveTraffic, routeNote } from '../traffic/traffic.ts';
+import {
+  fullSize,
+  hasArrived,
+  isAllOn,
+  mustMoveTraffic,
+  readySharePercent,
+  routeNote,
+  stopCanary,
+} from '../traffic/traffic.ts';
 import { describeDamage, describeRelease, isLost, type RecordView, type ReleaseView } from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary } from './restore.ts';
@@ -41,7 +50,7 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
   const { world, good, plan } = context;
   if (!good) return STAY;
   if (world.primary?.digest === good.digest)
-    return hasConverged(world.primary, plan.primaryReadyPercent) ? ALL.primary : STAY;
+    return hasConverged(world.primary, plan.primaryReadyPercent) || canGiveWay(context) ? ALL.primary : STAY;
   if (state.run.side === 'primary' && canaryServes(world.target))
     return { kind: 'all', side: 'canary', evacuate: true };
   const mayClear = !isLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
@@ -135,9 +144,32 @@ function waitForGood(
     state,
     rejection,
     replaced,
+    makeRoom(context, state),
     note('Reverting', `reverting to ${describeRelease(good)}: ${why}`),
     wake(leftMs),
   );
+}
+
+/**
+ * Only room keeps the last-known-good from becoming ready, and the canary, whose release is given up, takes some: a quota or the nodes hold
+ * the pods of both and not one more. The primary can carry all traffic without it, if also with pods of the release before.
+ */
+function canGiveWay(context: Context): boolean {
+  const { world, good } = context;
+  const { primary, target } = world;
+  if (world.sharesWorkload || !target || target.desiredReplicas === 0 || target.digest === good?.digest)
+    return false;
+  if (primary?.digest !== good?.digest || readySharePercent(context, 'primary') < 100) return false;
+  const [worst] = primary?.faults ?? [];
+  const cause = worst && causeOf(worst, []);
+  return cause === 'QuotaExceeded' || cause === 'Unschedulable';
+}
+
+/** That canary goes to zero, once no request goes to it (S7). */
+function makeRoom(context: Context, state: Reverting | RevertFailed): Effects {
+  return canGiveWay(context) && hasArrived(context, state.run, 'primary')
+    ? act(...stopCanary(context.world))
+    : {};
 }
 
 /** The first failed check may still count the last requests of the reverted release, whose pods serve until they have ended. */
@@ -210,7 +242,8 @@ export function revertFailedPrefers(context: Context, state: RevertFailed): Pref
   const { target, foreignTarget } = context.world;
   if (state.reason === 'LKGFailsToo') return ALL.primary;
   const isNewerTried = newerRevision(context, state) !== undefined && canaryServes(target) && !foreignTarget;
-  return isNewerTried ? ALL.canary : STAY;
+  if (isNewerTried) return ALL.canary;
+  return canGiveWay(context) ? ALL.primary : STAY;
 }
 
 /**
@@ -235,7 +268,7 @@ export function revertFailed(context: Context, state: RevertFailed): Outcome {
   const isBack = good !== undefined && world.primary?.digest === good.digest;
   if (!isReady && isBack && hasConverged(world.primary, plan.primaryReadyPercent))
     return recovered(context, state);
-  return stay(state, statusNote, canary);
+  return stay(state, statusNote, canary, makeRoom(context, state));
 }
 
 /** On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can. */

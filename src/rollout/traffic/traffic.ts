@@ -298,7 +298,7 @@ export function missingPods(context: Context, run: Run, shortage: Shortage): Eff
 }
 
 /** The largest share, in percent, that a side's ready pods carry. */
-function readySharePercent(context: Context, side: Side): number {
+export function readySharePercent(context: Context, side: Side): number {
   const ready = readyPods(context, side);
   const whole = podsNeeded(context, side, 100);
   return ready >= whole ? 100 : Math.floor((ready * 100) / whole);
