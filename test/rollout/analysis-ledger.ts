@@ -40,15 +40,31 @@ export function withoutCheck(passed: PassedChecks, world: World, action: Action)
   const digest = runOf(status)?.digest;
   if (digest === undefined || runOf(status)?.side === 'primary' || !isAnalysed(world, digest)) return [];
   if (action.type === 'SetTraffic') {
-    const [before, after] = [route?.canaryWeight ?? 0, action.route.canaryWeight];
-    if (status.phase !== 'Progressing' || before === 0) return [];
-    if (after === 0) forget(passed, digest);
-    if (after <= before || servesAlone(world) || passed.has(`${digest}/${before}`)) return [];
-    return [{ rule: 'S4', detail: `${before} % -> ${after} % of ${digest} before a check passed there` }];
+    if (status.phase !== 'Progressing') return [];
+    return raisedUnchecked(passed, world, {
+      digest,
+      before: route?.canaryWeight ?? 0,
+      after: action.route.canaryWeight,
+    });
   }
   const isNew = action.type === 'ApplyPrimary' && action.digest === digest;
   if (!isNew || world.primary?.digest === digest || passed.has(digest)) return [];
   return [{ rule: 'S5', detail: `${digest} reaches the primary, and no check of it passed` }];
+}
+
+function raisedUnchecked(
+  passed: PassedChecks,
+  world: World,
+  { digest, before, after }: { digest: string; before: number; after: number },
+): Violation[] {
+  // Where iterations count, a share that somebody else lowered is put back.
+  const given = `${digest}/given ${after}`;
+  const isPutBack = world.canary.spec.analysis?.iterations !== undefined && passed.has(given);
+  passed.add(given);
+  if (before === 0 || isPutBack) return [];
+  if (after === 0) forget(passed, digest);
+  if (after <= before || servesAlone(world) || passed.has(`${digest}/${before}`)) return [];
+  return [{ rule: 'S4', detail: `${before} % -> ${after} % of ${digest} before a check passed there` }];
 }
 
 /** A release that was tried on the primary, at this share of it. */

@@ -177,6 +177,7 @@ describe('in any world, with a crash at any write', { timeout: 900_000 + numRuns
         const model = start(spec, update);
         play(model, events);
         model.providerDown = false;
+        model.crowdedBy = undefined;
         model.canary.metadata.annotations = {};
         model.damaged.clear();
         model.hooks = {};

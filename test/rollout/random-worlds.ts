@@ -10,6 +10,8 @@ export type Event =
   | { kind: 'heal'; digest: string }
   | { kind: 'break'; digest: string; behaviour: Behaviour }
   | { kind: 'provider'; down: boolean }
+  /** A quota has no room for a new pod of the primary beside the canary, or has again. */
+  | { kind: 'quota'; isFull: boolean }
   | { kind: 'hook'; type: HookType; answer: HookAnswer['verdict'] | 'hang' }
   | { kind: 'unknown' }
   | { kind: 'verb'; verb: string; digest: string; token: number }
@@ -86,6 +88,7 @@ export const event: fc.Arbitrary<Event> = fc.oneof(
     }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('provider' as const), down: fc.boolean() }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('quota' as const), isFull: fc.boolean() }) },
   {
     weight: 3,
     arbitrary: fc.record({
@@ -213,6 +216,9 @@ export function apply(model: Model, entry: Event): void {
       return;
     case 'provider':
       model.providerDown = entry.down;
+      return;
+    case 'quota':
+      model.crowdedBy = entry.isFull ? 'FailedCreate' : undefined;
       return;
     case 'hook':
       model.hooks[entry.type] = entry.answer;

@@ -115,6 +115,7 @@ function endTrouble(model: Model): void {
   model.gatewayDelayMs = 0;
   model.stopGateway(0);
   model.providerDown = false;
+  model.crowdedBy = undefined;
   model.canary.metadata.annotations = {};
   model.damaged.clear();
   model.hooks = {};
