@@ -1,7 +1,15 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import type { App } from '../../src/server/app.ts';
-import { type Bed, canary, createSource, deployment, eventually, waitForPhase } from './holdfast-bed.ts';
+import {
+  type Bed,
+  canary,
+  createSource,
+  deployment,
+  eventually,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
 import { startQuickBed } from './quick-bed.ts';
 
 let bed: Bed;
@@ -69,7 +77,9 @@ test('a release that fails and one that succeeds show in the series of Flagger, 
   const { status } = await fetch(`${app.url}/healthz`);
   expect(status).toBe(200);
 
-  await bed.commit('gone', { 'canary.json': null });
+  const gone = await bed.commit('gone', { 'canary.json': null });
+  // While its Source has an older commit, it would come back.
+  await eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === gone);
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
   await eventually('no series', async () => Object.keys(await series(app)).length === 0, {
     seen: () => series(app),
