@@ -231,6 +231,30 @@ test('a copy that waits for the Lease serves the dashboard too, and requests the
   page.close();
 });
 
+test('a pause that Git sets is not resumed on the dashboard, as Git would set it again: the answer says who sets it', async () => {
+  const app = await start();
+  const paused = JSON.parse(canary());
+  paused.metadata.annotations = { 'holdfast.dev/pause': 'true' };
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': JSON.stringify(paused) });
+  await createSource(bed);
+  await waitForPhase(bed, 'Initialized');
+  rights = { alice: admin };
+
+  const answer = await ask(app, 'alice', {
+    kind: 'Canary',
+    namespace: 'shop',
+    name: 'web',
+    command: 'resume',
+  });
+
+  expect(answer).toEqual({
+    status: 409,
+    message:
+      'Canary shop/web: metadata.annotations.holdfast.dev/pause is set by holdfast, which would set it back; change it there',
+  });
+  expect((await bed.canary())?.metadata.annotations).toMatchObject({ 'holdfast.dev/pause': 'true' });
+});
+
 test('a page of a copy that waits stays open while that becomes the leader, whose version the Lease then says', async () => {
   const lease = () => bed.get('coordination.k8s.io/v1', 'Lease', 'holdfast', 'default');
   const version = async () => (await lease())?.metadata.annotations?.['holdfast.dev/version'];

@@ -1,14 +1,7 @@
 import { pauseAnnotation } from '../../api/annotations.ts';
-import {
-  describe,
-  type KubernetesObject,
-  namespacedName,
-  type ObjectReference,
-} from '../../api/kubernetes.ts';
-import { InputError } from '../../api/problems.ts';
+import { describe, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { parseObjectArgument } from '../flags.ts';
 import { readOne } from '../objects.ts';
@@ -18,6 +11,7 @@ import {
   manager,
   type ObjectFlags,
   type RequestClient,
+  refuseWhereApplied,
   withObjectFlags,
 } from './request.ts';
 
@@ -112,21 +106,4 @@ export async function setSuspend(client: RequestClient, options: PauseOptions): 
   if (format !== 'text')
     return printed(formatOutput('Suspension', { source: namespacedName(source), suspended: paused }, format));
   return printed(`${describe(source)}: ${text}\n`);
-}
-
-/** Throws InputError for a field of a manager that applies repeatedly, as Git does: it would set it back. A manual edit would not. */
-function refuseWhereApplied(object: KubernetesObject, path: readonly string[]): void {
-  const owner = managedFieldsOf(object)?.find(
-    (entry) => entry.manager !== manager && entry.operation === 'Apply' && hasField(entry.fieldsV1, path),
-  );
-  if (owner)
-    throw new InputError(
-      `${describe(object)}: ${path.join('.')} is set by ${owner.manager}, which would set it back; change it there`,
-    );
-}
-
-function hasField(fields: unknown, path: readonly string[]): boolean {
-  let at = fields;
-  for (const key of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[`f:${key}`];
-  return at !== undefined;
 }

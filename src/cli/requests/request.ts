@@ -14,6 +14,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
+import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { exitCodes, failureBody, failureDocument } from '../failure.ts';
 import {
   allNamespacesOption,
@@ -50,6 +51,12 @@ export async function annotate(
   };
   const body = { metadata: { annotations: { [annotationPrefix + verb]: value } } };
   await client.patch(reference, body, { type: 'merge', manager });
+}
+
+/** Throws InputError for a field that would be set back. */
+export function refuseWhereApplied(object: KubernetesObject, path: readonly string[]): void {
+  const why = whySetBack(object, path);
+  if (why) throw new InputError(why);
 }
 
 /** `<revision>@<time>`: a new request even if the same was asked before. */

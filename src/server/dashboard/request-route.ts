@@ -6,6 +6,7 @@ import { stamp } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { EventSink } from '../../contracts/cluster.ts';
+import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type Answer, readBody } from '../http/http-server.ts';
 import { type DashboardAccess, missingRight, ourResources } from './access.ts';
 import { isName, json, refuse, userOf } from './answers.ts';
@@ -17,7 +18,7 @@ export interface RequestParts {
   readonly access: DashboardAccess;
   readonly model: Pick<Model, 'object'>;
   /** Writes annotations; with a separate request budget. Undefined: requests are refused (shadow mode). */
-  readonly writer: Pick<ClusterClient, 'patch'> | undefined;
+  readonly writer: Pick<ClusterClient, 'get' | 'patch'> | undefined;
   readonly events: EventSink;
   readonly log: Pick<Logger, 'info' | 'warn'>;
   readonly clock: { nowMs(): number };
@@ -58,17 +59,26 @@ async function write(
   { model, writer, events, log }: RequestParts,
   {
     asked,
-    annotation,
+    annotation: { verb, key, value },
     user,
     uid,
-  }: { asked: Asked; annotation: { key: string; value: string | null }; user: string; uid: string },
+  }: {
+    asked: Asked;
+    annotation: { verb: string; key: string; value: string | null };
+    user: string;
+    uid: string;
+  },
 ): Promise<Answer> {
   const { kind, namespace, name, command, revision } = asked;
   const object = model.object(kind, namespace, name);
   const fields = { user, command, kind, namespace, name, revision };
   try {
-    const body = { metadata: { uid, annotations: { [annotation.key]: annotation.value } } };
+    const body = { metadata: { uid, annotations: { [key]: value } } };
     const reference = { apiVersion: object?.apiVersion ?? '', kind, namespace, name };
+    // A state, which whoever applies it would set back. What is watched does not say who does.
+    const live = verb === 'pause' ? await writer?.get(reference) : undefined;
+    const setBack = live && whySetBack(live, ['metadata', 'annotations', key]);
+    if (setBack) return refuse(409, setBack);
     const changed = await writer?.patch(reference, body, { type: 'merge', manager });
     log.info(fields, 'asked for on the dashboard');
     if (changed) {
@@ -76,7 +86,7 @@ async function write(
       const message = `${user} asked for ${command}${about} on the dashboard`;
       events.emit(changed, { type: 'Normal', reason: 'DashboardRequest', message });
     }
-    return json(202, { value: annotation.value });
+    return json(202, { value });
   } catch (error) {
     log.warn({ err: error, ...fields }, 'what was asked for on the dashboard could not be written');
     if (isApiError(error, 'notFound', 'conflict'))

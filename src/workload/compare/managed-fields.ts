@@ -1,5 +1,5 @@
 /** Moves fields that others wrote to our manager, so that a later apply takes out what Git no longer has. Pure. */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { answersToKey } from './list-keys.ts';
 
 type Fields = Record<string, unknown>;
@@ -143,6 +143,26 @@ export interface ManagedFieldsEntry {
 export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | undefined {
   const { managedFields } = live.metadata;
   return Array.isArray(managedFields) ? (managedFields as ManagedFieldsEntry[]) : undefined;
+}
+
+/**
+ * Why a field is not to be changed in the cluster alone: its manager applies repeatedly, as Git does, and would set it back. Undefined for other
+ * fields; a manual edit is not repeated.
+ */
+export function whySetBack(live: KubernetesObject, path: readonly string[]): string | undefined {
+  const owner = managedFieldsOf(live)?.find(
+    ({ operation, fieldsV1 }) => operation === 'Apply' && hasField(fieldsV1, path),
+  );
+  return (
+    owner &&
+    `${describe(live)}: ${path.join('.')} is set by ${owner.manager}, which would set it back; change it there`
+  );
+}
+
+function hasField(fields: unknown, path: readonly string[]): boolean {
+  let at = fields;
+  for (const key of path) at = (at as Readonly<Record<string, unknown>> | undefined)?.[`f:${key}`];
+  return at !== undefined;
 }
 
 function childAt(value: unknown, key: string): unknown {
