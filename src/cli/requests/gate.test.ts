@@ -36,3 +36,30 @@ it.each([
     expect(await switchGate(client, { ...asked, action: 'status' })).toMatchObject({ stderr: '' });
   },
 );
+
+it('a gate that Git sets is not switched past Git, which would set it back: the command says who sets it', async () => {
+  const patched: unknown[] = [];
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { 'f:holdfast.dev/gate': {} } } };
+  const client = {
+    get: async () => ({
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata: {
+        namespace: 'shop',
+        name: 'web',
+        annotations: { 'holdfast.dev/gate': 'closed' },
+        managedFields: [{ manager: 'holdfast', operation: 'Apply', fieldsV1 }],
+      },
+      spec: {},
+    }),
+    patch: async (...request: unknown[]) => patched.push(request),
+  } as unknown as RequestClient;
+  const asked = { namespace: 'shop', name: 'web', format: 'text', action: 'open' } as const;
+
+  await expect(switchGate(client, { ...asked, gate: 'gate' })).rejects.toThrow(
+    'Canary shop/web: metadata.annotations.holdfast.dev/gate is set by holdfast, which would set it back; change it there',
+  );
+  expect(patched).toEqual([]);
+  await switchGate(client, { ...asked, gate: 'rollback-gate' });
+  expect(patched).toHaveLength(1);
+});

@@ -1,12 +1,25 @@
 import { Argument } from 'commander';
-import { type BuiltInGate, builtInGates, isGateOpen, openGate } from '../../api/annotations.ts';
+import {
+  annotationPrefix,
+  type BuiltInGate,
+  builtInGates,
+  isGateOpen,
+  openGate,
+} from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { readOne } from '../objects.ts';
-import { annotate, forTargets, type ObjectFlags, type RequestClient, withObjectFlags } from './request.ts';
+import {
+  annotate,
+  forTargets,
+  type ObjectFlags,
+  type RequestClient,
+  refuseWhereApplied,
+  withObjectFlags,
+} from './request.ts';
 
 const actions = ['open', 'close', 'status'] as const;
 type Action = (typeof actions)[number];
@@ -49,6 +62,7 @@ export async function switchGate(client: RequestClient, options: GateOptions): P
   const canary = await readOne(client, 'Canary', options);
   const { action, gate, format } = options;
   if (action !== 'status') {
+    refuseWhereApplied(canary, ['metadata', 'annotations', annotationPrefix + gate]);
     const value = action === 'open' ? openGate : 'closed';
     await annotate(client, canary, gate, value);
   }

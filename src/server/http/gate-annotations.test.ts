@@ -43,6 +43,7 @@ function store(
         status: question.kind === 'TokenReview' ? world.token : { allowed: world.allowed },
       };
     },
+    get: async () => world.stored,
     async patch() {
       throw localError('notFound', 'not there');
     },
@@ -86,7 +87,7 @@ test('only users who may switch a gate learn that its Canary does not exist', as
   expect(await store({ token }).gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'forbidden' });
   const admin = store({ token, allowed: true });
   expect(await admin.gates.permission('t', shop, 'gate')).toMatchObject({ kind: 'allowed' });
-  expect(await admin.gates.set(shop, 'gate', { open: true, user: 'alice' })).toBe(false);
+  expect(await admin.gates.set(shop, 'gate', { open: true, user: 'alice' })).toEqual({ kind: 'absent' });
 });
 
 test('while the Canaries are not synced, the state of a gate is unknown', async () => {
@@ -165,13 +166,26 @@ test('a gate that was switched has an event that names who did it', async () => 
     reader: { get: async () => undefined },
     client: {
       create: async (question: KubernetesObject) => question,
+      get: async () => canary(),
       patch: async () => canary('open'),
     },
     canaries: () => ({ synced: () => true, get: () => canary() }),
     events: { emit: (object, event) => void emitted.push([object.metadata.name, event]) },
     log: pino({ level: 'silent' }),
   });
-  expect(await gates.set(shop, 'gate', { open: true, user: user.username })).toBe(true);
+  expect(await gates.set(shop, 'gate', { open: true, user: user.username })).toEqual({ kind: 'set' });
   const message = 'system:serviceaccount:ops:bot set holdfast.dev/gate to open';
   expect(emitted).toEqual([['web', { type: 'Normal', reason: 'GateSwitched', message }]]);
+});
+
+test('a gate that Git sets is not switched past Git, which would set it back', async () => {
+  const fieldsV1 = { 'f:metadata': { 'f:annotations': { 'f:holdfast.dev/gate': {} } } };
+  const stored = canary('closed');
+  stored.metadata.managedFields = [{ manager: 'holdfast', operation: 'Apply', fieldsV1 }];
+  const { gates } = store({ stored });
+
+  expect(await gates.set(shop, 'gate', { open: true, user: 'alice' })).toEqual({
+    kind: 'refused',
+    why: 'Canary shop/web: metadata.annotations.holdfast.dev/gate is set by holdfast, which would set it back; change it there',
+  });
 });

@@ -5,13 +5,14 @@ import type { KubernetesObject, NamespacedName, ObjectReference } from '../../ap
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError, localError } from '../../cluster/errors.ts';
 import type { EventSink, WatchedSet } from '../../contracts/cluster.ts';
+import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { reviewAccess, reviewToken } from './reviews.ts';
 
 /** What gates use. */
 interface GateAnnotationsOptions {
   /** Reads open gates. It and `client` have separate request budgets: everything in the cluster can cause these requests. */
   readonly reader: Pick<ClusterClient, 'get'>;
-  readonly client: Pick<ClusterClient, 'create' | 'patch'>;
+  readonly client: Pick<ClusterClient, 'create' | 'get' | 'patch'>;
   /** All watched Canaries; undefined before they are watched. */
   readonly canaries: () => Pick<WatchedSet, 'get' | 'synced'> | undefined;
   readonly events: EventSink;
@@ -57,14 +58,19 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
     },
     async set(canary, gate, { open, user }) {
       const value = open ? openGate : 'closed';
+      const key = annotationPrefix + gate;
       try {
-        const body = { metadata: { annotations: { [annotationPrefix + gate]: value } } };
+        const live = await client.get(referenceOf(canary));
+        if (!live) return { kind: 'absent' };
+        const why = whySetBack(live, ['metadata', 'annotations', key]);
+        if (why) return { kind: 'refused', why };
+        const body = { metadata: { annotations: { [key]: value } } };
         const changed = await client.patch(referenceOf(canary), body, { type: 'merge', manager });
-        const message = `${user} set ${annotationPrefix}${gate} to ${value}`;
+        const message = `${user} set ${key} to ${value}`;
         events.emit(changed, { type: 'Normal', reason: 'GateSwitched', message });
-        return true;
+        return { kind: 'set' };
       } catch (error) {
-        if (isApiError(error, 'notFound')) return false;
+        if (isApiError(error, 'notFound')) return { kind: 'absent' };
         log.warn({ err: error, canary, user }, 'could not switch a gate');
         throw error;
       }
@@ -124,12 +130,24 @@ export type GatePermission =
   /** The API server was not asked, or did not answer. */
   | { readonly kind: 'unavailable'; readonly why: string };
 
+/** What came of switching a gate. */
+export type GateChange =
+  | { readonly kind: 'set' }
+  /** There is no such Canary. */
+  | { readonly kind: 'absent' }
+  /** Git, or another tool that applies, would set it back. */
+  | { readonly kind: 'refused'; readonly why: string };
+
 /** The gates in the cluster. */
 export interface GateStore {
   /** An open gate is read back from the API server first. False for a Canary that does not exist. Throws when it is unknown. */
   isOpen(canary: NamespacedName, gate: BuiltInGate): Promise<boolean>;
   /** Asks the API server who sent the token. */
   permission(token: string, canary: NamespacedName, gate: BuiltInGate): Promise<GatePermission>;
-  /** False when there is no such Canary. Throws what the API server says. */
-  set(canary: NamespacedName, gate: BuiltInGate, change: { open: boolean; user: string }): Promise<boolean>;
+  /** Throws what the API server says. */
+  set(
+    canary: NamespacedName,
+    gate: BuiltInGate,
+    change: { open: boolean; user: string },
+  ): Promise<GateChange>;
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { BuiltInGate } from '../../api/annotations.ts';
 import type { NamespacedName } from '../../api/kubernetes.ts';
-import type { GatePermission, GateStore } from './gate-annotations.ts';
+import type { GateChange, GatePermission, GateStore } from './gate-annotations.ts';
 import { gateRoutes } from './gates.ts';
 import { type HttpServer, startHttpServer } from './http-server.ts';
 
@@ -27,12 +27,13 @@ class Gates implements GateStore {
     { name }: NamespacedName,
     gate: BuiltInGate,
     { open, user }: { open: boolean; user: string },
-  ): Promise<boolean> {
+  ): Promise<GateChange> {
     if (this.isDown) throw new Error('no answer');
-    if (name !== 'web') return false;
+    if (name === 'from-git') return { kind: 'refused', why: 'is set by holdfast' };
+    if (name !== 'web') return { kind: 'absent' };
     this.open[open ? 'add' : 'delete'](gate);
     this.changes.push(`${user} ${gate} ${open}`);
-    return true;
+    return { kind: 'set' };
   }
 }
 
@@ -134,6 +135,11 @@ describe('switching', () => {
     expect(answer.status).toBe(status);
     expect(answer.text).not.toContain(token);
     expect(gates.changes).toEqual([]);
+  });
+
+  test('a gate that Git sets is refused with who sets it', async () => {
+    const answer = await post('/gate/open', { name: 'from-git', namespace: 'shop' }, 'alice-token');
+    expect(answer).toEqual({ status: 409, text: 'is set by holdfast\n' });
   });
 
   test('a Canary that does not exist is reported to users with the right', async () => {

@@ -73,8 +73,9 @@ async function change(
   if (permission.kind === 'unavailable')
     return { status: 503, body: `${permission.why}\n`, retryAfterSeconds: 1 };
   try {
-    const isThere = await store.set(canary, gate, { open, user: permission.user });
-    if (!isThere) return { status: 404, body: `there is no Canary ${name}\n` };
+    const change = await store.set(canary, gate, { open, user: permission.user });
+    if (change.kind === 'absent') return { status: 404, body: `there is no Canary ${name}\n` };
+    if (change.kind === 'refused') return { status: 409, body: `${change.why}\n` };
     return { status: 202, body: `${open ? 'open' : 'closed'}\n` };
   } catch {
     const body = 'the API server did not accept the change; the gate may be unchanged\n';
