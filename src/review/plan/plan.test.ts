@@ -1,6 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { InputError } from '../../api/problems.ts';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import {
   canaryText,
@@ -98,6 +99,25 @@ describe('a plan', () => {
     const gone = only(await bed.plan({ base: 'HEAD', head: undefined }));
     expect(gone.problems).toEqual([expect.stringContaining('apps is not a folder in the working tree')]);
     expect(gone.objects).toEqual([]);
+  });
+
+  it.each(['missing', 'apps/web.yaml', '../shop', '/missing', ''])(
+    'of a folder that is at neither commit is refused, and is no plan without changes: "%s"',
+    async (path) => {
+      bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') });
+      const refusal = new InputError(
+        `--path: ${JSON.stringify(path)} is a folder neither at base nor at head`,
+      );
+      await expect(bed.plan({ paths: ['apps', path] })).rejects.toThrow(refusal);
+      await expect(bed.plan({ paths: [path], head: undefined })).rejects.toThrow(refusal);
+    },
+  );
+
+  it('of a folder that the change adds or removes is made', async () => {
+    bed.repository.commit({ 'more/settings.json': configText('ConfigMap', 'more', { level: 'info' }) });
+    expect(objectsOf(only(await bed.plan({ paths: ['./more/'] })))).toEqual(['added ConfigMap more other']);
+    bed.repository.commit({ 'more/settings.json': null });
+    expect(only(await bed.plan({ paths: ['more'] })).problems).toEqual([expect.stringContaining('more')]);
   });
 
   it('names what is deleted, what waits for a person, and what stays', async () => {

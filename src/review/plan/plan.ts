@@ -5,6 +5,7 @@ import { namespacedName, objectKey } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
+import { treeAt } from '../../engine/sync/read/commit-files.ts';
 import type { LocalRepository } from '../../git/store/local-repository.ts';
 import { workingTree } from '../local-files.ts';
 import { sourceForPath } from '../offline.ts';
@@ -97,6 +98,7 @@ async function pairsOf(
   { base, head, signal }: { base: SideAt; head: SideAt; signal: AbortSignal },
 ): Promise<Pairs> {
   if (sources.length > 0 || paths.length > 0) {
+    for (const path of paths) await demandFolder(path, { sides: [base, head], signal });
     const folders = paths.map((path) => sourceAt(path, namespace));
     const named = folders.map((source) => ({ key: folderOf(source) || '.', before: source, after: source }));
     return { pairs: [...pairSources(sources, sources), ...named], notes: [], problems: 0 };
@@ -121,6 +123,17 @@ async function pairsOf(
   if (pairs.length > 0)
     return { pairs: pairs.map((pair) => ({ ...pair, problem: why.get(pair.key) })), notes, problems };
   throw new InputError(`no Source in the repository follows branch ${branch}`);
+}
+
+/** Throws InputError for a path without a folder at any of the commits, as of a typing error or an empty variable. */
+async function demandFolder(
+  path: string,
+  { sides, signal }: { sides: readonly SideAt[]; signal: AbortSignal },
+): Promise<void> {
+  const folder = folderOf(sourceForPath(path));
+  for (const { reader, commit } of path === '' ? [] : sides)
+    if ((await treeAt(reader, commit.commit, signal).read([folder])).get(folder)?.kind === 'folder') return;
+  throw new InputError(`--path: ${JSON.stringify(path)} is a folder neither at base nor at head`);
 }
 
 /** Stands for the Source of a folder. */
