@@ -135,7 +135,16 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   if (git.head() === undefined) return memory.waiting.clear();
   const { where, status } = facts;
   const { clock, documentation } = options;
-  const context: WriteContext = { git, canaryKey: key, where, status, nowMs: clock.nowMs(), documentation };
+  const { uncommented } = memory;
+  const context: WriteContext = {
+    git,
+    canaryKey: key,
+    where,
+    status,
+    nowMs: clock.nowMs(),
+    uncommented,
+    documentation,
+  };
   const writes = writesFor(context, wantedInGit(facts));
   // Refusals of what is not to be written any more are forgotten. While head is not known, it is not known whether a revert is still wanted.
   const isCurrent = (entry: GitRecord) =>

@@ -92,7 +92,7 @@ function createGit(forge: Forge | undefined) {
     }),
     digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.trim()}`,
   } as unknown as SourceGit;
-  return { git, refs, messages, texts };
+  return { git, refs, messages, texts, uncommented: new Set<string>() };
 }
 
 let world: ReturnType<typeof createForge> & ReturnType<typeof createGit>;
@@ -110,6 +110,7 @@ async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = wor
     where,
     status,
     nowMs: 1_790_000_000_000,
+    uncommented: world.uncommented,
     documentation: undefined,
   };
   const told: string[] = [];
@@ -183,6 +184,37 @@ describe('a pull request that takes a release back', () => {
 
     expect(world.comments).toEqual([[1, expect.stringContaining('has another release')]]);
     expect(world.requests[0]?.state).toBe('closed');
+  });
+
+  it('gets its comment later when the forge closes it and then cannot take the comment', async () => {
+    await write({ revert });
+    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
+    const { comment } = world.forge;
+    world.forge.comment = () => Promise.reject(new Error('the rate limit is used up'));
+    for (let tries = 0; tries < 2; tries += 1)
+      await expect(write({ outdated })).rejects.toThrow('rate limit');
+    expect(world.requests[0]?.state).toBe('closed');
+    world.forge.comment = comment;
+
+    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
+
+    await write({ outdated });
+    expect(world.comments).toEqual([[1, expect.stringContaining('has another release')]]);
+  });
+
+  it('is closed without a comment when the forge refuses it, and is not asked again', async () => {
+    await write({ revert });
+    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
+    let asked = 0;
+    world.forge.comment = () => {
+      asked += 1;
+      return Promise.reject(Object.assign(new Error('comments need write:issue'), { code: 'Forbidden' }));
+    };
+
+    await expect(write({ outdated })).rejects.toThrow('write:issue');
+
+    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
+    expect(asked).toBe(1);
   });
 
   it('gets a comment when another commit brings the release back', async () => {

@@ -30,6 +30,8 @@ export interface WriteContext {
   readonly where: CanaryInCluster;
   readonly status: CanaryStatus;
   readonly nowMs: number;
+  /** Branches whose pull request was closed and still gets the comment that says why. */
+  readonly uncommented: Set<string>;
   /** Root of the pages that runbooks are linked to. */
   readonly documentation: string | undefined;
 }
@@ -96,14 +98,20 @@ async function reportBump(
   return bumpRecord(commit);
 }
 
-async function closeOutdated({ git }: WriteContext, branch: string): Promise<GitRecord | undefined> {
+async function closeOutdated(
+  { git, uncommented }: WriteContext,
+  branch: string,
+): Promise<GitRecord | undefined> {
   const forge = await git.forge();
   const request = await forge?.findPullRequest(branch);
   if (!forge || !request) return revertRecord(branch, 'gone');
-  if (request.state !== 'open') return pullRequestRecord(request);
   // First, since each try would leave another comment.
-  await forge.closePullRequest(request.number);
-  await forge.comment(request.number, closedComment(git.head() ?? 'head'));
+  if (request.state === 'open') await forge.closePullRequest(request.number);
+  else if (!uncommented.delete(branch)) return pullRequestRecord(request);
+  await forge.comment(request.number, closedComment(git.head() ?? 'head')).catch((error: unknown) => {
+    if (!isRefusal(error)) uncommented.add(branch);
+    throw error;
+  });
   return pullRequestRecord({ ...request, state: 'closed' });
 }
 
