@@ -155,6 +155,18 @@ describe('a pull request that takes a release back', () => {
     expect(world.requests).toEqual([]);
   });
 
+  it('is opened as a draft from the branch of a whole commit, also where commits are asked for and the forge took none at first', async () => {
+    const wanted = { ...revert, mode: 'commit' as const, goodDigest: 'v1:another' };
+    const { createPullRequest } = world.forge;
+    world.forge.createPullRequest = () => Promise.reject(new Error('the forge answered 503'));
+    await expect(write({ revert: wanted })).rejects.toThrow('503');
+    world.forge.createPullRequest = createPullRequest;
+    world.texts.set('3'.repeat(40), 'good\n');
+
+    expect(await write({ revert: wanted })).toEqual([`revert ${branch} open https://forge/1`]);
+    expect(world.requests).toMatchObject([{ draft: true }]);
+  });
+
   it('is a draft when the whole commit must be taken back, also where commits are asked for', async () => {
     const wanted = { ...revert, mode: 'commit' as const, goodDigest: 'v1:another' };
     await write({ revert: wanted });

@@ -124,7 +124,7 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   if (request) return pullRequestRecord(request);
   const there = (await git.repository.listRefs(ref)).get(ref);
   const isThere = there !== undefined;
-  if (isThere && (!forge || wanted.mode === 'commit')) return revertRecord(wanted.branch, 'pushed');
+  if (isThere && !forge) return revertRecord(wanted.branch, 'pushed');
   const built = await buildRevert(git, context.canaryKey, wanted).catch((error: unknown): BuiltRevert => {
     // After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place.
     if (codeOf(error) !== 'NotFound') throw error;
@@ -138,6 +138,7 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const description = describeRevert(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
+    if (isThere) return revertRecord(wanted.branch, 'pushed');
     const ref = `refs/heads/${base}`;
     // Also where somebody else pushed first: the next try starts from there.
     const commit = await push(context, { description, built, ref, before: built.head }).finally(git.wake);
