@@ -166,12 +166,15 @@ export interface RepositoryWriting {
   /** Makes a commit, signed when there is a key, and pushes it, never by force; its id. */
   commitFiles(commit: NewCommit, signal?: AbortSignal): Promise<string>;
   /**
-   * Whether a commit has one parent, `parent` or one that it descends from, and changes these files as said, byte for byte, and nothing else. Throws
-   * NotFound as `readPaths` does.
+   * Whether a commit has one parent, `head` or one that it descends from, and changes the files that are wanted at this parent, byte for byte, and
+   * nothing else. Throws NotFound as `readPaths` does.
    */
   isExactly(
     commit: string,
-    change: Pick<NewCommit, 'parent' | 'files'>,
+    change: {
+      readonly head: string;
+      readonly filesAt: (parent: string) => Promise<NewCommit['files'] | undefined>;
+    },
     signal?: AbortSignal,
   ): Promise<boolean>;
   /** Bytes of files at a commit; undefined for a path that is not there or no file. Throws NotFound when the commit cannot be fetched. */

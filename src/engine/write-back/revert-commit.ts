@@ -30,14 +30,15 @@ const maximumFiles = 500;
 
 /**
  * Builds the change that reverts a release in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
- * exactly the last-known-good, the whole commit (design section 2.2, issue 4). Pushes nothing. Throws Git's errors when Git cannot be read.
+ * exactly the last-known-good, the whole commit (design section 2.2, issue 4). `head`: the commit that it is made on. Pushes nothing. Throws Git's
+ * errors when Git cannot be read.
  */
 export async function buildRevert(
   git: SourceGit,
   canaryKey: string,
   wanted: WantedRevert,
+  head = git.head(),
 ): Promise<BuiltRevert> {
-  const head = git.head();
   if (head === undefined) return { kind: 'moved' };
   const before = await git.render(head);
   const atHead = git.digestIn(before, canaryKey);

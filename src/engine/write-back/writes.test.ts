@@ -7,7 +7,7 @@ import type { WantedRevert } from '../../writeback/decide.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { writesFor } from './writes.ts';
 
-const [head, good] = ['2'.repeat(40), '1'.repeat(40)];
+const [head, good, onBranch] = ['2'.repeat(40), '1'.repeat(40), '3'.repeat(40)];
 const branch = 'holdfast/prod/shop/web/revert-bbbbbbbbbbbb';
 const revert: WantedRevert = {
   mode: 'pullRequest',
@@ -63,12 +63,13 @@ function createGit(forge: Forge | undefined) {
     readPaths: async (commit: string, paths: readonly string[]) =>
       new Map(paths.map((path) => [path, Buffer.from(texts.get(commit) ?? '')])),
     changesOf: async () => ({ parent: good, paths: ['web.yaml'] }),
-    isExactly: async (commit: string, { files }: { files: ReadonlyMap<string, Uint8Array> }) =>
-      texts.get(commit) === Buffer.from(files.get('web.yaml') ?? '').toString(),
+    // What is on the branch was made on `head`.
+    isExactly: async (commit: string, { filesAt }: Parameters<Repository['isExactly']>[1]) =>
+      texts.get(commit) === Buffer.from((await filesAt(head))?.get('web.yaml') ?? '').toString(),
     async commitFiles({ ref, message }: { ref: string; message: string }) {
       messages.push(message);
-      refs.set(ref, '3'.repeat(40));
-      return '3'.repeat(40);
+      refs.set(ref, onBranch);
+      return onBranch;
     },
   } as unknown as Repository;
   const plan = {
@@ -90,7 +91,7 @@ function createGit(forge: Forge | undefined) {
       problems: [],
       plans: [{ ...plan, target }],
     }),
-    digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.trim()}`,
+    digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.split('\n')[0]}`,
   } as unknown as SourceGit;
   return { git, refs, messages, texts, uncommented: new Set<string>() };
 }
@@ -142,17 +143,38 @@ describe('a pull request that takes a release back', () => {
   });
 
   it('is opened from the branch that a crash left without one', async () => {
-    world.refs.set(`refs/heads/${branch}`, '3'.repeat(40));
-    world.texts.set('3'.repeat(40), 'good\n');
+    world.refs.set(`refs/heads/${branch}`, onBranch);
+    world.texts.set(onBranch, 'good\n');
     expect(await write({ revert })).toEqual([`revert ${branch} open https://forge/1`]);
     expect(world.messages).toEqual([]);
   });
 
   it('is not opened for what somebody else put on that branch', async () => {
-    world.refs.set(`refs/heads/${branch}`, '3'.repeat(40));
-    world.texts.set('3'.repeat(40), 'evil\n');
+    world.refs.set(`refs/heads/${branch}`, onBranch);
+    world.texts.set(onBranch, 'evil\n');
     expect(await write({ revert })).toEqual([expect.stringContaining('needs a person: branch')]);
     expect(world.requests).toEqual([]);
+  });
+
+  it('is opened from the branch that the forge took no request for, although others changed the same file since', async () => {
+    const [moved, keep] = ['5'.repeat(40), 'a: 1\nb: 1\n'];
+    for (const [commit, word] of [
+      [head, 'bad'],
+      [good, 'good'],
+      [moved, 'bad'],
+    ] as const)
+      world.texts.set(commit, `${word}\n${keep}${commit === moved ? 'c: 1\n' : ''}`);
+    const { createPullRequest } = world.forge;
+    world.forge.createPullRequest = () => Promise.reject(new Error('the forge answered 503'));
+    await expect(write({ revert })).rejects.toThrow('503');
+    world.forge.createPullRequest = createPullRequest;
+    world.texts.set(onBranch, `good\n${keep}`);
+
+    const told = await write({ revert }, { ...world.git, head: () => moved });
+
+    expect(told).toEqual([`revert ${branch} open https://forge/1`]);
+    expect(world.requests).toMatchObject([{ branch, base: 'main', draft: false }]);
+    expect(world.messages).toHaveLength(1);
   });
 
   it('is opened as a draft from the branch of a whole commit, also where commits are asked for and the forge took none at first', async () => {
@@ -161,7 +183,7 @@ describe('a pull request that takes a release back', () => {
     world.forge.createPullRequest = () => Promise.reject(new Error('the forge answered 503'));
     await expect(write({ revert: wanted })).rejects.toThrow('503');
     world.forge.createPullRequest = createPullRequest;
-    world.texts.set('3'.repeat(40), 'good\n');
+    world.texts.set(onBranch, 'good\n');
 
     expect(await write({ revert: wanted })).toEqual([`revert ${branch} open https://forge/1`]);
     expect(world.requests).toMatchObject([{ draft: true }]);
@@ -259,7 +281,7 @@ describe('a commit that takes a release back', () => {
     };
     await expect(write({ revert: wanted }, git)).rejects.toMatchObject({ code: 'Conflict' });
 
-    expect(await write({ revert: wanted }, git)).toEqual([`revert ${branch} commit ${'3'.repeat(40)}`]);
+    expect(await write({ revert: wanted }, git)).toEqual([`revert ${branch} commit ${onBranch}`]);
   });
 });
 

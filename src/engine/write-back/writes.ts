@@ -123,8 +123,7 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const request = await forge?.findPullRequest(wanted.branch);
   if (request) return pullRequestRecord(request);
   const there = (await git.repository.listRefs(ref)).get(ref);
-  const isThere = there !== undefined;
-  if (isThere && !forge) return revertRecord(wanted.branch, 'pushed');
+  if (there !== undefined && !forge) return revertRecord(wanted.branch, 'pushed');
   const built = await buildRevert(git, context.canaryKey, wanted).catch((error: unknown): BuiltRevert => {
     // After a rewritten history the server may no longer hold a commit that is needed: nothing is guessed in its place.
     if (codeOf(error) !== 'NotFound') throw error;
@@ -135,26 +134,45 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
     const why = built.why.replace(/[;\s]+/g, ' ').trim();
     return revertRecord(wanted.branch, `needs a person: ${why}`);
   }
-  const description = describeRevert(context, wanted, built);
   const base = branchOf(git);
   if (wanted.mode === 'commit' && built.kind === 'exact') {
-    if (isThere) return revertRecord(wanted.branch, 'pushed');
+    if (there !== undefined) return revertRecord(wanted.branch, 'pushed');
+    const description = describeRevert(context, wanted, built);
     const ref = `refs/heads/${base}`;
     // Also where somebody else pushed first: the next try starts from there.
     const commit = await push(context, { description, built, ref, before: built.head }).finally(git.wake);
     return revertRecord(wanted.branch, `commit ${commit}`);
   }
-  if (!isThere) await push(context, { description, built, ref, before: undefined });
-  // Whoever may push some branch must not have a pull request opened in our name for what he put there.
-  else if (!(await git.repository.isExactly(there, { parent: built.head, files: built.files }))) {
+  const ours = there === undefined ? built : await revertOn(context, wanted, { commit: there, built });
+  if (!ours) {
     const why = `branch ${wanted.branch} was there already with other content (delete it and revert by hand)`;
     return revertRecord(wanted.branch, `needs a person: ${why}`);
   }
+  const description = describeRevert(context, wanted, ours);
+  if (there === undefined) await push(context, { description, built, ref, before: undefined });
   if (!forge) return revertRecord(wanted.branch, 'pushed');
   return pullRequestRecord(await open(forge, { wanted, description, base, draft: built.kind === 'whole' }));
 }
 
 type Buildable = Extract<BuiltRevert, { kind: 'exact' | 'whole' }>;
+
+/**
+ * The revert that is on the branch already, as it is built where the branch begins: others may have changed the same files since. Undefined for
+ * anything else: whoever may push some branch must not have a pull request opened in our name for what he put there.
+ */
+async function revertOn(
+  { git, canaryKey }: WriteContext,
+  wanted: WantedRevert,
+  { commit, built }: { commit: string; built: Buildable },
+): Promise<Buildable | undefined> {
+  let found: Buildable | undefined;
+  const filesAt = async (parent: string) => {
+    const there = parent === built.head ? built : await buildRevert(git, canaryKey, wanted, parent);
+    if (there.kind === built.kind) found = there as Buildable;
+    return found?.files;
+  };
+  return (await git.repository.isExactly(commit, { head: built.head, filesAt })) ? found : undefined;
+}
 
 function push(
   { git, nowMs }: WriteContext,

@@ -270,10 +270,15 @@ describe('what writing reads', () => {
 describe('a commit on a branch is exactly a change', () => {
   const change = { 'web.yaml': 'w: 1\n', 'new.yaml': undefined };
 
+  /** These files, at the parent of whatever commit. */
+  function onTopOf(head: string, files: Record<string, string | undefined>) {
+    return { head, filesAt: async () => request(head, files).files };
+  }
+
   /** The answer of `isExactly` for a pushed commit. */
   async function isExactly(push: () => string): Promise<boolean> {
     const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n', 'new.yaml': 'n: 1\n', 'own.yaml': 'o' });
-    return fixture.source().isExactly(push(), request(parent, change));
+    return fixture.source().isExactly(push(), onTopOf(parent, change));
   }
 
   const pushed = (files: Readonly<Record<string, string | null>>) => () =>
@@ -289,11 +294,34 @@ describe('a commit on a branch is exactly a change', () => {
     fixture.repository.git('reset', '-q', '--hard', parent);
     const head = fixture.repository.commit({ 'own.yaml': 'O' });
     const source = fixture.source();
-    expect(await source.isExactly(undo, request(head, change))).toBe(true);
+    expect(await source.isExactly(undo, onTopOf(head, change))).toBe(true);
     const aside = fixture.repository.commit({ 'own.yaml': 'aside' }, 'Aside', 'aside');
-    expect(await source.isExactly(aside, request(head, { 'own.yaml': 'aside' }))).toBe(true);
+    expect(await source.isExactly(aside, onTopOf(head, { 'own.yaml': 'aside' }))).toBe(true);
     const another = fixture.repository.commit({ 'web.yaml': 'w: 1\n', 'new.yaml': null }, 'Undo', 'other');
-    expect(await source.isExactly(another, request(head, change))).toBe(false);
+    expect(await source.isExactly(another, onTopOf(head, change))).toBe(false);
+  });
+
+  it('when others pushed the same file in between, as the files are asked for where it begins', async () => {
+    const parent = fixture.repository.commit({ 'web.yaml': 'w: 2\n' });
+    const undo = pushed({ 'web.yaml': 'w: 1\n' })();
+    fixture.repository.git('reset', '-q', '--hard', parent);
+    const head = fixture.repository.commit({ 'web.yaml': 'w: 2\nx: 1\n' });
+    const filesAt = async (commit: string) =>
+      request(commit, { 'web.yaml': commit === parent ? 'w: 1\n' : 'w: 1\nx: 1\n' }).files;
+    expect(await fixture.source().isExactly(undo, { head, filesAt })).toBe(true);
+  });
+
+  it('and nothing is asked for at a commit that head does not descend from', async () => {
+    const head = fixture.repository.commit({ 'web.yaml': 'w: 2\n' });
+    pushed({ 'web.yaml': 'theirs' })();
+    const theirs = pushed({ 'web.yaml': 'w: 1\n' })();
+    const asked: string[] = [];
+    const filesAt = async (commit: string) => {
+      asked.push(commit);
+      return request(commit, { 'web.yaml': 'w: 1\n' }).files;
+    };
+    expect(await fixture.source().isExactly(theirs, { head, filesAt })).toBe(false);
+    expect(asked).toEqual([]);
   });
 
   it.each<[string, () => string]>([

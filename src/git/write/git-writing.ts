@@ -46,12 +46,14 @@ export function createGitWriting(context: WritingContext): RepositoryWriting {
       await pushRef(context.url, await context.openTransport(signal), update, []);
     },
     commitFiles: (request, signal) => commitFiles(context, request, signal),
-    async isExactly(commit, { parent, files }, signal) {
+    async isExactly(commit, { head, filesAt }, signal) {
       const { parents, tree } = await atCommit(commit, signal, async (_session, found) => found);
       const [own, ...more] = parents;
       if (own === undefined || more.length > 0) return false;
       // Others may have gone on since it was made.
-      if ((await context.isDescendant(parent, own, signal)) !== 'yes') return false;
+      if ((await context.isDescendant(head, own, signal)) !== 'yes') return false;
+      const files = await filesAt(own);
+      if (!files) return false;
       const edited = await atCommit(own, signal, ({ reader }, before) =>
         editTree(reader, before.tree, files),
       );
