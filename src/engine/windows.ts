@@ -1,7 +1,7 @@
-import { CronTime } from 'cron';
 import type { Problem } from '../api/problems.ts';
 import type { SourceWindow } from '../api/source/source.ts';
 import { durationOr } from '../api/time.ts';
+import { startAfterMs } from '../api/zoned-schedule.ts';
 import type { WindowView } from '../rollout/world.ts';
 
 /** No window opens in this time; after it the windows are evaluated again. */
@@ -69,83 +69,6 @@ function endMs(window: SourceWindow, atMs: number): number | undefined {
   const lengthMs = durationOr(window.duration, 0);
   const startMs = startAfterMs(window, atMs - lengthMs);
   return startMs <= atMs ? startMs + lengthMs : undefined;
-}
-
-/** Between these two moments nothing begins: asked for one of them, the answer is the second. */
-interface Gap {
-  readonly fromMs: number;
-  readonly startMs: number;
-}
-
-/** The gap that was found last, since the same one is asked for at each look. */
-const gaps = new WeakMap<SourceWindow, Gap>();
-
-/**
- * When the window begins first after a moment; milliseconds since the epoch. A beginning in an hour that clocks skip is at the next moment
- * that exists; in one that comes twice it is the first, unless the window begins in every hour. Throws for what `windowProblems` reports.
- */
-function startAfterMs(window: SourceWindow, afterMs: number): number {
-  const known = gaps.get(window);
-  if (known && known.fromMs <= afterMs && afterMs < known.startMs) return known.startMs;
-  const zone = zones.get(window) ?? readZone(window);
-  zones.set(window, zone);
-  const { shownAfter, offsetMs, isHourly } = zone;
-  const last = turnNear(zone, afterMs);
-  const isTwice = !isHourly && last && last.atMs <= afterMs;
-  // Clocks that were put back show nothing new until they are where they were.
-  const shownMs = Math.max(afterMs + offsetMs(afterMs), isTwice ? last.atMs + last.beforeMs - 1 : 0);
-  const startMs = momentAfterMs(zone, shownAfter(shownMs), afterMs);
-  gaps.set(window, { fromMs: afterMs, startMs });
-  return startMs;
-}
-
-/** The first moment after this one at which clocks show this time or a later one. */
-function momentAfterMs(zone: Zone, shownMs: number, afterMs: number): number {
-  const turn = turnNear(zone, shownMs);
-  if (!turn) return shownMs - zone.offsetMs(shownMs);
-  const { atMs, beforeMs, behindMs } = turn;
-  const firstMs = shownMs - beforeMs;
-  if (afterMs < firstMs && firstMs < atMs) return firstMs;
-  const thenMs = Math.max(atMs, shownMs - behindMs);
-  if (!zone.isHourly || atMs <= afterMs) return thenMs;
-  return Math.min(thenMs, zone.shownAfter(atMs + behindMs - 1) - behindMs);
-}
-
-/** The clocks of a window. What they show is written as if it were UTC, in which the library knows no turn of clocks. */
-interface Zone {
-  /** The first time of the schedule that clocks show after this one. */
-  shownAfter(shownMs: number): number;
-  /** What clocks are ahead of UTC by. */
-  offsetMs(atMs: number): number;
-  readonly isHourly: boolean;
-}
-
-/** Reading an expression takes longer than most computations with it. */
-const zones = new WeakMap<SourceWindow, Zone>();
-
-function readZone({ schedule, timeZone = 'UTC' }: SourceWindow): Zone {
-  const expression = new CronTime(schedule, timeZone);
-  const anyDate = new CronTime('* * * * *', timeZone).getNextDateFrom(new Date(0), timeZone);
-  return {
-    shownAfter: (shownMs) => expression.getNextDateFrom(new Date(shownMs), 'UTC').toMillis(),
-    offsetMs: (atMs) => anyDate.plus(atMs - anyDate.toMillis()).offset * 60_000,
-    isHourly: schedule.trim() === '@hourly' || schedule.trim().split(/\s+/).at(-4) === '*',
-  };
-}
-
-const dayMs = 86_400_000;
-
-/** When clocks are put forward or back within a day of a moment, and what they are ahead of UTC by before and from then on. */
-function turnNear({ offsetMs }: Zone, nearMs: number) {
-  let [earlierMs, atMs] = [nearMs - dayMs, nearMs + dayMs];
-  const [beforeMs, behindMs] = [offsetMs(earlierMs), offsetMs(atMs)];
-  if (beforeMs === behindMs) return undefined;
-  while (atMs - earlierMs > 1) {
-    const middleMs = Math.floor((earlierMs + atMs) / 2);
-    if (offsetMs(middleMs) === beforeMs) earlierMs = middleMs;
-    else atMs = middleMs;
-  }
-  return { atMs, beforeMs, behindMs };
 }
 
 /** What is wrong with the cron expressions and zones of windows, dates that never come included; empty when they can be used. */

@@ -27,11 +27,11 @@ export function createOpenPoller(clock: Clock, random: () => number): OpenPoller
   return (source, poll) => {
     const { schedule: expression, timeZone } = source.spec;
     const schedule: PollSchedule = expression
-      ? { kind: 'cron', expression, ...(timeZone ? { timeZone } : {}) }
+      ? { kind: 'cron', schedule: expression, ...(timeZone ? { timeZone } : {}) }
       : { kind: 'interval', intervalMs: sourceIntervalMs(source) };
     const problem =
       schedule.kind === 'cron'
-        ? scheduleProblem(schedule.expression, schedule.timeZone, clock.nowMs())
+        ? scheduleProblem(schedule.schedule, schedule.timeZone, clock.nowMs())
         : undefined;
     if (problem) throw new RangeError(problem);
     const { retryMs, maxRetryMs } = retriesOf(source);
@@ -61,6 +61,6 @@ export function openDrillSchedule(
   if (expression === undefined) return undefined;
   const problem = scheduleProblem(expression, undefined, parts.clock.nowMs());
   if (problem) throw new InputError(`--drill-schedule: ${problem}`);
-  const next = (nowMs: number) => nextDelayMs({ kind: 'cron', expression }, nowMs, 0);
+  const next = (nowMs: number) => nextDelayMs({ kind: 'cron', schedule: expression }, nowMs, 0);
   return createDrillSchedule({ ...parts, nextDelayMs: next });
 }

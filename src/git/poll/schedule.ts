@@ -1,4 +1,4 @@
-import { CronTime } from 'cron';
+import { startAfterMs } from '../../api/zoned-schedule.ts';
 
 /** When a Source is polled by itself. */
 export type PollSchedule =
@@ -9,7 +9,7 @@ export type PollSchedule =
   | {
       readonly kind: 'cron';
       /** 5 or 6 fields. */
-      readonly expression: string;
+      readonly schedule: string;
       /** IANA name; default UTC. */
       readonly timeZone?: string;
     };
@@ -20,7 +20,7 @@ const JITTER = 0.1;
 /** Milliseconds until the next poll. `random` is in [0, 1). Throws like `scheduleProblem` reports. */
 export function nextDelayMs(schedule: PollSchedule, nowMs: number, random: number): number {
   if (schedule.kind === 'interval') return Math.round(schedule.intervalMs * (1 + JITTER * (2 * random - 1)));
-  return Math.max(1, nextDateMs(schedule.expression, schedule.timeZone, nowMs) - nowMs);
+  return startAfterMs(schedule, nowMs) - nowMs;
 }
 
 /**
@@ -34,16 +34,10 @@ export function scheduleProblem(
 ): string | undefined {
   if (expression.trim().length === 0) return 'the schedule is empty';
   try {
-    nextDateMs(expression, timeZone, nowMs);
+    startAfterMs({ schedule: expression, timeZone }, nowMs);
     return undefined;
   } catch (error) {
     const why = error instanceof Error ? error.message.split('\n')[0] : 'it cannot be read';
     return `schedule ${JSON.stringify(expression)}${timeZone ? ` in ${timeZone}` : ''}: ${why}`;
   }
-}
-
-function nextDateMs(expression: string, timeZone: string | undefined, nowMs: number): number {
-  const zone = timeZone ?? 'UTC';
-  // The constructor's zone alone is not used for this computation; it must be given twice.
-  return new CronTime(expression, zone).getNextDateFrom(new Date(nowMs), zone).toMillis();
 }
