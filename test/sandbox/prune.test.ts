@@ -404,6 +404,45 @@ describe('a Canary that left Git', () => {
     expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
   });
 
+  test('and is back in Git stays by itself, whatever is refused for another one', async () => {
+    const files = (name: string) => ({
+      [`${name}.json`]: deployment('shop/web:1', { name }),
+      [`canary-${name}.json`]: canary({ name }),
+    });
+    const handingBack = 'holdfast.dev/handing-back';
+    const isHandingBack = async (name: string) =>
+      (await bed.canary(name))?.metadata.annotations?.[handingBack] !== undefined;
+    const first = await bed.commit('first', {
+      ...{ ...files('api'), ...files('web') },
+      ...{ 'a.json': configMap('a'), 'b.json': configMap('b') },
+    });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await untilApplied(first);
+    await untilPruned('Pruned');
+    bed.sandbox.fault(({ method, path, body }) =>
+      method === 'PATCH' && path.endsWith('/canaries/api') && body.includes(`"${handingBack}":null`)
+        ? { code: 403, reason: 'Forbidden', message: 'it may not patch canaries' }
+        : undefined,
+    );
+    for (const name of ['api', 'web'])
+      await bed.send(
+        'PATCH',
+        `/apis/flagger.app/v1beta1/namespaces/shop/canaries/${name}`,
+        { metadata: { annotations: { [handingBack]: 'true' } }, spec: { revertOnDeletion: true } },
+        'application/merge-patch+json',
+      );
+
+    const last = await bed.commit('without b', { 'b.json': null });
+
+    await untilPruned('Forbidden', 'it may not patch canaries');
+    await untilApplied(last);
+    await untilGone('b');
+    await eventually('the other one stays', async () => !(await isHandingBack('web')), { seen: bed.source });
+    expect(await isHandingBack('api')).toBe(true);
+    expect(statusOf(await bed.source()).counts).toMatchObject({ pruned: 1 });
+  });
+
   test('goes with its target and their config where all of it left', async () => {
     const workload = JSON.parse(deployment('shop/web:1'));
     workload.spec.template.spec.containers[0].envFrom = [{ configMapRef: { name: 'settings' } }];

@@ -7,9 +7,8 @@ import type { SourceContext, SourceWatch, SyncContext } from '../context/context
 import type { PruneResult, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
-import { clusterOf } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
-import { carryOut, keepReturned } from './remove.ts';
+import { carryOut } from './remove.ts';
 
 /**
  * Deletes what left Git, the last applied first, each over exactly the version that was read anew (S17, S19). Only from a snapshot that was
@@ -40,7 +39,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     const unread = `nothing is deleted before Source ${behind}, of the same repository, has looked at this commit`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
   }
-  const { copies, ...done } = await carryOut(context, decided);
+  const { copies, ...done } = await carryOut(context, decided, { all: snapshot.all, members });
   const plan = { ...decided, kept: [...decided.kept, ...copies] };
   followApproval(source, state, { plan, removed: done.removed });
   if (done.removed.length > 0) {
@@ -48,8 +47,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     const message = `no longer in Git at ${snapshot.commit.commit.slice(0, 7)}, deleted: ${names}`;
     parts.events.emit(source, { type: 'Normal', reason: 'Pruned', message });
   }
-  const tookBack = await keepReturned(clusterOf(parts, source), snapshot.all, members);
-  const isPending = done.wrote || tookBack || plan.waiting.length > 0 || plan.handBack.length > 0;
+  const isPending = done.wrote || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };

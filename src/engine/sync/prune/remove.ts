@@ -31,29 +31,41 @@ interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
   readonly isDueAgain: boolean;
 }
 
-/** Deletes the objects of a plan, the last applied first; one that fails stops no other. */
-export async function carryOut(context: SyncContext, { remove, handBack }: PrunePlan): Promise<Done> {
-  const { signal } = context;
+/**
+ * Deletes the objects of a plan, the last applied first, and keeps the Canaries among the members that are in Git (`all`) again before they
+ * were gone; one that fails stops no other.
+ */
+export async function carryOut(
+  context: SyncContext,
+  { remove, handBack }: PrunePlan,
+  { all, members }: Readonly<Record<'all' | 'members', readonly KubernetesObject[]>>,
+): Promise<Done> {
+  const { parts, source, signal } = context;
   const removed: KubernetesObject[] = [];
   const failures: Array<{ reason: string; message: string }> = [];
   const copies: NotPruned[] = [];
   const first = new Set(handBack);
   let wrote = false;
   let isDueAgain = false;
-  for (const wave of applyWaves([...remove, ...handBack]).reverse()) {
-    await inParallel(wave, async (object) => {
-      if (signal.aborted) return;
-      try {
-        const gone = await removeOne(context, object, first.has(object));
-        removed.push(...gone.removed);
-        copies.push(...gone.copies);
-        wrote ||= gone.wrote;
-      } catch (error) {
-        const { reason, message, transient } = failureOf(error);
-        isDueAgain ||= transient;
-        if (!isStale(error)) failures.push({ reason, message: `${describe(object)}: ${message}` });
-      }
-    });
+  const attempt = async (object: KubernetesObject, work: () => Promise<Gone>) => {
+    if (signal.aborted) return;
+    try {
+      const gone = await work();
+      removed.push(...gone.removed);
+      copies.push(...gone.copies);
+      wrote ||= gone.wrote;
+    } catch (error) {
+      const { reason, message, transient } = failureOf(error);
+      isDueAgain ||= transient;
+      if (!isStale(error)) failures.push({ reason, message: `${describe(object)}: ${message}` });
+    }
+  };
+  for (const wave of applyWaves([...remove, ...handBack]).reverse())
+    await inParallel(wave, (object) => attempt(object, () => removeOne(context, object, first.has(object))));
+  const wanted = new Map(all.filter(isCanary).map((object) => [objectKey(object), object]));
+  for (const live of members.filter(isCanary)) {
+    const canary = wanted.get(objectKey(live));
+    if (canary) await attempt(live, () => cancelHandBack(clusterOf(parts, source), live, canary));
   }
   signal.throwIfAborted();
   return { removed, failures, copies, wrote, isDueAgain };
@@ -110,35 +122,20 @@ async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<bo
   return true;
 }
 
-/** A Canary that came back to Git before it was deleted stays, and does no more than its manifest says. True when it was written. */
+/** A Canary that came back to Git before it was deleted stays, and does no more than its manifest says. */
 async function cancelHandBack(
   cluster: Writer,
   live: KubernetesObject,
   wanted: KubernetesObject,
-): Promise<boolean> {
+): Promise<Gone> {
   if (live.metadata.annotations?.[handingBackAnnotation] === undefined || live.metadata.deletionTimestamp)
-    return false;
+    return untouched;
   const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: null } };
   const spec = asksForHandBack(wanted) ? {} : { spec: { revertOnDeletion: null } };
   await cluster.patch(referenceOf(live), { metadata, ...spec });
-  return true;
+  return { ...untouched, wrote: true };
 }
 
 function asksForHandBack({ spec }: KubernetesObject): boolean {
   return (spec as { revertOnDeletion?: unknown } | undefined)?.revertOnDeletion === true;
-}
-
-/** Canaries that are in Git again before they were gone. */
-export async function keepReturned(
-  cluster: Writer,
-  all: readonly KubernetesObject[],
-  members: readonly KubernetesObject[],
-): Promise<boolean> {
-  const wanted = new Map(all.filter(isCanary).map((object) => [objectKey(object), object]));
-  let wrote = false;
-  for (const live of members.filter(isCanary)) {
-    const canary = wanted.get(objectKey(live));
-    if (canary) wrote = (await cancelHandBack(cluster, live, canary)) || wrote;
-  }
-  return wrote;
 }
