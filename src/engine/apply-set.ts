@@ -24,7 +24,7 @@ export interface Claims {
   /** Replaces what a Source (`namespace/name`) holds: `objectKey` of its objects. */
   publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;
   forget(sourceKey: string): void;
-  /** The head that a followed Source has looked at last; undefined: it has yet to look. */
+  /** The head that a followed Source has looked at last; undefined: it has yet to look, or to read what it saw. */
   looked(sourceKey: string, head: string | undefined): void;
   /** It is not followed any more, and nobody waits for it. */
   ended(sourceKey: string): void;

@@ -251,6 +251,34 @@ describe('what left Git', () => {
     expect(await uidOf()).toBe(uid);
   });
 
+  test('stays where the same commit moves it to a Source that waits for this one', async () => {
+    const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
+    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+    await bed.commit('first', {
+      'here/moved.json': configMap('moved'),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', prune: true });
+    const other = sourceFor(bed, { path: 'there', prune: true, dependsOn: [{ name: 'shop' }] });
+    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+
+    await bed.commit('moved', {
+      'here/moved.json': null,
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+
+    await eventually('it is of the other Source', async () => {
+      const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
+      return labels?.[partOfLabel] === applySetIdOf('shop/other');
+    });
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
+  });
+
   test('stays where another Source holds it, also while a webhook denies that one to write it', async () => {
     const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
     await bed.commit('first', { 'here/moved.json': configMap('moved'), 'here/a.json': configMap('a') });

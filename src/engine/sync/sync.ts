@@ -24,13 +24,18 @@ export async function syncSource(context: SyncContext): Promise<void> {
   const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
   const failure = await attempt(() => update({ ...context, signal: limited }));
   if (signal.aborted) return;
-  parts.claims.looked(state.key, state.head?.commit);
   state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
+  parts.claims.looked(state.key, waitsWithHead(state) ? undefined : state.head?.commit);
   await writeSourceStatus(context, watch);
   const retry =
     failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
   if (retry) throw retry.error;
+}
+
+/** Head is not read yet, for another Source or an approval: what moved here with it is not claimed. */
+function waitsWithHead({ problem }: SourceState): boolean {
+  return problem?.reason === 'HistoryRewritten' || problem?.reason.startsWith('Dependency') === true;
 }
 
 const transient = new Error('some objects could not be applied yet');

@@ -36,7 +36,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   });
   const behind = decided.remove.length + decided.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
-    const unread = `nothing is deleted before Source ${behind}, of the same repository, has looked at this commit`;
+    const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
   }
   const { copies, ...done } = await carryOut(context, decided, { all: snapshot.all, members });
