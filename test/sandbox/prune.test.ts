@@ -1,14 +1,12 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
-import { applySetIdOf } from '../../src/engine/apply-set.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
   condition,
   createSource,
   deployment,
   eventually,
-  sourceFor,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -29,6 +27,7 @@ function configMap(name: string, annotations: Record<string, string> = {}): stri
   });
 }
 
+const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
 const isThere = async (name: string) => (await bed.get('v1', 'ConfigMap', name)) !== undefined;
 const pruned = async () => condition(await bed.source(), 'Pruned');
 
@@ -53,8 +52,7 @@ function untilPruned(reason: string, text = ''): Promise<string> {
 
 async function approve(commit: string): Promise<void> {
   const annotations = { 'holdfast.dev/approve': commit };
-  const path = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop';
-  await bed.send('PATCH', path, { metadata: { annotations } }, 'application/merge-patch+json');
+  await bed.send('PATCH', `${sources}/shop`, { metadata: { annotations } }, 'application/merge-patch+json');
 }
 
 function widgetKind(scope: string): KubernetesObject & { spec: { versions: Array<{ served: boolean }> } } {
@@ -210,106 +208,12 @@ describe('what left Git', () => {
     await eventually('it is gone', async () => !(await isWidget()), { seen: bed.source, timeoutMs: 30_000 });
   });
 
-  test('stays where the same commit moves it to another Source, also when that one looks at it later', async () => {
-    const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
-    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
-    await bed.commit('first', {
-      'here/moved.json': configMap('moved'),
-      'here/a.json': configMap('a'),
-      'there/b.json': configMap('b'),
-    });
-    await createSource(bed, { path: 'here', prune: true, interval: '1h' });
-    const substitute = { from: [{ kind: 'ConfigMap', name: 'a' }] };
-    const other = sourceFor(bed, { path: 'there', prune: true, substitute });
-    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
-    await bed.start();
-    await eventually('all is there', async () => (await isThere('b')) && uidOf());
-    const uid = await uidOf();
-    let answer = () => {};
-    const until = new Promise<void>((resolve) => {
-      answer = resolve;
-    });
-    let isSlow = true;
-    bed.sandbox.fault(({ method, path }) =>
-      isSlow && method === 'GET' && path.endsWith('/configmaps/a') ? { until } : undefined,
-    );
-
-    const moved = await bed.commit('moved', {
-      'here/moved.json': null,
-      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
-    });
-
-    await untilApplied(moved);
-    await bed.pass(5_000);
-    isSlow = false;
-    answer();
-    await eventually('it is of the other Source', async () => {
-      const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
-      return labels?.[partOfLabel] === applySetIdOf('shop/other');
-    });
-    await untilPruned('Pruned');
-    expect(await uidOf()).toBe(uid);
-  });
-
-  test('stays where the same commit moves it to a Source that waits for this one', async () => {
-    const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
-    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
-    await bed.commit('first', {
-      'here/moved.json': configMap('moved'),
-      'here/a.json': configMap('a'),
-      'there/b.json': configMap('b'),
-    });
-    await createSource(bed, { path: 'here', prune: true });
-    const other = sourceFor(bed, { path: 'there', prune: true, dependsOn: [{ name: 'shop' }] });
-    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
-    await bed.start();
-    await eventually('all is there', async () => (await isThere('b')) && uidOf());
-    const uid = await uidOf();
-
-    await bed.commit('moved', {
-      'here/moved.json': null,
-      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
-    });
-
-    await eventually('it is of the other Source', async () => {
-      const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
-      return labels?.[partOfLabel] === applySetIdOf('shop/other');
-    });
-    await untilPruned('Pruned');
-    expect(await uidOf()).toBe(uid);
-  });
-
-  test('stays where another Source holds it, also while a webhook denies that one to write it', async () => {
-    const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
-    await bed.commit('first', { 'here/moved.json': configMap('moved'), 'here/a.json': configMap('a') });
-    await createSource(bed, { path: 'here', prune: true });
-    const other = sourceFor(bed, { path: 'there' });
-    await bed.start();
-    await eventually('it is applied', () => isThere('moved'));
-    await bed.send('POST', sources, { ...other, metadata: { ...other.metadata, name: 'other' } });
-    bed.sandbox.fault(({ method, path, body }) =>
-      method === 'PATCH' && path.endsWith('/configmaps/moved') && body.includes('holdfast.dev/adopt')
-        ? { code: 403, reason: 'Forbidden', message: 'admission webhook "policy" denied the request' }
-        : undefined,
-    );
-    await bed.commit('also there', {
-      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
-    });
-    await bed.pass(20_000);
-
-    const last = await bed.commit('only there', { 'here/moved.json': null });
-
-    await untilApplied(last);
-    await untilPruned('Pruned', 'Source shop/other holds it');
-    expect(await isThere('moved')).toBe(true);
-  });
-
   test('stays while the annotation of kinds names too many to look at, and goes once it is shortened', async () => {
     const kinds = Array.from({ length: 300 }, (_, index) => `Widget${index}.example.com`);
     const annotate = (value: string) =>
       bed.send(
         'PATCH',
-        '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+        `${sources}/shop`,
         { metadata: { annotations: { 'applyset.kubernetes.io/contains-group-kinds': value } } },
         'application/merge-patch+json',
       );
@@ -340,12 +244,7 @@ describe('what left Git', () => {
     const broken = await bed.commit('a file is broken', { 'c.json': '{"apiVersion": "v1",' });
     const head = async () => (statusOf(await bed.source()).head as { commit?: string }).commit;
     await eventually('that is read', async () => (await head()) === broken, { seen: bed.source });
-    await bed.send(
-      'PATCH',
-      '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
-      { spec: { prune: true } },
-      'application/merge-patch+json',
-    );
+    await bed.send('PATCH', `${sources}/shop`, { spec: { prune: true } }, 'application/merge-patch+json');
     expect(await untilPruned('NotDecided')).toContain('broken');
     expect([await isThere('b'), await isThere('c')]).toEqual([true, true]);
 

@@ -1,0 +1,169 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
+import { applySetIdOf } from '../../src/engine/apply-set.ts';
+import { condition, createSource, eventually, sourceFor, statusOf } from './holdfast-bed.ts';
+import { type QuickBed, startQuickBed } from './quick-bed.ts';
+
+let bed: QuickBed;
+beforeEach(async () => {
+  bed = await startQuickBed();
+});
+afterEach(() => bed.close());
+
+function configMap(name: string, annotations: Record<string, string> = {}): string {
+  return JSON.stringify({
+    apiVersion: 'v1',
+    kind: 'ConfigMap',
+    metadata: { name, namespace: 'shop', annotations },
+    data: { name },
+  });
+}
+
+const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
+const isThere = async (name: string) => (await bed.get('v1', 'ConfigMap', name)) !== undefined;
+const pruned = async () => condition(await bed.source(), 'Pruned');
+
+function untilGone(name: string): Promise<boolean> {
+  return eventually(`${name} is gone`, async () => !(await isThere(name)), { seen: pruned });
+}
+
+const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
+
+function otherSource(spec: Record<string, unknown>): KubernetesObject {
+  return { ...sourceFor(bed, spec), metadata: { name: 'other', namespace: 'shop' } };
+}
+
+function untilMoved(): Promise<boolean> {
+  return eventually('it is of the other Source', async () => {
+    const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
+    return labels?.[partOfLabel] === applySetIdOf('shop/other');
+  });
+}
+
+function untilApplied(commit: string): Promise<boolean> {
+  return eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit, {
+    seen: bed.source,
+  });
+}
+
+/** With a text that an earlier pass over Git did not say, where its reason was the same. */
+function untilPruned(reason: string, text = ''): Promise<string> {
+  const look = async () => {
+    const found = await pruned();
+    return found?.reason === reason && found.message.includes(text) && found.message;
+  };
+  return eventually(`Pruned says ${reason}`, look, { seen: bed.source });
+}
+
+describe('what left one Source of a repository', () => {
+  test('stays where the same commit moves it to another Source, also when that one looks at it later', async () => {
+    await bed.commit('first', {
+      'here/moved.json': configMap('moved'),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', prune: true, interval: '1h' });
+    const substitute = { from: [{ kind: 'ConfigMap', name: 'a' }] };
+    const other = otherSource({ path: 'there', prune: true, substitute });
+    await bed.send('POST', sources, other);
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+    let answer = () => {};
+    const until = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    let isSlow = true;
+    bed.sandbox.fault(({ method, path }) =>
+      isSlow && method === 'GET' && path.endsWith('/configmaps/a') ? { until } : undefined,
+    );
+
+    const moved = await bed.commit('moved', {
+      'here/moved.json': null,
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+
+    await untilApplied(moved);
+    await bed.pass(5_000);
+    isSlow = false;
+    answer();
+    await untilMoved();
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
+  });
+
+  test('stays where the same commit moves it to a Source that waits for this one', async () => {
+    await bed.commit('first', {
+      'here/moved.json': configMap('moved'),
+      'here/a.json': configMap('a'),
+      'there/b.json': configMap('b'),
+    });
+    await createSource(bed, { path: 'here', prune: true });
+    const other = otherSource({ path: 'there', prune: true, dependsOn: [{ name: 'shop' }] });
+    await bed.send('POST', sources, other);
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+
+    await bed.commit('moved', {
+      'here/moved.json': null,
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+
+    await untilMoved();
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
+  });
+
+  test.each([
+    ['is suspended', 'PATCH', { spec: { suspend: true } }],
+    [
+      'cannot be followed',
+      'PATCH',
+      { spec: { windows: [{ kind: 'deny', schedule: '0 0 31 2 *', duration: '1h' }] } },
+    ],
+    ['is deleted', 'DELETE', undefined],
+  ])(
+    'stays while a new Source of the repository waits with the commit, until that one %s',
+    async (_, method, patch) => {
+      await bed.commit('first', { 'here/b.json': configMap('b'), 'here/a.json': configMap('a') });
+      await createSource(bed, { path: 'here', prune: true });
+      await bed.start();
+      await eventually('it is applied', () => isThere('b'));
+      const other = otherSource({ path: 'there', dependsOn: [{ name: 'nowhere' }] });
+      await bed.send('POST', sources, other);
+      await bed.commit('without b', { 'here/b.json': null });
+      await untilPruned('NotDecided', 'shop/other');
+      expect(await isThere('b')).toBe(true);
+
+      await bed.send(method, `${sources}/other`, patch, 'application/merge-patch+json');
+
+      await untilGone('b');
+      await untilPruned('Pruned');
+    },
+  );
+
+  test('stays where another Source holds it, also while a webhook denies that one to write it', async () => {
+    await bed.commit('first', { 'here/moved.json': configMap('moved'), 'here/a.json': configMap('a') });
+    await createSource(bed, { path: 'here', prune: true });
+    const other = otherSource({ path: 'there' });
+    await bed.start();
+    await eventually('it is applied', () => isThere('moved'));
+    await bed.send('POST', sources, other);
+    bed.sandbox.fault(({ method, path, body }) =>
+      method === 'PATCH' && path.endsWith('/configmaps/moved') && body.includes('holdfast.dev/adopt')
+        ? { code: 403, reason: 'Forbidden', message: 'admission webhook "policy" denied the request' }
+        : undefined,
+    );
+    await bed.commit('also there', {
+      'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+    });
+    await bed.pass(20_000);
+
+    const last = await bed.commit('only there', { 'here/moved.json': null });
+
+    await untilApplied(last);
+    await untilPruned('Pruned', 'Source shop/other holds it');
+    expect(await isThere('moved')).toBe(true);
+  });
+});
