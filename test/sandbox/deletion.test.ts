@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { App } from '../../src/server/app.ts';
 import {
   canary,
   condition,
@@ -44,12 +45,13 @@ async function newsOf(reason: string): Promise<string[]> {
 }
 
 /** v1 proved itself; Git holds the Deployment only, so that nobody creates the Canary again. */
-async function running(spec: Record<string, unknown> = {}): Promise<void> {
+async function running(spec: Record<string, unknown> = {}): Promise<App> {
   await bed.send('POST', path, JSON.parse(canary({ spec: { revertOnDeletion: true, ...spec } })));
   await bed.commit('v1', { 'web.json': withConfig('shop/web:1'), 'config.json': JSON.stringify(config) });
   await createSource(bed);
-  await bed.start();
+  const app = await bed.start();
   await waitForPhase(bed, 'Initialized');
+  return app;
 }
 
 test('a deleted Canary hands its traffic back without a failed request, and its records stay', async () => {
@@ -79,26 +81,65 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   });
 });
 
-test('a deleted Canary hands its traffic back while its status cannot be written', async () => {
-  await running();
+/** Every write of the status is answered with this code. */
+function refuseStatus(code: number): void {
   bed.sandbox.fault(({ method, path: at, userAgent }) =>
     method === 'PATCH' && at === `${path}/web/status` && userAgent.startsWith('holdfast/')
-      ? { code: 403, reason: 'Forbidden', message: 'denied by a webhook' }
+      ? { code, message: 'denied by a webhook' }
       : undefined,
   );
-  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+}
 
-  expect(await deleted()).toBeLessThan(60_000);
+/** The target serves alone, with what the Canary leaves. */
+async function expectTargetServes(): Promise<void> {
   await eventually('the primary is collected', async () => {
     return (await bed.get('apps/v1', 'Deployment', 'web-primary')) === undefined;
   });
   await bed.pass(300);
-  sampler.stop();
-
-  expect(sampler.totals().failed).toBe(0);
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ spec: { replicas: 2 } });
   expect((await bed.get('v1', 'Service', 'web'))?.metadata.ownerReferences ?? []).toEqual([]);
-});
+}
+
+const refusals = [403, 409, 500];
+
+test.each(refusals)(
+  'a deleted Canary hands its traffic back while writes of its status are answered with %i',
+  async (code) => {
+    await running();
+    refuseStatus(code);
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    expect(await deleted()).toBeLessThan(60_000);
+    await expectTargetServes();
+    sampler.stop();
+
+    expect(sampler.totals().failed).toBe(0);
+  },
+);
+
+test.each(refusals)(
+  'also if the process ends soon after each look (%i), once one lives long enough to see the target ready',
+  async (code) => {
+    const app = await running();
+    refuseStatus(code);
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    await app.drain();
+    await bed.send('DELETE', `${path}/web`);
+    for (let life = 0; life < 5; life += 1) {
+      const next = await bed.start();
+      await next.leading;
+      await bed.pass(1_500);
+      await next.drain();
+    }
+    expect(await isGone()).toBe(false);
+    await bed.start();
+    await eventually('the Canary is gone', isGone);
+    await expectTargetServes();
+    sampler.stop();
+
+    expect(sampler.totals().failed).toBe(0);
+  },
+);
 
 /** The target's pods cannot start from now on; the primary's run. */
 function breakTarget(): void {
@@ -129,6 +170,17 @@ async function expectPrimaryStays(): Promise<void> {
     expect([name, found === undefined]).toEqual([name, false]);
   }
 }
+
+test.each(refusals)('and lets go of a target that does not come up after its deadline (%i)', async (code) => {
+  await running({ progressDeadlineSeconds: 1 });
+  breakTarget();
+  refuseStatus(code);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  expect(await deleted()).toBeLessThan(180_000);
+  await expectPrimaryStays();
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+});
 
 test('a target that does not come up holds the deletion up for its deadline only, and the primary goes on serving', async () => {
   await running({ progressDeadlineSeconds: 1 });

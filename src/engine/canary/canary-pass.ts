@@ -15,6 +15,8 @@ import { readAnew } from './watches.ts';
 const maximumRounds = 10;
 /** After two stale observations in a row the watches get this time to deliver the change. */
 const staleWaitMs = 200;
+/** After so many such waits in a row, in which everything was read anew, an answer that something changed is a refusal, as by a webhook (409). */
+const mostStaleWaits = 60;
 
 /** How a round ended: look again at once, later, or only when something changes; and what could not be done in it. */
 type Round =
@@ -30,8 +32,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
   const deletions = createDeletions(parts);
-  /** Those for which the watches did not deliver a change in `staleWaitMs`. */
-  const waiting = new Set<string>();
+  /** How often in a row the watches did not deliver a change in `staleWaitMs`. */
+  const waits = new Map<string, number>();
 
   async function pass(key: string): Promise<PassResult> {
     let staleBefore = false;
@@ -41,10 +43,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       if (!object || isOver(key, object)) return end(key, object);
       const result = await guarded(key, object);
       failure = result.failure;
-      if (!result.again) {
-        waiting.delete(key);
-        return { againAfterMs: result.afterMs, failure };
-      }
+      if (!result.again) return { againAfterMs: result.afterMs, failure };
       if (result.stale && staleBefore) return waitForWatches(key, object);
       staleBefore = result.stale === true;
     }
@@ -53,13 +52,14 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
   async function waitForWatches(key: string, object: KubernetesObject): Promise<PassResult> {
-    if (waiting.has(key)) await readAnew(parts, object);
-    waiting.add(key);
+    const before = waits.get(key) ?? 0;
+    if (before > 0) await readAnew(parts, object);
+    waits.set(key, before + 1);
     return { againAfterMs: staleWaitMs };
   }
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
-    for (const known of [failures, waiting, deletions]) known.delete(key);
+    for (const known of [failures, waits, deletions]) known.delete(key);
     if (!object) finalized.delete(key);
     parts.checks.forget(key);
     parts.outbox.forget(key);
@@ -88,7 +88,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     try {
       return await attempt(key, read);
     } catch (error) {
-      if (isStale(error)) return refresh(parts, object);
+      if (isStale(error) && (waits.get(key) ?? 0) < mostStaleWaits) return refresh(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
       failures.set(key, failure);
@@ -113,7 +113,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const end = await runRound(parts, inForce, { failure: failures.get(key), deletion });
     const { canary, failure } = end;
     if (failure) failures.set(key, failure);
-    else failures.delete(key);
+    else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);
     if (failure && awaitsFinalizer(canary) && (!end.wrote || deletions.isOverdue(key, canary)))
       return retryDeletion(key, canary, failure);

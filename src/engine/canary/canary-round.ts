@@ -153,7 +153,10 @@ async function writeIntent(round: RoundState, before: Failure | undefined): Prom
   }
 }
 
-/** What a deletion waits for is known without the status, too: it may be refused until the end, or a CRD drops the fields. */
+/**
+ * What a deletion waits for is known without the status, too: it may be refused until the end, with whatever code (an admission webhook may
+ * answer 409), or a CRD drops the fields.
+ */
 async function remembering<T>(
   deletion: Deletion | undefined,
   decided: CanaryStatus,
@@ -164,7 +167,7 @@ async function remembering<T>(
     if (deletion) deletion.unwritten = undefined;
     return written;
   } catch (error) {
-    if (deletion && !isStale(error)) deletion.unwritten = decided;
+    if (deletion) deletion.unwritten = decided;
     throw error;
   }
 }
