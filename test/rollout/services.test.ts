@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { STATES, type State, states } from './matrix/states.ts';
-import type { Model } from './model.ts';
+import { Model } from './model.ts';
 
 const all = { apex: true, primary: true, canary: true };
 const none = { apex: false, primary: false, canary: false };
@@ -57,4 +57,20 @@ it('without anything missing, it is not written again', () => {
   const { writes } = model;
   for (let count = 0; count < 20; count += 1) model.tick();
   expect(model.writes).toBe(writes);
+});
+
+it('a target whose release nobody knows leaves the last-known-good to come back, and then nothing is written', () => {
+  const model = new Model();
+  model.foreign = true;
+  model.commit('a');
+  model.until('Initialized');
+  Object.assign(model, { primary: undefined, route: undefined, services: { ...none } });
+  model.head = { kind: 'missing', message: 'no Source holds it' };
+  for (let count = 0; count < 20; count += 1) model.tick();
+  const { writes } = model;
+  for (let count = 0; count < 100; count += 1) model.tick();
+  expect(model.services).toEqual(all);
+  expect(model.primary).toMatchObject({ digest: 'a', ready: 2 });
+  expect(model.route).toMatchObject({ canaryWeight: 0 });
+  expect([model.writes, model.broken]).toEqual([writes, []]);
 });
