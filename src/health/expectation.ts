@@ -114,9 +114,10 @@ function images({ images: all, imagesMatch }: WorkloadView): Comparison {
  * may have become ready a moment ago.
  */
 function endpoints(view: WorkloadView, expected: Expected): Comparison | undefined {
-  const { endpoints: addresses, updatedReadyReplicas: ready } = view;
+  const { endpoints: addresses, updatedReadyReplicas: ready, unreachedPort } = view;
   if (addresses === undefined) return undefined;
-  const detail = `${addresses} of ${ready} ready pods are endpoints of the port that their Service names`;
+  const port = unreachedPort ? `port ${unreachedPort} of their Service` : 'the port that their Service names';
+  const detail = `${addresses} of ${ready} ready pods are endpoints of ${port}`;
   return compareAtLeast('endpoints', {
     value: addresses,
     min: Math.min(ready, enoughPods(view, expected)),

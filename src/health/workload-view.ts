@@ -39,6 +39,8 @@ export interface WorkloadView extends DriftView {
    * undefined if there is no such Service, or it has no selector.
    */
   endpoints: number | undefined;
+  /** The first of those ports that some of these pods are no endpoint of, as `metrics (9090)`; absent if there is none. */
+  unreachedPort?: string;
   /**
    * Port numbers that the workload's own Service sends requests to and that neither a port nor a probe of the template names: endpoints do not
    * show whether a container listens there. Absent if the template names no port at all.

@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  onGateway,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -171,4 +172,31 @@ test('nobody is promoted while no endpoint tells that requests arrive (issue 11,
   await waitForPhase(bed, 'Failed');
   expect(await lastKnownGood()).toBe(good);
   release();
+});
+
+test('a canary that a second port of its Service keeps from its traffic says which port, and a person is called at the deadline', async () => {
+  const analysis = { interval: '1s', threshold: 2, stepWeight: 50, maxWeight: 50 };
+  const spec = { ...onGateway, progressDeadlineSeconds: 10, analysis };
+  await bed.commit('v1', { 'web.json': workload('shop/web:1', 'http'), 'canary.json': canary({ spec }) });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const more = { name: 'metrics', port: 9090, targetPort: 'metrics' };
+  const service = {
+    apiVersion: 'v1',
+    kind: 'Service',
+    metadata: { name: 'web-canary', namespace: 'shop' },
+    spec: { ports: [more] },
+  };
+  await otherTool(bed, 'kubectl').apply(JSON.stringify(service));
+  const v2 = await bed.commit('v2', { 'web.json': workload('shop/web:2', 'http') });
+  const stalled = await eventually('a person is called', async () => {
+    const found = condition(await bed.canary(), 'Stalled');
+    return found?.status === 'True' && found;
+  });
+  await otherTool(bed, 'kubectl').apply(JSON.stringify({ ...service, spec: {} }));
+
+  expect(stalled.reason).toBe('WaitingForCapacity');
+  expect(stalled.message).toMatch(/endpoints of its Service at port metrics \(9090\) .* targetPort/);
+  await eventually('v2 is promoted', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
 });

@@ -288,13 +288,16 @@ interface Shortage {
 /** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
 export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
   const { side, ready, needed, share, deadlineMs } = shortage;
-  const isHidden = side === 'canary' && ready < canaryPods(context.world.target);
-  const pods = isHidden ? 'ready pods among the endpoints of its Service' : 'ready pods';
+  const { target } = context.world;
+  const isHidden = side === 'canary' && ready < canaryPods(target);
+  const port = isHidden ? target?.unreachedPort : undefined;
+  const at = port === undefined ? '' : ` at port ${port}`;
+  const pods = isHidden ? `ready pods among the endpoints of its Service${at}` : 'ready pods';
   const message = `the ${side} has ${ready} of ${needed} ${pods} that it needs for ${share} %`;
   const leftMs = remainingMs(context, run.shortSince, deadlineMs);
-  return leftMs > 0
-    ? combine(note('WaitingForCapacity', message), wake(leftMs))
-    : stall('WaitingForCapacity', message);
+  if (leftMs > 0) return combine(note('WaitingForCapacity', message), wake(leftMs));
+  const advice = ': correct its targetPort, or take the port off the Service';
+  return stall('WaitingForCapacity', port === undefined ? message : message + advice);
 }
 
 /** The largest share, in percent, that a side's ready pods carry. */

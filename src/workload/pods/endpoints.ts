@@ -53,6 +53,14 @@ export function endpointsOf(source: EndpointSource, pods: readonly Pod[]): numbe
   return Math.min(...counts);
 }
 
+/** The first port that some of these pods are no ready address of, as `metrics (9090)`. */
+export function unreachedPort(source: EndpointSource, pods: readonly Pod[]): string | undefined {
+  const reached = (port: number) => endpointsOf({ ...source, port }, pods) ?? pods.length;
+  const ports = source.service ? ownPorts(source.service) : [];
+  const found = ports.find(({ port }) => reached(port) < pods.length);
+  return found && (found.name ? `${found.name} (${found.port})` : String(found.port));
+}
+
 /** Its ports; of a Service that was taken over, the Canary's alone: its pods may not have the others. */
 export function ownPorts({ metadata, spec }: KubernetesObject): readonly LivePort[] {
   const { ports = [] } = (spec ?? {}) as { ports?: readonly LivePort[] };

@@ -3,7 +3,7 @@ import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
 import type { ImageView, WorkloadView } from '../../health/workload-view.ts';
 import { undeclaredPorts } from '../../release/ports.ts';
 import { digestAnnotation, settingsAnnotation } from '../shared/metadata.ts';
-import { type EndpointSource, endpointsOf, ownPorts } from './endpoints.ts';
+import { type EndpointSource, endpointsOf, ownPorts, unreachedPort } from './endpoints.ts';
 import { containerStatuses, isReady, type Pod } from './pods.ts';
 
 /** The part of a view that comes from pods. */
@@ -15,6 +15,7 @@ type PodFacts = Pick<
   | 'images'
   | 'podContainers'
   | 'endpoints'
+  | 'unreachedPort'
   | 'undeclaredPorts'
 >;
 
@@ -54,6 +55,8 @@ export function podFacts(pods: readonly Pod[], template: PodTemplate, source: En
   });
   const ready = pods.filter(isReady);
   // Absent while there is no Service, and where the template declares no port that its own could be compared with.
+  const endpoints = endpointsOf(source, ready);
+  const unreached = endpoints === ready.length ? undefined : unreachedPort(source, ready);
   const undeclared = source.service && undeclaredPorts(template, ownPorts(source.service));
   return {
     updatedReadyReplicas: ready.length,
@@ -65,7 +68,8 @@ export function podFacts(pods: readonly Pod[], template: PodTemplate, source: En
       ids: ids.slice(0, mostImages),
     })),
     podContainers: unique(pods.flatMap((pod) => containersOf(pod).map(({ name }) => name))).sort(),
-    endpoints: endpointsOf(source, ready),
+    endpoints,
+    ...(unreached ? { unreachedPort: unreached } : {}),
     ...(undeclared ? { undeclaredPorts: undeclared } : {}),
   };
 }
