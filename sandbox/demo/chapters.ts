@@ -33,7 +33,9 @@ async function playChapter(show: DemoRun, chapter: Chapter, commit: string, app:
     (status) => chapter.isOver(status, commit) || hasFailed(chapter, status, commit),
     { awaited: chapter.awaited, timeoutMs: stage.pace.chapterMs, signal },
   );
-  const lost = app.lost.then(() => Promise.reject(new Error('the demo lost its Lease to another Holdfast')));
+  const why =
+    'the demo could not renew its Lease: this machine is too busy, or another Holdfast has it; run it again';
+  const lost = app.lost.then(() => Promise.reject(new Error(why)));
   await Promise.race([over, lost, app.leading.then(() => over)]);
   const status = follower.status();
   if (hasFailed(chapter, status, commit))
