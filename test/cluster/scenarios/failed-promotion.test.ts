@@ -8,7 +8,7 @@ import { type BedClient, useBed } from '../bed/client.ts';
 import { condition, imageOf, replicasOf, type ShopOptions, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['fix-while-held', 'lkg-not-ready']);
+const shops = shareHoldfast(bed, ['fix-while-held', 'lkg-not-ready', 'lkg-no-room']);
 const neverReady = { PRIMARY_READY: 'false' };
 const options: ShopOptions = {
   strategy: { type: 'Recreate' },
@@ -64,6 +64,28 @@ describe.concurrent('around a failed promotion', () => {
     expect(image).toBe('app:v1');
     expect(condition(ended, 'Reverted')).toBe('True');
     expect(ended.canaryWeight).toBe(0);
+    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
+    await shop.close();
+  });
+
+  test('[lkg-no-room] a last known good without room beside the idle canary gets that of the canary', async () => {
+    const shop = await shops.openRunning('lkg-no-room', {
+      primaryDeadlineSeconds: 60,
+      analysis: { interval: '2s', threshold: 2, stepWeights: [60], metrics: [] },
+      postPromotion: { interval: '2s', successThreshold: 1000, metrics: [] },
+    });
+    const load = shop.startLoad();
+    const bad = await shop.release('v2');
+    await shop.until('verifying', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+    // Two pods of each side fill it; the surge of the revert would be the fifth.
+    await bed.kubectl(['-n', 'lkg-no-room', 'create', 'quota', 'full', '--hard=pods=4']);
+    const counted = ['wait', 'quota/full', '--timeout=2m', '--for=jsonpath={.status.used.pods}=4'];
+    await bed.kubectl(['-n', 'lkg-no-room', ...counted]);
+    await bed.kubectl(['-n', 'lkg-no-room', 'annotate', 'canary/podinfo', `holdfast.dev/abort=${bad}`]);
+    const ended = await shop.until('reverted', ({ phase, run }) => phase === 'Failed' && !run);
+    expect((await load.stop()).failures).toEqual([]);
+    expect(condition(ended, 'Reverted')).toBe('True');
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
     expect(replicasOf(await shop.workload('podinfo'))).toBe(0);
     await shop.close();
