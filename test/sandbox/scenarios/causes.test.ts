@@ -15,7 +15,7 @@ const shops = useShops();
 const table = readFileSync(resolve(import.meta.dirname, '../../../docs/guides/diagnosis.md'), 'utf8');
 type Hook = NonNullable<Canary['spec']['analysis']['webhooks']>[number];
 const steps = { interval: '3s', threshold: 2, stepWeights: [60], metrics: [] };
-const options: ShopOptions = { primaryDeadlineSeconds: 10, analysis: steps };
+const options: ShopOptions = { primaryDeadlineSeconds: 30, analysis: steps };
 
 let hooks: HookServer;
 
