@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
-import { condition, createSource, eventually, sourceFor, statusOf } from './holdfast-bed.ts';
+import { createSource, eventually, sourceFor } from './holdfast-bed.ts';
+import { configMap, sources, watchPruning } from './pruned-objects.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -10,22 +11,7 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-function configMap(name: string, annotations: Record<string, string> = {}): string {
-  return JSON.stringify({
-    apiVersion: 'v1',
-    kind: 'ConfigMap',
-    metadata: { name, namespace: 'shop', annotations },
-    data: { name },
-  });
-}
-
-const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
-const isThere = async (name: string) => (await bed.get('v1', 'ConfigMap', name)) !== undefined;
-const pruned = async () => condition(await bed.source(), 'Pruned');
-
-function untilGone(name: string): Promise<boolean> {
-  return eventually(`${name} is gone`, async () => !(await isThere(name)), { seen: pruned });
-}
+const { isThere, untilGone, untilApplied, untilPruned } = watchPruning(() => bed);
 
 const uidOf = async () => (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata.uid;
 
@@ -38,21 +24,6 @@ function untilMoved(): Promise<boolean> {
     const { labels } = (await bed.get('v1', 'ConfigMap', 'moved'))?.metadata ?? {};
     return labels?.[partOfLabel] === applySetIdOf('shop/other');
   });
-}
-
-function untilApplied(commit: string): Promise<boolean> {
-  return eventually('it is applied', async () => statusOf(await bed.source()).appliedCommit === commit, {
-    seen: bed.source,
-  });
-}
-
-/** With a text that an earlier pass over Git did not say, where its reason was the same. */
-function untilPruned(reason: string, text = ''): Promise<string> {
-  const look = async () => {
-    const found = await pruned();
-    return found?.reason === reason && found.message.includes(text) && found.message;
-  };
-  return eventually(`Pruned says ${reason}`, look, { seen: bed.source });
 }
 
 describe('what left one Source of a repository', () => {
