@@ -81,6 +81,7 @@ async function startHoldfast({ setting, stage, gitUrl, tell }: DemoRun): Promise
       metricsServer: stage.prometheus ?? new URL(gitUrl).origin,
       selectorLabels: ['app'],
       includeLabelPrefixes: [],
+      leaseTimes: stage.leaseTimes,
     },
     log,
   );

@@ -19,6 +19,8 @@ const words: Readonly<Record<string, string>> = {
   UNABLE_TO_GET_ISSUER_CERT: 'its certificate is from an authority that is not trusted',
   UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is from an authority that is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is from an authority that is not trusted',
+  ERR_OSSL_PEM_NO_START_LINE: 'the certificate or key to connect with is not in PEM format',
+  ERR_OSSL_X509_KEY_VALUES_MISMATCH: 'the key to connect with does not belong to its certificate',
   ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate is for another name',
   ENOENT: 'there is no such file',
   ENOTDIR: 'there is no such file',

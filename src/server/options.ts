@@ -79,7 +79,7 @@ export interface AppOptions {
   readonly programs?: ProgramPaths;
   /** The pod that Holdfast runs in, from the downward API: when it is gone, others take over the Lease without waiting. */
   readonly pod?: { readonly name: string; readonly uid: string } | undefined;
-  /** Times of leader election; default as ADR 33 says. For tests, which must not fail because their machine stood still for a while. */
+  /** Times of leader election; default as ADR 33 says. For the demo and tests, which must not fail because their machine stood still for a while. */
   readonly leaseTimes?: LeaseTimes | undefined;
   /** Where the dashboard is served; undefined: nowhere. */
   readonly dashboard?: DashboardSettings | undefined;

@@ -48,4 +48,23 @@ describe('transport over TLS', () => {
     const unknownAuthority = connect(accessTo(server.url, client)).request(write);
     await expect(unknownAuthority).rejects.toMatchObject({ kind: 'transient', effectUnknown: false });
   });
+
+  it('says of a client certificate that cannot be read what is wrong, at each request', async () => {
+    const authority = createAuthority();
+    cleanups.push(() => authority.remove());
+    const server = await startScriptedServer(
+      (_, response) => answer(response, 200, {}),
+      authority.issue('server'),
+    );
+    cleanups.push(() => server.close());
+    const transport = connect(accessTo(server.url, { ca: authority.ca, cert: 'none', key: 'none' }));
+    for (let request = 0; request < 2; request += 1)
+      await expect(transport.request(write)).rejects.toMatchObject({
+        kind: 'transient',
+        effectUnknown: false,
+        message: expect.stringContaining(
+          'the certificate or key to connect with is not in PEM format (API server https://127',
+        ),
+      });
+  });
 });

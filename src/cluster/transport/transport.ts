@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { rootCertificates } from 'node:tls';
+import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
@@ -369,6 +369,13 @@ function settings(connections: number | null) {
   };
 }
 
+/** One context for all connections: reading certificates and key costs more than the rest of opening one. */
 function trust({ insecure, serverName: _, ...material }: TlsMaterial) {
-  return { ...material, rejectUnauthorized: !insecure };
+  const rejectUnauthorized = !insecure;
+  try {
+    return { secureContext: createSecureContext(material), rejectUnauthorized };
+  } catch {
+    // Each connection reads it again, and fails with what is wrong.
+    return { ...material, rejectUnauthorized };
+  }
 }
