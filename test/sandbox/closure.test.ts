@@ -6,6 +6,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   imageOf,
   isNotIdle,
   statusOf,
@@ -201,17 +202,15 @@ test('config of a release under way stays its own while a newer revision waits f
   failOnPrimary('shop/web:2');
   await bed.commit('v2', revision(2, 'two', ['flags', 'extra']));
   await eventually('v2 is held', isHeld);
-  const seen = new Set<string>();
+  const seen = follow(bed, (store) => {
+    const web = store.get('apps/deployments', 'shop', 'web');
+    const config = store.get('/configmaps', 'shop', 'extra')?.data as { value?: string } | undefined;
+    const isIdle = (web?.spec as { replicas?: number } | undefined)?.replicas === 0;
+    return isIdle ? 'idle' : `${imageOf(web)} ${config?.value}`;
+  });
 
   await bed.commit('v3', revision(3, 'three', ['flags']));
-  await eventually('v3', async () => {
-    const value = await dataOf('ConfigMap', 'extra');
-    // Read after its config: pods that still are of the older release had this value.
-    const web = await bed.get('apps/v1', 'Deployment', 'web');
-    if ((web?.spec as { replicas?: number } | undefined)?.replicas !== 0)
-      seen.add(`${imageOf(web)} ${value}`);
-    return isAtRest('Succeeded');
-  });
+  await eventually('v3', () => isAtRest('Succeeded'));
   await eventually('head is in force again', async () => (await dataOf('ConfigMap', 'extra')) === 'three');
 
   expect([...seen]).toContain('shop/web:2 two');

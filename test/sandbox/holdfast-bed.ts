@@ -167,6 +167,21 @@ export async function eventually<T>(
   );
 }
 
+/** What `look` sees after each write from here on, each value once: also what lasts for a moment, between two looks of `eventually`. */
+export function follow<T>(
+  { sandbox }: Pick<Bed, 'sandbox'>,
+  look: (store: Sandbox['store']) => T,
+): ReadonlySet<T> {
+  const seen = new Set([look(sandbox.store)]);
+  sandbox.store.subscribe(() => void seen.add(look(sandbox.store)));
+  return seen;
+}
+
+/** The Canary's status as it is stored. */
+export function storedStatus(store: Sandbox['store'], name = 'web'): Record<string, unknown> {
+  return statusOf(store.get('flagger.app/canaries', 'shop', name));
+}
+
 /** The Source of the bed's repository. */
 export function sourceFor(bed: Bed, spec: Record<string, unknown> = {}): KubernetesObject {
   return {

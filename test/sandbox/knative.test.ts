@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import { knativeCrds } from '../knative/crds.ts';
 import { type KnativePlayer, playKnative } from '../knative/player.ts';
@@ -8,8 +9,10 @@ import {
   condition,
   createSource,
   eventually,
+  follow,
   isNotIdle,
   statusOf,
+  storedStatus,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { fieldsOfHoldfast, otherTool } from './other-tool.ts';
@@ -69,12 +72,14 @@ function service(image: string): string {
 const live = () => bed.get('serving.knative.dev/v1', 'Service', 'web');
 
 /** Shares by revision as the Service asks for them, `latest` for the newest. */
-async function traffic(): Promise<Record<string, number>> {
-  const { traffic: entries = [] } = ((await live())?.spec ?? {}) as {
+function trafficOf(object: KubernetesObject | undefined): Record<string, number> {
+  const { traffic: entries = [] } = (object?.spec ?? {}) as {
     traffic?: Array<{ revisionName?: string; percent: number }>;
   };
   return Object.fromEntries(entries.map(({ revisionName = 'latest', percent }) => [revisionName, percent]));
 }
+
+const traffic = async () => trafficOf(await live());
 
 async function primaryRevision(): Promise<string | undefined> {
   return (await live())?.metadata.annotations?.['flagger.app/primary-revision'];
@@ -92,16 +97,13 @@ describe('a Canary whose target is a Knative Service', () => {
     await startWith();
     expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
 
-    const seen = new Set<string>();
-    await bed.commit('v2', { 'web.json': service('shop/web:2') });
-    await eventually(
-      'phase Succeeded',
-      async () => {
-        seen.add(JSON.stringify(await traffic()));
-        return statusOf(await bed.canary()).phase === 'Succeeded';
-      },
-      { seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }) },
+    const seen = follow(bed, (store) =>
+      JSON.stringify(trafficOf(store.get('serving.knative.dev/services', 'shop', 'web'))),
     );
+    await bed.commit('v2', { 'web.json': service('shop/web:2') });
+    await eventually('phase Succeeded', async () => statusOf(await bed.canary()).phase === 'Succeeded', {
+      seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }),
+    });
     expect([...seen]).toEqual(
       expect.arrayContaining([
         JSON.stringify({ 'web-00002': 40, 'web-00001': 60 }),
@@ -131,13 +133,9 @@ describe('a Canary whose target is a Knative Service', () => {
 
   test('gets no request on a revision that is never ready', async () => {
     await startWith({ progressDeadlineSeconds: 20 });
-    const weights = new Set<unknown>();
+    const weights = follow(bed, (store) => storedStatus(store).canaryWeight);
     await bed.commit('v2', { 'web.json': service('shop/broken:2') });
-    await eventually('phase Failed', async () => {
-      const status = statusOf(await bed.canary());
-      weights.add(status.canaryWeight);
-      return status.phase === 'Failed';
-    });
+    await waitForPhase(bed, 'Failed');
     expect([...weights]).toEqual([0]);
     expect(await traffic()).toEqual({ latest: 0, 'web-00001': 100 });
     expect(JSON.stringify(statusOf(await bed.canary()).incidents)).toContain('exited with code 1');

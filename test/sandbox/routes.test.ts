@@ -6,7 +6,9 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   statusOf,
+  storedStatus,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { startQuickBed } from './quick-bed.ts';
@@ -33,17 +35,9 @@ for (const [provider, spec] of Object.entries(providers)) {
     await bed.start();
     await waitForPhase(bed, 'Initialized');
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
-    const weights = new Set<number>();
+    const weights = follow(bed, (store) => storedStatus(store).canaryWeight);
     await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-    await eventually(
-      'phase Succeeded',
-      async () => {
-        const status = statusOf(await bed.canary());
-        weights.add(Number(status.canaryWeight));
-        return status.phase === 'Succeeded';
-      },
-      { seen: async () => statusOf(await bed.canary()) },
-    );
+    await waitForPhase(bed, 'Succeeded');
     sampler.stop();
     expect([...weights]).toEqual(expect.arrayContaining([0, 40, 80]));
     expect(sampler.totals().failed).toBe(0);

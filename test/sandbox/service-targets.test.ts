@@ -7,8 +7,10 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   isNotIdle,
   statusOf,
+  storedStatus,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { fieldsOfHoldfast, otherTool } from './other-tool.ts';
@@ -114,13 +116,9 @@ describe('a Canary whose target is a Service', () => {
 
   test('gets no request on a selector that finds no ready pod, and stays as it was', async () => {
     await startWith();
-    const weights = new Set<unknown>();
+    const weights = follow(bed, (store) => storedStatus(store).canaryWeight);
     await bed.commit('v2', { 'web.json': service('nobody') });
-    await eventually('phase Failed', async () => {
-      const status = statusOf(await bed.canary());
-      weights.add(status.canaryWeight);
-      return status.phase === 'Failed';
-    });
+    await waitForPhase(bed, 'Failed');
 
     expect([...weights]).toEqual([0]);
     expect(await Promise.all(['web', 'web-primary'].map(selected))).toEqual(['one', 'one']);

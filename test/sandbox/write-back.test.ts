@@ -8,6 +8,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   imageOf,
   statusOf,
   waitForPhase,
@@ -54,7 +55,7 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
   await git(bed.repository, ['update-ref', ledger, v1]);
   const other = await startQuickBed();
   try {
-    const seen: string[] = [];
+    const seen = follow(other, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
     await other.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', {
       apiVersion: 'holdfast.dev/v1alpha1',
       kind: 'Source',
@@ -67,12 +68,8 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
       },
     });
     await other.start();
-    await eventually('the new cluster has both releases', async () => {
-      const image = imageOf(await other.get('apps/v1', 'Deployment', 'web-primary'));
-      if (image && seen.at(-1) !== image) seen.push(image);
-      return statusOf(await other.canary()).phase === 'Succeeded';
-    });
-    expect(seen).toEqual(['shop/web:1', 'shop/web:2']);
+    await waitForPhase(other, 'Succeeded');
+    expect([...seen]).toEqual([undefined, 'shop/web:1', 'shop/web:2']);
     await eventually('the ledger moves on', async () => (await refs(ledger))[0] === `${ledger} ${v2}`);
   } finally {
     await other.close();

@@ -8,7 +8,7 @@ import type { CanaryStatus } from '../../../src/api/canary/status.ts';
 import type { Explanation } from '../../../src/review/explain/explanation.ts';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { run } from '../cli-run.ts';
-import { eventually, imageOf } from '../holdfast-bed.ts';
+import { imageOf } from '../holdfast-bed.ts';
 import { conditionOf, replicasOf, type Shop, type ShopOptions, useShops } from './shop.ts';
 
 const shops = useShops();
@@ -53,18 +53,18 @@ function explain({ namespace }: Shop): Promise<Explanation> {
   return asked.then(({ stdout }) => JSON.parse(stdout) as Explanation);
 }
 
-/** What explain says once it names this cause with this evidence. */
+/** What explain says once it names this cause with this evidence; it is asked twice in each second of the shops' time. */
 async function explained(shop: Shop, cause: string, evidence: RegExp): Promise<Explanation> {
   await shop.until('converging', ({ postPromotion }) => postPromotion?.state === 'Converging');
   let last: Explanation['judgement'];
-  const look = async () => {
-    const explanation = await explain(shop);
+  for (let looks = 0; looks < 240; looks += 1) {
+    const explanation = await shops.meanwhile(() => explain(shop));
     const { judgement } = explanation;
+    if (judgement?.cause === cause && evidence.test(judgement.evidence.join('\n'))) return explanation;
     last = judgement ?? last;
-    const isSeen = judgement?.cause === cause && evidence.test(judgement.evidence.join('\n'));
-    return isSeen && explanation;
-  };
-  return eventually(`${shop.namespace}: ${cause}`, look, { seen: async () => last });
+    await shops.pass(500);
+  }
+  throw new Error(`${shop.namespace}: explain never names ${cause}; last: ${JSON.stringify(last)}`);
 }
 
 async function expectReverted(shop: Shop): Promise<void> {

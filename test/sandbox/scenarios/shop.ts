@@ -1,4 +1,5 @@
 import { dirname } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll } from 'vitest';
 import type { PodOutcome } from '../../../sandbox/controllers/pod-behaviour.ts';
 import { commitFiles, createRepository } from '../../../sandbox/git-server/git-repository.ts';
@@ -89,6 +90,8 @@ export interface Shops {
   openRunning(namespace: string, options?: ShopOptions): Promise<Shop>;
   /** Resolves when so much of the shops' time has passed. */
   pass(durationMs: number): Promise<void>;
+  /** Does something of the machine's time, such as a command, while the shops' time stands still. */
+  meanwhile<T>(act: () => Promise<T>): Promise<T>;
 }
 
 const stepMs = 100;
@@ -106,9 +109,11 @@ export function useShops(): Shops {
   let bed: Bed;
   let running: Promise<void>;
   let isOver = false;
+  let stopped = 0;
 
   async function run(): Promise<void> {
     while (!isOver) {
+      while (stopped > 0) await sleep(4);
       await untilCalm(() => bed.sandbox.requests.underWay() > 0);
       clock.advance(Math.min(Math.max(clock.nextInMs() ?? longestStepMs, stepMs), longestStepMs));
     }
@@ -153,6 +158,14 @@ export function useShops(): Shops {
       return shop;
     },
     pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
+    async meanwhile(act) {
+      stopped += 1;
+      try {
+        return await act();
+      } finally {
+        stopped -= 1;
+      }
+    },
   };
 }
 
