@@ -3,6 +3,7 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 /** Files that take longest, longest first; a run that starts one of them last waits for it alone. */
 const longest = [
   'test/cluster/install.test.ts',
+  'test/cluster/scenarios/late-gateway.test.ts',
   'test/cluster/examples.test.ts',
   'test/cluster/scenarios/scalers.test.ts',
   'test/cluster/scenarios/providers.test.ts',
@@ -12,7 +13,6 @@ const longest = [
   'test/cluster/demo.test.ts',
   'test/cluster/scenarios/half-broken.test.ts',
   'test/cluster/scenarios/istio.test.ts',
-  'test/cluster/scenarios/late-gateway.test.ts',
   'test/cluster/scenarios/native.test.ts',
   'test/cluster/faults/faults.test.ts',
   'test/cluster/scenarios/shares.test.ts',

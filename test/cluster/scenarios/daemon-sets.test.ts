@@ -1,12 +1,9 @@
-import { describe, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type BedClient, useBed, waitFor } from '../bed/client.ts';
-import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast } from './shop.ts';
+import { condition, imageOf, type Shop, shareHoldfast } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['daemon-good', 'daemon-unready']);
-
-const running = (namespace: string, options: ShopOptions = {}) =>
-  shops.openRunning(namespace, { ...options, targetKind: 'DaemonSet' });
+const shops = shareHoldfast(bed, ['daemon']);
 
 async function countsOf(shop: Shop, name: 'podinfo' | 'podinfo-primary') {
   return (await shop.workload(name))?.status as Record<string, number>;
@@ -25,50 +22,40 @@ function untilAtRest(shop: Shop): Promise<true> {
   });
 }
 
-describe.concurrent('a DaemonSet under 50 requests a second', () => {
-  test('a good release goes through the canary on every node and is promoted with no failed request', async () => {
-    const shop = await running('daemon-good');
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    const weights = new Set<number>();
-    await shop.until('v2 succeeded', (status) => {
-      weights.add(status.canaryWeight ?? 0);
-      return status.phase === 'Succeeded' && status.lastPromotedCommit === commit;
-    });
-    const seen = await load.stop();
-    expect(seen.failures).toEqual([]);
-    // All traffic leaves the primary before its template is written.
-    expect([...weights]).toEqual(expect.arrayContaining([10, 40, 70, 100]));
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-    expect(await countsOf(shop, 'podinfo-primary')).toMatchObject({
-      updatedNumberScheduled: 2,
-      numberAvailable: 2,
-    });
-    await untilAtRest(shop);
-    expect(condition(await shop.status(), 'Ready')).toBe('True');
-    await shop.close();
+test('a DaemonSet under 50 requests a second: a good release goes through the canary on every node and is promoted; one whose primary never becomes ready is held by the canary, then reverted; and no request fails', async () => {
+  const shop = await shops.openRunning('daemon', { targetKind: 'DaemonSet' });
+  const load = shop.startLoad();
+  const commit = await shop.release('v2');
+  const weights = new Set<number>();
+  await shop.until('v2 succeeded', (status) => {
+    weights.add(status.canaryWeight ?? 0);
+    return status.phase === 'Succeeded' && status.lastPromotedCommit === commit;
   });
+  // All traffic leaves the primary before its template is written.
+  expect([...weights]).toEqual(expect.arrayContaining([10, 40, 70, 100]));
+  await expectAtRest(shop);
+  expect(condition(await shop.status(), 'Ready')).toBe('True');
 
-  test('a release whose primary never becomes ready is held by the canary, then reverted, and no request fails', async () => {
-    const shop = await running('daemon-unready', { primaryDeadlineSeconds: 10 });
-    const before = await shop.status();
-    const load = shop.startLoad();
-    await shop.release('v2', { PRIMARY_READY: 'false' });
-    await shop.until(
-      'v2 held',
-      (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
-    );
-    const ended = await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    const seen = await load.stop();
-    expect(seen.failures).toEqual([]);
-    expect(condition(ended, 'Reverted')).toBe('True');
-    expect(ended.lastPromotedCommit).toBe(before.lastPromotedCommit);
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
-    expect(await countsOf(shop, 'podinfo-primary')).toMatchObject({
-      updatedNumberScheduled: 2,
-      numberAvailable: 2,
-    });
-    await untilAtRest(shop);
-    await shop.close();
-  });
+  const bad = await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
+  await shop.until(
+    'v3 held',
+    (status) => status.postPromotion?.state === 'Held' && status.canaryWeight === 100,
+  );
+  const ended = await shop.until(
+    'v3 reverted',
+    ({ lastAppliedCommit, phase, run }) => lastAppliedCommit === bad && phase === 'Failed' && !run,
+  );
+  expect((await load.stop()).failures).toEqual([]);
+  expect(condition(ended, 'Reverted')).toBe('True');
+  expect(ended.lastPromotedCommit).toBe(commit);
+  await expectAtRest(shop);
+  await shop.close();
 });
+
+/** v2 runs as the primary on every node, and nothing as the canary. */
+async function expectAtRest(shop: Shop): Promise<void> {
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+  const primary = await countsOf(shop, 'podinfo-primary');
+  expect(primary).toMatchObject({ updatedNumberScheduled: 2, numberAvailable: 2 });
+  await untilAtRest(shop);
+}

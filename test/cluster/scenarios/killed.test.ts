@@ -49,6 +49,7 @@ describe.concurrent('killed without warning and started again', () => {
       strategy: { type: 'Recreate' },
       primaryDeadlineSeconds: 10,
     });
+    const before = await shop.status();
     const load = shop.startLoad();
     await shop.release('v2', { PRIMARY_READY: 'false' });
     const killed = shop.killAt([state('Converging'), state('Held'), state('Reverting')]);
@@ -58,7 +59,9 @@ describe.concurrent('killed without warning and started again', () => {
     expect(seen.failures).toEqual([]);
     expect(condition(ended, 'Reverted')).toBe('True');
     expect(ended.rejected?.length).toBe(1);
+    expect(ended.lastPromotedCommit).toBe(before.lastPromotedCommit);
     expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v1');
+    expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
     await shop.close();
   });
 });

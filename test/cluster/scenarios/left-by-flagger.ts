@@ -14,9 +14,6 @@ export interface Left extends Pick<Scene, 'status'>, Partial<Pick<Scene, 'canary
   readonly version?: string;
   readonly promotedVersion?: string;
   readonly env?: Readonly<Record<string, string>>;
-  /** Of ConfigMap `settings`, as it is and as it was promoted. */
-  readonly configs?: readonly KubernetesObject[];
-  readonly promotedConfigs?: readonly KubernetesObject[];
   /** Of the analysis. */
   readonly webhooks?: readonly unknown[];
   /** With `revertOnDeletion` and Flagger's finalizer; deleted when Flagger stopped. */
@@ -106,7 +103,6 @@ export async function leaveUnderLoad(bed: BedClient, namespace: string, left: Le
 
 function sceneOf(namespace: string, left: Left): Scene {
   const { version = 'v1', promotedVersion = 'v1', env, isDeleted, webhooks = [], ...rest } = left;
-  const { configs = [settings('one')], promotedConfigs = configs } = left;
   const place = (object: KubernetesObject) => ({ ...object, metadata: { ...object.metadata, namespace } });
   const analysis = { ...quick, webhooks };
   const canary = canaryIn(namespace, { analysis, ...(isDeleted ? { revertOnDeletion: true } : {}) });
@@ -117,8 +113,8 @@ function sceneOf(namespace: string, left: Left): Scene {
     canary: { ...canary, metadata: { ...canary.metadata, ...finalizers } },
     target: workload(namespace, version, env),
     promoted: workload(namespace, promotedVersion, env),
-    configs: configs.map(place),
-    promotedConfigs: promotedConfigs.map(place),
+    configs: [place(settings('one'))],
+    promotedConfigs: [place(settings('one'))],
   };
 }
 

@@ -91,11 +91,16 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
   const { plural, pods, steps } = kind;
   const namespace = `native-${kind.kind.toLowerCase()}`;
 
-  test('a good release is promoted by steps in place, and no request fails, whenever the program is killed', async () => {
-    const shop = await running(`${namespace}-good`, kind);
+  test('a good release is promoted by steps in place, whenever the program is killed, and no request fails; one whose checks fail goes back at its first step, though the program is killed there, and only its own pods answered with errors; one that fails after promotion goes back in place', async () => {
+    const shop = await running(namespace, kind);
     const before = await shop.workload('podinfo');
-    const load = shop.startLoad();
-    const watch = await watchSteps(shop.namespace, plural);
+    const comesBack = async () => {
+      const after = await shop.workload('podinfo');
+      expect([imageOf(after), settingsOf(after)]).toEqual(['app:v2', settingsOf(before)]);
+    };
+
+    const good = shop.startLoad();
+    const watchGood = await watchSteps(shop.namespace, plural);
     const killed = shop.killAt(steps.map((step) => (status) => status.canaryWeight === step));
     const commit = await shop.release('v2', {}, { replicas: pods });
     await killed;
@@ -103,54 +108,51 @@ describe.concurrent.each(kinds)('provider native with a $kind under constant tra
       'v2 succeeded',
       (status) => status.phase === 'Succeeded' && status.lastPromotedCommit === commit,
     );
-    const { failures } = await load.stop();
-    const { beyond, most } = await watch('app:v2', pods);
-    expect(failures).toEqual([]);
-    expect([beyond, most]).toEqual([[], Math.ceil((pods * (steps.at(-1) ?? 0)) / 100)]);
-    const after = await shop.workload('podinfo');
-    expect(imageOf(after)).toBe('app:v2');
-    expect(settingsOf(after)).toEqual(settingsOf(before));
-    await shop.close();
-  });
+    expect((await good.stop()).failures).toEqual([]);
+    expect(await watchGood('app:v2', pods)).toMatchObject({ beyond: [], most: shareOf(kind, steps.at(-1)) });
+    await comesBack();
 
-  test('a release whose checks fail goes back at its first step, though the program is killed there, and only its own pods answered with errors; one that fails after promotion goes back in place', async () => {
-    const shop = await running(`${namespace}-bad`, kind);
-    const before = await shop.workload('podinfo');
-    const load = shop.startLoad();
-    const watch = await watchSteps(shop.namespace, plural);
-    const killed = shop.killAt([(status) => status.canaryWeight === steps[0]]);
-    await shop.release('v2', { ERROR_PERCENT: '100' }, { replicas: pods });
-    await killed;
-    await shop.until('v2 reverted', (status) => status.phase === 'Failed' && !status.run);
-    const { failures } = await load.stop();
-    const { beyond, most } = await watch('app:v2', pods);
-    expect(new Set(failures.map(({ version, status }) => `${version} ${status}`))).toEqual(
-      new Set(['v2 500']),
+    const bad = shop.startLoad();
+    const watchBad = await watchSteps(shop.namespace, plural);
+    const killedAgain = shop.killAt([(status) => status.canaryWeight === steps[0]]);
+    const stopped = await shop.release('v3', { ERROR_PERCENT: '100' }, { replicas: pods });
+    await killedAgain;
+    await shop.until(
+      'v3 reverted',
+      ({ lastAppliedCommit, phase, run }) => lastAppliedCommit === stopped && phase === 'Failed' && !run,
     );
-    expect([beyond, most]).toEqual([[], Math.ceil((pods * (steps[0] ?? 0)) / 100)]);
-    const after = await shop.workload('podinfo');
-    expect([imageOf(after), settingsOf(after)]).toEqual(['app:v1', settingsOf(before)]);
+    const { failures } = await bad.stop();
+    expect(new Set(failures.map(({ version, status }) => `${version} ${status}`))).toEqual(
+      new Set(['v3 500']),
+    );
+    expect(await watchBad('app:v3', pods)).toMatchObject({ beyond: [], most: shareOf(kind, steps[0]) });
+    await comesBack();
+
     await failAfterPromotion(shop, kind);
-    const last = await shop.workload('podinfo');
-    expect([imageOf(last), settingsOf(last)]).toEqual(['app:v1', settingsOf(before)]);
+    await comesBack();
     await shop.close();
   });
 });
 
-/** All pods run v3 when its webhook refuses; the template before comes back in place, and nobody is without an answer. */
+/** Pods that a step of so many percent may have. */
+function shareOf({ pods }: Kind, percent = 0): number {
+  return Math.ceil((pods * percent) / 100);
+}
+
+/** All pods run v4 when its webhook refuses; the template before comes back in place, and nobody is without an answer. */
 async function failAfterPromotion(shop: Shop, { pods }: Kind): Promise<void> {
-  // A pod of v2 on its way out still answers while Envoy knows it.
-  await untilAnswered(shop.namespace, () => shop.startLoad(), ['v1']);
+  // A pod of v3 on its way out still answers while Envoy knows it.
+  await untilAnswered(shop.namespace, () => shop.startLoad(), ['v2']);
   const load = shop.startLoad();
-  const commit = await shop.release('v3', {}, { replicas: pods });
+  const commit = await shop.release('v4', {}, { replicas: pods });
   hooks.answer(shop.namespace, (call) => (call.commit === commit ? 403 : 200));
   const ended = await shop.until(
-    'v3 reverted',
+    'v4 reverted',
     (status) => status.lastAppliedCommit === commit && status.phase === 'Failed' && !status.run,
   );
   const { failures, byVersion } = await load.stop();
   expect(failures).toEqual([]);
-  expect(Object.keys(byVersion).sort()).toEqual(['v1', 'v3']);
+  expect(Object.keys(byVersion).sort()).toEqual(['v2', 'v4']);
   const asked = hooks.seen(shop.namespace).filter((call) => call.commit === commit);
   expect(asked.length).toBeGreaterThan(0);
   expect(ended.rejected?.map(({ commit: rejected }) => rejected)).toContain(commit);
@@ -158,7 +160,7 @@ async function failAfterPromotion(shop: Shop, { pods }: Kind): Promise<void> {
   const stays = left.filter(({ metadata }) => metadata.deletionTimestamp === undefined);
   expect(
     stays.map((pod) => (pod.spec as { containers: Array<{ image: string }> }).containers[0]?.image),
-  ).toEqual(Array(pods).fill('app:v1'));
+  ).toEqual(Array(pods).fill('app:v2'));
 }
 
 test.concurrent('a release whose pods do not become ready goes back at its first step over a pod that its StatefulSet waits for', async () => {

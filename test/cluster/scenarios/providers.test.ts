@@ -4,10 +4,10 @@ import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { gateway } from '../bed/gateway.ts';
 import { deployment, service } from '../bed/manifests.ts';
-import { condition, imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
+import { imageOf, type Shop, type ShopOptions, shareHoldfast, untilAnswered } from './shop.ts';
 
 const bed: BedClient = useBed();
-const shops = shareHoldfast(bed, ['by-header', 'by-comparison', 'by-selector', 'by-service', 'by-contour']);
+const shops = shareHoldfast(bed, ['by-header', 'by-comparison', 'by-selector', 'by-service']);
 
 let hooks: HookServer;
 
@@ -39,33 +39,8 @@ async function running(namespace: string, options: ShopOptions): Promise<Shop> {
   return shop;
 }
 
+/** Weights through both routers: shares.test.ts. */
 describe.concurrent('every provider and strategy', () => {
-  test('contour: weights go up through an HTTPProxy, and a bad primary goes back without a failed request', async () => {
-    const namespace = 'by-contour';
-    const root = {
-      apiVersion: 'projectcontour.io/v1',
-      kind: 'HTTPProxy',
-      metadata: { name: 'root' },
-      spec: { virtualhost: { fqdn: `${namespace}.example.com` }, includes: [{ name: 'podinfo', namespace }] },
-    };
-    const shop = await running(namespace, {
-      provider: 'contour',
-      files: { root },
-    });
-    await untilAnswered(shop.namespace, () => shop.startLoad());
-    const load = shop.startLoad();
-    const commit = await shop.release('v2');
-    await shop.until('v2 succeeded', (status) => status.lastPromotedCommit === commit && !status.run);
-    await shop.release('v3', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
-    const ended = await shop.until('v3 reverted', (status) => status.phase === 'Failed' && !status.run);
-    const seen = await load.stop();
-    expect(seen.failures).toEqual([]);
-    expect(seen.byVersionAndRole['v2/canary']).toBeGreaterThan(0);
-    expect(condition(ended, 'Reverted')).toBe('True');
-    expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
-    await shop.close();
-  });
-
   test('gatewayapi:v1: only requests that match reach an A/B canary', async () => {
     const analysis = {
       interval: '2s',

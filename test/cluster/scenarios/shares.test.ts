@@ -1,9 +1,18 @@
 /** The share of the users at each step, through the bed's Contour and Envoy. */
-import { afterAll, beforeAll, describe, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type HookServer, startHookServer } from '../../hook-server.ts';
 import { type BedClient, useBed } from '../bed/client.ts';
 import { dividesByShares, stepsOf } from './shares.ts';
-import { rate, type ShopOptions, shareHoldfast, untilRunning } from './shop.ts';
+import {
+  condition,
+  imageOf,
+  rate,
+  type Shop,
+  type ShopOptions,
+  shareHoldfast,
+  untilAnswered,
+  untilRunning,
+} from './shop.ts';
 
 const bed: BedClient = useBed();
 const shops = shareHoldfast(bed, ['shares-gateway', 'shares-contour']);
@@ -27,13 +36,32 @@ const routers: ReadonlyArray<readonly [provider: string, namespace: string, opti
   ['contour', 'shares-contour', { provider: 'contour', files: { root: root('shares-contour') } }],
 ];
 
+/** v4 passes at each step, and does not come up as the primary. */
+async function goesBackFromPrimary(shop: Shop): Promise<void> {
+  await untilAnswered(shop.namespace, () => shop.startLoad(), ['v2']);
+  const load = shop.startLoad();
+  const commit = await shop.release('v4', { PRIMARY_READY: 'false' }, { primaryDeadlineSeconds: 10 });
+  const ended = await shop.until(
+    'v4 reverted',
+    ({ lastAppliedCommit, phase, run }) => lastAppliedCommit === commit && phase === 'Failed' && !run,
+  );
+  const seen = await load.stop();
+  expect(seen.failures).toEqual([]);
+  expect(seen.byVersionAndRole['v4/canary']).toBeGreaterThan(0);
+  expect(condition(ended, 'Reverted')).toBe('True');
+  expect(imageOf(await shop.workload('podinfo-primary'))).toBe('app:v2');
+}
+
 describe.concurrent('through Contour', () => {
   test.each(routers)(
     '%s: users are divided as each step says, and a bad release goes back',
-    async (_, namespace, options) => {
+    async (provider, namespace, options) => {
       const analysis = stepsOf(hooks, namespace, rate);
       const shop = await untilRunning(await shops.open(namespace, { ...options, analysis }));
       await dividesByShares(bed, { shop, hooks, url: bed.envoyUrl });
+      expect((await shop.workload('podinfo'))?.spec).toMatchObject({ replicas: 0 });
+      // Through the Gateway API that is (c) of main-job.test.ts.
+      if (provider === 'contour') await goesBackFromPrimary(shop);
       await shop.close();
     },
   );
