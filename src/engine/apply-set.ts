@@ -24,11 +24,11 @@ export interface Claims {
   /** Replaces what a Source (`namespace/name`) holds: `objectKey` of its objects. */
   publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;
   forget(sourceKey: string): void;
-  /** The head that a followed Source has looked at last; undefined: it has yet to look, or to read what it saw. */
+  /** The head that a followed Source has read last; undefined: it has yet to look, or cannot read what it saw. */
   looked(sourceKey: string, head: string | undefined): void;
   /** It is not followed any more, and nobody waits for it. */
   ended(sourceKey: string): void;
-  /** Whether a followed Source has yet to look at this head, so that it may hold more by then. */
+  /** Whether a followed Source has yet to read this head, so that it may hold more by then. */
   isBehind(sourceKey: string, head: string | undefined): boolean;
   /** Another Source that holds the object. */
   holderOf(objectKey: string, except: string): string | undefined;

@@ -114,6 +114,48 @@ describe('what left one Source of a repository', () => {
     },
   );
 
+  test.each([
+    ['has a file that is broken', { 'there/moved.json': '{"apiVersion": "v1",' }],
+    ['cannot be rendered', { 'there/kustomization.yaml': 'resources: [nowhere.yaml]' }],
+  ])(
+    'stays where the commit moves it to a Source whose folder %s, until that is mended',
+    async (_, broken) => {
+      await bed.commit('first', {
+        'here/moved.json': configMap('moved'),
+        'here/a.json': configMap('a'),
+        'there/b.json': configMap('b'),
+      });
+      await createSource(bed, { path: 'here', prune: true });
+      await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
+      await bed.start();
+      await eventually('all is there', async () => (await isThere('b')) && uidOf());
+      const uid = await uidOf();
+
+      await bed.commit('moved', { 'here/moved.json': null, ...broken });
+      await untilPruned('NotDecided', 'shop/other');
+      await bed.pass(10_000);
+      expect(await uidOf()).toBe(uid);
+
+      const nothing = Object.fromEntries(Object.keys(broken).map((path) => [path, null]));
+      const adopting = configMap('moved', { 'holdfast.dev/adopt': 'true' });
+      await bed.commit('mended', { ...nothing, 'there/moved.json': adopting });
+      await untilMoved();
+      await untilPruned('Pruned');
+      expect(await uidOf()).toBe(uid);
+    },
+  );
+
+  test('is deleted beside a Source whose folder the commit does not have', async () => {
+    await bed.commit('first', { 'here/a.json': configMap('a'), 'here/b.json': configMap('b') });
+    await createSource(bed, { path: 'here', prune: true });
+    await bed.send('POST', sources, otherSource({ path: 'nowhere', prune: true }));
+    await bed.start();
+    await eventually('all is there', async () => (await isThere('a')) && isThere('b'));
+    await bed.commit('without b', { 'here/b.json': null });
+    await untilGone('b');
+    await untilPruned('Pruned');
+  });
+
   test('stays where another Source holds it, also while a webhook denies that one to write it', async () => {
     await bed.commit('first', { 'here/moved.json': configMap('moved'), 'here/a.json': configMap('a') });
     await createSource(bed, { path: 'here', prune: true });

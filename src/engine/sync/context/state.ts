@@ -41,6 +41,15 @@ export interface Snapshot {
   readonly unknownKinds: ReadonlyArray<Pick<KubernetesObject, 'apiVersion' | 'kind'>>;
 }
 
+/**
+ * Files and Canaries of the commit that could not be read. A Canary whose target is in no file was read all the same: it may be on its way
+ * out, and is guarded by itself.
+ */
+export function brokenIn({ plans, problems }: Snapshot): number {
+  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
+  return problems.filter((problem) => !missing.has(problem)).length;
+}
+
 /** What one snapshot was applied as. */
 export interface SnapshotInForce {
   /** Head's digest by Canary key; none where head holds no release. */

@@ -4,7 +4,7 @@ import type { Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
 import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
-import type { PruneResult, SourceState } from '../context/state.ts';
+import { brokenIn, type PruneResult, type SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
@@ -36,7 +36,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   });
   const behind = decided.remove.length + decided.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
-    const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit`;
+    const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit whole`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
   }
   const { copies, ...done } = await carryOut(context, decided, { all: snapshot.all, members });
@@ -53,7 +53,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
 }
 
-/** A Source of the namespace that polls the same ref and has yet to look at head: what left here may have moved there. */
+/** A Source of the namespace that polls the same ref and has yet to read head: what left here may have moved there. */
 function otherBehind({ parts, source, state }: SourceContext): string | undefined {
   const refOf = ({ metadata, spec }: KubernetesObject) => {
     const { url, ref, secretRef } = (spec ?? {}) as Partial<Source['spec']>;
@@ -116,12 +116,10 @@ export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceSt
 
 function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): string | undefined {
   if (snapshot?.isFleeting) return 'nothing is deleted while the commit could not be rendered whole';
-  const { plans = [], problems = [], unknownKinds: [unknown] = [] } = snapshot ?? {};
+  const { unknownKinds: [unknown] = [] } = snapshot ?? {};
   if (unknown)
     return `nothing is deleted while the cluster serves no ${unknown.kind} of ${unknown.apiVersion}`;
-  // A Canary whose target is in no file was read all the same: it may be on its way out, and is guarded by itself.
-  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
-  const broken = problems.filter((problem) => !missing.has(problem)).length;
+  const broken = snapshot ? brokenIn(snapshot) : 0;
   if (broken > 0) return `nothing is deleted while ${broken} files or Canaries of the commit are broken`;
   const failures = result?.failures.length ?? 0;
   if (failures > 0) return `nothing is deleted while ${failures} objects of the commit are not applied`;
