@@ -11,6 +11,8 @@ export interface HookCallSeen {
   readonly digest: string;
   readonly commit: string;
   readonly checksum: string;
+  /** Of the route at that moment, in percent. */
+  readonly canaryWeight: number;
   readonly metadata?: Readonly<Record<string, string>>;
 }
 

@@ -99,7 +99,8 @@ export async function dividesByShares(
   const load = shop.startLoad();
   const commit = await shop.release('v2');
   for (const weight of steps) {
-    hooks.answer(name, 200, 403);
+    // Until it is there: what is let through may be asked again, when something else is in the way of that round.
+    hooks.answer(name, ({ canaryWeight }) => (canaryWeight < weight ? 200 : 403));
     await shop.until(`the step of ${weight} %`, ({ canaryWeight }) => canaryWeight === weight);
     let measured = 0;
     const look = async () => {

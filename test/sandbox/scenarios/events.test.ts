@@ -21,7 +21,7 @@ afterAll(() => hooks.close());
 
 /** The release comes to its first step, and stays there until `hooks.answer(name, 200)`. */
 function heldAtStep(name: string): ShopOptions {
-  hooks.answer(name, 200, 403);
+  hooks.answer(name, ({ canaryWeight }) => (canaryWeight < 30 ? 200 : 403));
   const gate = { name: 'gate', type: 'confirm-traffic-increase' as const, url: hooks.url(name) };
   return { analysis: { ...steps, webhooks: [gate] } };
 }
