@@ -85,7 +85,7 @@ export default defineConfig({
           // Builds kustomize, helm and sops the first time; needs Go.
           globalSetup: [temporaryFolder, 'test/programs/global-setup.ts'],
           isolate: false,
-          maxWorkers: 5,
+          maxWorkers: 7,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },
@@ -99,7 +99,7 @@ export default defineConfig({
           globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
           // They wait more than they compute; each test has namespaces and a repository of its own.
           isolate: false,
-          maxWorkers: 6,
+          maxWorkers: 8,
           testTimeout: 900_000,
           hookTimeout: 900_000,
           maxConcurrency: 5,
