@@ -1,5 +1,6 @@
 /** A quota, or the nodes, has room for the pods of both sides and not for one more: the canary's own pods keep the last-known-good out. */
 import { describe, expect, it } from 'vitest';
+import type { Action } from '../../../src/rollout/outcome.ts';
 import { GOOD, type Model } from '../model.ts';
 import {
   analysis,
@@ -17,11 +18,12 @@ import {
 const spec = { analysis, postPromotion: { metrics, onFailure: 'revert' } };
 
 /** `b` serves alone and fails its checks there; since then there is no room for one more pod. */
-function revertedWithoutRoom(fault: string): Model {
+function revertedWithoutRoom(fault: string, refused: readonly Action['type'][] = []): Model {
   const model = live(spec);
   model.commit('b');
   until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
   model.crowdedBy = fault;
+  model.refused = new Set(refused);
   model.behaviours.set('b', { ...GOOD, primaryMetric: 50 });
   until(model, 'the revert', () => model.status.postPromotion?.state === 'Reverting');
   return model;
@@ -35,6 +37,43 @@ describe('the last-known-good finds no room beside the canary', () => {
     expectBack(model, { rejected: 'b' });
     expect(model.primary).toMatchObject({ ready: 2, oldReady: 0 });
     expect(conditionOf(model, 'Reverted')).toMatch(/^True/);
+    expect(model.outages).toEqual([]);
+  });
+
+  it.each(['HorizontalPodAutoscaler', 'ScaledObject'] as const)(
+    'one under a %s gives way to it, too',
+    (kind) => {
+      const model = live(spec);
+      model.scale(kind, 3);
+      model.commit('b');
+      until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+      model.crowdedBy = 'FailedCreate';
+      model.behaviours.set('b', { ...GOOD, primaryMetric: 50 });
+      until(model, 'the revert', () => model.status.postPromotion?.state === 'Reverting');
+      untilOver(model);
+      pass(model, 1000);
+      expectBack(model, { rejected: 'b' });
+      expect(model.outages).toEqual([]);
+    },
+  );
+
+  it('it waits for as long as the canary may not be scaled, and nobody is without an answer', () => {
+    const model = revertedWithoutRoom('FailedCreate', ['ScaleCanary']);
+    pass(model, LONG_MS);
+    expect(model.status.run).toBeDefined();
+    expect(model.outages).toEqual([]);
+    model.refused.clear();
+    untilOver(model);
+    expectBack(model, { rejected: 'b' });
+    expect(model.outages).toEqual([]);
+  });
+
+  it('a newer commit at that moment is tried, and nobody is without an answer', () => {
+    const model = revertedWithoutRoom('FailedCreate');
+    until(model, 'the canary gave way', () => model.target?.desired === 0);
+    model.commit('c');
+    model.crowdedBy = undefined;
+    until(model, 'c is live', () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined);
     expect(model.outages).toEqual([]);
   });
 
