@@ -68,7 +68,7 @@ function readZone({ schedule, timeZone = 'UTC' }: ZonedSchedule): Zone {
   return {
     shownAfter: (shownMs) => expression.getNextDateFrom(new Date(shownMs), 'UTC').toMillis(),
     offsetMs: (atMs) => anyDate.plus(atMs - anyDate.toMillis()).offset * 60_000,
-    isHourly: schedule.trim() === '@hourly' || schedule.trim().split(/\s+/).at(-4) === '*',
+    isHourly: expression.toJSON()[2] === '*',
   };
 }
 

@@ -57,10 +57,13 @@ test.each([
   expect(pollsFrom(time, schedule, zone)).toEqual(polls.map((poll) => `2026-${poll}Z`));
 });
 
-test('goes on by the quarter of an hour where midnight comes twice', () => {
-  expect(pollsFrom('2026-04-05T02:45:00Z', '*/15 * * * *', 'America/Santiago')).toEqual([
-    '2026-04-05T03:00Z',
-    '2026-04-05T03:15Z',
-    '2026-04-05T03:30Z',
-  ]);
-});
+test.each(['*', '*/1', '0-23'])(
+  'goes on by the quarter of an hour where midnight comes twice (hour %s)',
+  (hour) => {
+    expect(pollsFrom('2026-04-05T02:45:00Z', `*/15 ${hour} * * *`, 'America/Santiago')).toEqual([
+      '2026-04-05T03:00Z',
+      '2026-04-05T03:15Z',
+      '2026-04-05T03:30Z',
+    ]);
+  },
+);
