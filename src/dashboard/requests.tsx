@@ -42,9 +42,11 @@ export function Requests({
           </button>
         ))}
       </fieldset>
-      {requests.some(({ forbidden }) => forbidden) && (
-        <p class="quiet">You may only look: {requests.find(({ forbidden }) => forbidden)?.forbidden}</p>
-      )}
+      {refusalsOf(requests).map((line) => (
+        <p key={line} class="quiet">
+          {line}
+        </p>
+      ))}
       <p role="status">{said}</p>
       <ul class="answers">
         {Object.entries(answers).map(([verb, { result, message, time }]) => (
@@ -64,6 +66,18 @@ export function Requests({
       )}
     </div>
   );
+}
+
+/** Why buttons do nothing, a line for each reason. */
+function refusalsOf(requests: readonly Request[]): string[] {
+  const refused = requests.filter(({ forbidden }) => forbidden !== undefined);
+  const reasons = [...new Set(refused.map(({ forbidden = '' }) => forbidden))];
+  if (refused.length === requests.length)
+    return reasons.slice(0, 1).map((why) => `You may only look: ${why}`);
+  return reasons.map((why) => {
+    const commands = refused.filter(({ forbidden }) => forbidden === why).map(({ command }) => command);
+    return `You may not ${commands.join(' or ')}: ${why}`;
+  });
 }
 
 /** Asks before what cannot be taken back. */

@@ -128,6 +128,7 @@ const reader = ['canaries/list', 'canaries/get', 'sources/list', 'sources/get'];
 const rights: Readonly<Record<string, readonly string[]>> = {
   alice: ['canaries', 'sources', 'pods', 'deployments', 'metrictemplates'].map((one) => `${one}/*`),
   bob: reader,
+  dave: [...reader, 'canaries/patch', 'canaries/pause'],
 };
 
 /** A proxy before the dashboard, under the path of the API server's. `answerWith`: it answers itself from then on, as when a login has ended. */
@@ -349,6 +350,12 @@ describe('a page of the dashboard', () => {
         .isDisabled(),
     ).toBe(true);
     await page.getByText('You may not list pods of namespace shop.').waitFor();
+  });
+
+  it('names what else a person may not ask for who may ask for some of it', async () => {
+    const page = await visit(app, { user: 'dave', hash: '#/canary/shop/web' });
+    await page.getByText('You may not retry: needs the RBAC verb retry on canaries.').waitFor();
+    expect(await page.getByText('You may only look').count()).toBe(0);
   });
 
   it('tells times by the clock of Holdfast, where that of the reader is wrong', async () => {
