@@ -261,15 +261,18 @@ test('a status whose writes are answered with 409 for good is reported, and not 
     isStatus(request) ? { code: 409, message: 'denied by a webhook' } : undefined,
   );
   const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
-  await bed.pass(30_000);
+  const told = await eventually('a conflict is told', async () => {
+    const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
+    const { items } = body as { items: Array<{ reason: string; note: string }> };
+    return items.find(({ reason }) => reason === 'Conflict');
+  });
+  await bed.pass(10_000);
   bed.sandbox.requests.clear();
   await bed.pass(20_000);
   const writes = bed.sandbox.requests.all().filter(isStatus).length;
-  const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
-  const { items } = body as { items: Array<{ reason: string; note: string }> };
   allow();
   await eventually('v2 is promoted', async () => statusOf(await bed.canary()).lastPromotedCommit === v2);
 
   expect(writes).toBeLessThan(20);
-  expect(items.find(({ reason }) => reason === 'Conflict')?.note).toContain('denied by a webhook');
+  expect(told.note).toContain('denied by a webhook');
 });
