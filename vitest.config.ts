@@ -1,3 +1,4 @@
+import { availableParallelism, loadavg } from 'node:os';
 import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { entries } from './scripts/bundle/entries.mjs';
@@ -24,6 +25,9 @@ const temporaryFolder = 'test/temporary-folder.ts';
 
 /** The second that is usual is over before a busy machine looks twice. */
 const waits = { poll: { timeout: 120_000 } };
+
+/** Of the last five minutes, for each processor; the suite of the sandbox alone makes it 4. */
+const load = (loadavg()[1] ?? 0) / availableParallelism();
 
 /** The packages as the bundle has them. */
 const alias = Object.fromEntries(
@@ -97,10 +101,10 @@ export default defineConfig({
           expect: waits,
           include: ['test/cluster/**/*.test.ts'],
           globalSetup: ['test/cluster/bed/global-setup.ts', temporaryFolder],
-          // They wait more than they compute; each test has namespaces and a repository of its own. Eight take 30 s less on a quiet machine, and
-          // do not survive a second run beside them.
+          // They wait more than they compute; each test has namespaces and a repository of its own. Beside other work their deadlines would be
+          // over before they get the processor.
           isolate: false,
-          maxWorkers: 6,
+          maxWorkers: load < 7 ? 6 : 3,
           testTimeout: 900_000,
           hookTimeout: 900_000,
           maxConcurrency: 5,

@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { ClusterClient } from '../../src/cluster/client/client.ts';
-import type { LeaseTimes } from '../../src/cluster/election/lease-attempt.ts';
 import type { Connection } from '../../src/server/connection.ts';
 import type { CanaryWatch } from './canary-watch.ts';
 import type { DemoEvent, DemoEventBody } from './events.ts';
@@ -58,8 +57,6 @@ export interface Stage {
   /** Prometheus that knows the sandbox's traffic. */
   readonly prometheus: string | undefined;
   readonly pace: Pace;
-  /** Undefined: as in production. */
-  readonly leaseTimes?: LeaseTimes;
   /** What the user should know before the story begins. */
   readonly notes: readonly string[];
   /** Makes everything that must be there before Holdfast starts: kinds and namespace. Throws InputError when the cluster is not fit. */

@@ -27,8 +27,6 @@ export async function openSandboxStage(options: DemoOptions, folder: string): Pr
     gateway: provider.startsWith('gatewayapi') ? { namespace, name: gatewayName } : undefined,
     prometheus: sandbox.prometheusUrl,
     pace: { promotionDeadlineSeconds: 6, chapterMs: 180_000 },
-    // Nobody else could take it over: a laptop that stands still for a while goes on afterwards.
-    leaseTimes: { leaseMs: 120_000, renewMs: 110_000, retryMs: 2_000 },
     notes: [],
     async prepare(client) {
       for (const crd of allCrds()) await client.create(crd, { manager: demoManager });
