@@ -25,7 +25,7 @@ export interface Claims {
   publish(sourceKey: string, objectKeys: ReadonlySet<string>): void;
   forget(sourceKey: string): void;
   /** The head that a followed Source has read last; undefined: it has yet to look, or cannot read what it saw. */
-  looked(sourceKey: string, head: string | undefined): void;
+  hasRead(sourceKey: string, head: string | undefined): void;
   /** It is not followed any more, and nobody waits for it. */
   ended(sourceKey: string): void;
   /** Whether a followed Source has yet to read this head, so that it may hold more by then. */
@@ -43,7 +43,7 @@ export function createClaims(): Claims {
   return {
     publish: (sourceKey, objectKeys) => void held.set(sourceKey, objectKeys),
     forget: (sourceKey) => void held.delete(sourceKey),
-    looked: (sourceKey, head) => void heads.set(sourceKey, head),
+    hasRead: (sourceKey, head) => void heads.set(sourceKey, head),
     ended: (sourceKey) => void heads.delete(sourceKey),
     isBehind: (sourceKey, head) => heads.has(sourceKey) && heads.get(sourceKey) !== head,
     holderOf(objectKey, except) {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
-import { createSource, eventually, sourceFor } from './holdfast-bed.ts';
+import { canary, createSource, eventually, sourceFor } from './holdfast-bed.ts';
 import { configMap, sources, watchPruning } from './pruned-objects.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -118,7 +118,7 @@ describe('what left one Source of a repository', () => {
     ['has a file that is broken', { 'there/moved.json': '{"apiVersion": "v1",' }],
     ['cannot be rendered', { 'there/kustomization.yaml': 'resources: [nowhere.yaml]' }],
   ])(
-    'stays where the commit moves it to a Source whose folder %s, until that is mended',
+    'stays where the commit moves it to a Source whose folder %s, also after a restart, until that is mended',
     async (_, broken) => {
       await bed.commit('first', {
         'here/moved.json': configMap('moved'),
@@ -127,12 +127,14 @@ describe('what left one Source of a repository', () => {
       });
       await createSource(bed, { path: 'here', prune: true });
       await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
-      await bed.start();
+      const app = await bed.start();
       await eventually('all is there', async () => (await isThere('b')) && uidOf());
       const uid = await uidOf();
 
       await bed.commit('moved', { 'here/moved.json': null, ...broken });
       await untilPruned('NotDecided', 'shop/other');
+      await app.drain();
+      await bed.start();
       await bed.pass(10_000);
       expect(await uidOf()).toBe(uid);
 
@@ -145,10 +147,13 @@ describe('what left one Source of a repository', () => {
     },
   );
 
-  test('is deleted beside a Source whose folder the commit does not have', async () => {
-    await bed.commit('first', { 'here/a.json': configMap('a'), 'here/b.json': configMap('b') });
+  test.each([
+    ['whose folder the commit does not have', {}],
+    ['with a Canary that is not valid', { 'there/canary.json': canary({ analysis: { iterations: 0 } }) }],
+  ])('is deleted beside a Source %s', async (_, there) => {
+    await bed.commit('first', { 'here/a.json': configMap('a'), 'here/b.json': configMap('b'), ...there });
     await createSource(bed, { path: 'here', prune: true });
-    await bed.send('POST', sources, otherSource({ path: 'nowhere', prune: true }));
+    await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
     await bed.start();
     await eventually('all is there', async () => (await isThere('a')) && isThere('b'));
     await bed.commit('without b', { 'here/b.json': null });

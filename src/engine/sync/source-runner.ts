@@ -9,7 +9,7 @@ import type { OpenMembers } from './apply/members.ts';
 import { appliedEntryOf, createSourceWatch, isAsApplied } from './apply/source-watch.ts';
 import type { SourceParts, SourceWatch } from './context/context.ts';
 import { newSourceState, type SourceState } from './context/state.ts';
-import { dependenciesOf } from './poll/dependencies.ts';
+import { dependenciesOf, isWaiting } from './poll/dependencies.ts';
 import { currentSource, invalidSpec, openSource, secretsOf } from './poll/source-object.ts';
 import { reproduce } from './read/older-commit.ts';
 import { announceSource } from './read/own-canaries.ts';
@@ -106,7 +106,7 @@ export function startSourceRunner(
     watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
     try {
       poller = parts.openPoller(source, sync);
-      parts.claims.looked(key, undefined);
+      parts.claims.hasRead(key, undefined);
       const { start: begin } = poller;
       void after.then(() => {
         if (!stopped) begin();
@@ -158,6 +158,6 @@ export function startSourceRunner(
 
 /** Whether the change of another Source may let this one go on. */
 function waitsFor(source: Source, { problem, pruned }: SourceState, other: string): boolean {
-  const isDependency = problem?.reason.startsWith('Dependency') && dependenciesOf(source).includes(other);
-  return isDependency === true || pruned?.waitsFor === other;
+  const isDependency = isWaiting(problem?.reason) && dependenciesOf(source).includes(other);
+  return isDependency || pruned?.waitsFor === other;
 }

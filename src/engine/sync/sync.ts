@@ -5,7 +5,7 @@ import { type Source, sourceTimeoutMs } from '../../api/source/source.ts';
 import { codeOf, failureOf } from '../failure.ts';
 import { applyCommit, isDue } from './apply-commit.ts';
 import type { SourceContext, SyncContext } from './context/context.ts';
-import { brokenIn, type SourceState, type SyncProblem } from './context/state.ts';
+import type { SourceState, SyncProblem } from './context/state.ts';
 import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { servesNewKinds, whileNewKinds } from './read/kinds.ts';
@@ -26,7 +26,7 @@ export async function syncSource(context: SyncContext): Promise<void> {
   if (signal.aborted) return;
   state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
-  parts.claims.looked(state.key, hasReadHead(state) ? state.head?.commit : undefined);
+  parts.claims.hasRead(state.key, hasReadHead(state) ? state.head?.commit : undefined);
   await writeSourceStatus(context, watch);
   const retry =
     failure ?? (state.result?.failures.some(({ transient }) => transient) ? { error: transient } : undefined);
@@ -36,8 +36,7 @@ export async function syncSource(context: SyncContext): Promise<void> {
 /** It is known what head holds here, so that what moved here with it is claimed; where head has no such folder, it holds nothing. */
 function hasReadHead({ snapshot, head, problem }: SourceState): boolean {
   if (problem?.reason === 'PathNotFound') return true;
-  if (!snapshot || snapshot.commit.commit !== head?.commit) return false;
-  return !snapshot.isFleeting && brokenIn(snapshot) === 0;
+  return snapshot?.commit.commit === head?.commit && snapshot?.isWhole === true;
 }
 
 const transient = new Error('some objects could not be applied yet');

@@ -12,6 +12,7 @@ import { codeOf } from '../../engine/failure.ts';
 import { readInForce } from '../../engine/sync/apply/in-force.ts';
 import type { SourceParts } from '../../engine/sync/context/context.ts';
 import { newSourceState, type Snapshot } from '../../engine/sync/context/state.ts';
+import { isWaiting } from '../../engine/sync/poll/dependencies.ts';
 import { readSnapshot } from '../../engine/sync/read/read.ts';
 import { findBuilders, type ProgramPaths, workFolderIn } from '../../render/build/programs.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -52,7 +53,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history (S23) or other Sources keep head out.
   const waits = conditions?.find(
-    ({ reason }) => reason === 'HistoryRewritten' || reason.startsWith('Dependency'),
+    ({ reason }) => reason === 'HistoryRewritten' || isWaiting(reason),
   );
   const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
   const subject = (head?.commit === seen && head?.subject) || '';

@@ -35,19 +35,12 @@ export interface Snapshot {
   readonly lineOf: RenderResult['lineOf'];
   /** Ids of files outside the Source's path that it was rendered from, by path. */
   readonly outside: ReadonlyMap<string, string>;
+  /** No object of the commit is missing in `all` for a file that could not be read or rendered. */
+  readonly isWhole: boolean;
   /** Rendering the same commit again may lead to something else. */
   readonly isFleeting: boolean;
   /** Kinds that the cluster did not serve when it was read: whether they live in namespaces is not known. */
   readonly unknownKinds: ReadonlyArray<Pick<KubernetesObject, 'apiVersion' | 'kind'>>;
-}
-
-/**
- * Files and Canaries of the commit that could not be read. A Canary whose target is in no file was read all the same: it may be on its way
- * out, and is guarded by itself.
- */
-export function brokenIn({ plans, problems }: Snapshot): number {
-  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
-  return problems.filter((problem) => !missing.has(problem)).length;
 }
 
 /** What one snapshot was applied as. */

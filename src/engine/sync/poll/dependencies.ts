@@ -5,10 +5,17 @@ import type { Source } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 
+const waitingReasons = ['DependencyCycle', 'DependencyNotFound', 'DependencyNotReady'] as const;
+
 /** Why a Source waits. */
 interface Waiting {
-  readonly reason: 'DependencyCycle' | 'DependencyNotFound' | 'DependencyNotReady';
+  readonly reason: (typeof waitingReasons)[number];
   readonly message: string;
+}
+
+/** Whether a reason of `Ready` says that a Source waits for others. */
+export function isWaiting(reason: string | undefined): boolean {
+  return waitingReasons.some((known) => known === reason);
 }
 
 /**

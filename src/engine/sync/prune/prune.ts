@@ -4,7 +4,7 @@ import type { Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
 import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
-import { brokenIn, type PruneResult, type SourceState } from '../context/state.ts';
+import type { PruneResult, Snapshot, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
@@ -124,6 +124,15 @@ function whyUnread({ snapshot, result }: SourceState, watch: SourceWatch): strin
   const failures = result?.failures.length ?? 0;
   if (failures > 0) return `nothing is deleted while ${failures} objects of the commit are not applied`;
   return watch.notListed();
+}
+
+/**
+ * Files and Canaries of the commit that could not be read. A Canary whose target is in no file was read all the same: it may be on its way
+ * out, and is guarded by itself.
+ */
+function brokenIn({ plans, problems }: Snapshot): number {
+  const missing = new Set(plans.flatMap((plan) => (plan.state === 'missing' ? plan.problems : [])));
+  return problems.filter((problem) => !missing.has(problem)).length;
 }
 
 const undecided = {

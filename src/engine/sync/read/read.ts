@@ -106,6 +106,7 @@ async function snapshotAt(
     objects,
     lineOf: written.lineOf,
     outside: written.outside,
+    isWhole: problems.length === 0 && !written.isFleeting,
     isFleeting: written.isFleeting,
     unknownKinds,
   };
