@@ -49,7 +49,10 @@ describe('transport over TLS', () => {
     await expect(unknownAuthority).rejects.toMatchObject({ kind: 'transient', effectUnknown: false });
   });
 
-  it('says of a client certificate that cannot be read what is wrong, at each request', async () => {
+  it.each([
+    ['that cannot be read', { cert: 'none', key: 'none' }, 'is not in PEM format'],
+    ['with the key of another one', {}, 'does not belong to its certificate'],
+  ])('says of a client certificate %s what is wrong, at each request', async (_, broken, words) => {
     const authority = createAuthority();
     cleanups.push(() => authority.remove());
     const server = await startScriptedServer(
@@ -57,14 +60,14 @@ describe('transport over TLS', () => {
       authority.issue('server'),
     );
     cleanups.push(() => server.close());
-    const transport = connect(accessTo(server.url, { ca: authority.ca, cert: 'none', key: 'none' }));
+    const { cert } = authority.issue('first');
+    const { key } = authority.issue('second');
+    const transport = connect(accessTo(server.url, { ca: authority.ca, cert, key, ...broken }));
     for (let request = 0; request < 2; request += 1)
       await expect(transport.request(write)).rejects.toMatchObject({
         kind: 'transient',
         effectUnknown: false,
-        message: expect.stringContaining(
-          'the certificate or key to connect with is not in PEM format (API server https://127',
-        ),
+        message: expect.stringContaining(`${words} (API server https://127`),
       });
   });
 });
