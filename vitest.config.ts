@@ -104,7 +104,7 @@ export default defineConfig({
           // They wait more than they compute; each test has namespaces and a repository of its own. Beside other work their deadlines would be
           // over before they get the processor.
           isolate: false,
-          maxWorkers: load < 7 ? 6 : 3,
+          maxWorkers: load < 7 ? 8 : 3,
           testTimeout: 900_000,
           hookTimeout: 900_000,
           maxConcurrency: 5,

@@ -110,6 +110,12 @@ describe('viewNative', () => {
     });
   });
 
+  it('misses as many old pods as the controller lets go, which rounds down', () => {
+    const scaled = { replicas: 5, updatedReplicas: 1, readyReplicas: 5, availableReplicas: 4 };
+    const { primary } = look({ marks: tried(20), held: ['0%', '30%'], status: scaled, ready: 1 });
+    expect(primary).toEqual(['old', 4, 4, 4, 4]);
+  });
+
   it('has a share until the last pod of what was left is gone', () => {
     const marks = { 'holdfast.dev/share': '0' };
     const leaving = { replicas: 6, updatedReplicas: 4, readyReplicas: 6, availableReplicas: 4 };

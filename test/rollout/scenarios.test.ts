@@ -193,6 +193,9 @@ describe.each([false, true])('after promotion (Recreate: %s)', (recreate) => {
 
   it('reverts at once when checks fail with all traffic on the primary', () => {
     const model = promoted({ ...GOOD, primaryMetric: 50 });
+    untilState(model, 'Reverting');
+    const verified = model.status.conditions?.find(({ type }) => type === 'Verified');
+    expect(verified).toMatchObject({ status: 'False', reason: 'ChecksFailed' });
     model.until('Failed');
     expect(model.primary?.digest).toBe('a');
     expect(model.rejected.map((entry) => entry.reason)).toEqual(['ChecksFailed']);

@@ -99,6 +99,16 @@ async function release(version: string): Promise<void> {
 const workload = (name: string) => bed.get('apps/v1', 'Deployment', name);
 const pods = async (name: string) => statusOf(await workload(name)).readyReplicas ?? 0;
 
+/** A second one, as a person or another controller may set it. */
+async function addOwner(name: string): Promise<void> {
+  const { metadata } = (await workload(name)) ?? { metadata: { ownerReferences: [] } };
+  const { uid } = (await workload('web'))?.metadata ?? {};
+  const other = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web', uid };
+  const ownerReferences = [...(metadata.ownerReferences ?? []), other];
+  const path = `/apis/apps/v1/namespaces/shop/deployments/${name}`;
+  await bed.send('PATCH', path, { metadata: { ownerReferences } }, 'application/merge-patch+json');
+}
+
 for (const provider of ['kubernetes', 'gatewayapi:v1'])
   test(`a Canary moves between native and ${provider} and back, and no request fails`, async () => {
     await begin('native', { 'service.json': service });
@@ -108,6 +118,7 @@ for (const provider of ['kubernetes', 'gatewayapi:v1'])
     await eventually('the target rests', async () => (await pods('web')) === 0);
     await release('v2');
     expect(imageOf(await workload('web-primary'))).toBe('shop/web:v2');
+    await addOwner('web-primary');
     await move('native');
     expect([await workload('web-primary'), await pods('web')]).toEqual([undefined, 3]);
     await release('v3');

@@ -137,7 +137,9 @@ const fields = z.object({
   timeZone: text(64).describe('IANA time zone of schedule. Default UTC.').optional(),
   timeout: duration().describe('Longest time of one sync. Default 60s.').optional(),
   retryInterval: duration()
-    .describe('Time until a failed sync is tried again. Default: interval.')
+    .describe(
+      'Time until a failed sync is tried again. Default: 5 s, or the interval if that is shorter, and twice as long after each further failure, up to a minute or the interval.',
+    )
     .optional(),
   secretRef: nameReference()
     .describe(

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { fieldChanges, podsOf } from './canary-view.ts';
+import { canaryView, fieldChanges, podsOf } from './canary-view.ts';
 import { canaryRow, withoutCredentials } from './rows.ts';
 
 test('fields are identified by the names of their entries, in any order', () => {
@@ -84,6 +84,21 @@ test.each([
   const metadata = { name: 'web', namespace: 'shop' };
   const canary = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status };
   expect(canaryRow(canary, () => undefined)).toMatchObject(shown);
+});
+
+test('a Canary whose reason is of another version is shown without advice', () => {
+  const conditions = [{ type: 'Ready', status: 'False', reason: 'FromTheFuture', message: 'it waits' }];
+  const canary: KubernetesObject = {
+    ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name: 'web', namespace: 'shop' } },
+    spec: { targetRef: { name: 'web' } },
+    status: { conditions },
+  };
+  const nothing = { missing: '' };
+  const view = canaryView(canary, {
+    ...{ sourceOf: () => undefined, timeline: nothing, requests: [], pods: nothing, changes: nothing },
+    documentation: undefined,
+  } as unknown as Parameters<typeof canaryView>[1]);
+  expect(view).toMatchObject({ advice: '', conditions });
 });
 
 test.each([

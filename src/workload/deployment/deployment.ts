@@ -9,6 +9,7 @@ import { isBeforeFirstStep, settingsAnnotation } from '../shared/metadata.ts';
 import {
   FIRST_HOLD,
   fenceposts,
+  goneUnder,
   grantedBy,
   type Hold,
   isWholeStep,
@@ -212,7 +213,7 @@ function triedIn({ workload }: ViewSource, whole: PodsView): TriedPods {
       availableReplicas: updatedReadyReplicas,
       progressDeadlineExceeded: false,
     },
-    leaving: hold ? Math.floor((hold.unavailablePercent * desiredReplicas) / 100) : 0,
+    leaving: hold ? goneUnder(hold, desiredReplicas) : 0,
     olderAvailable: availableReplicas,
     isReached: (weightPercent) =>
       whole.replicas <= desiredReplicas &&

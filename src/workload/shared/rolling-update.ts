@@ -39,15 +39,20 @@ export function podsOfShareExactly(weightPercent: number, replicas: number): num
   return ceilOf(weightPercent, replicas);
 }
 
+/** Most pods of older templates that may be gone under these bounds. */
+export function goneUnder({ unavailablePercent }: Hold, replicas: number): number {
+  return floorOf(unavailablePercent, replicas);
+}
+
 /** Most pods of the new template that there can be under these bounds, whatever the controller does. */
 export function grantedBy(hold: Hold, replicas: number): number {
-  return Math.min(replicas, ceilOf(hold.surgePercent, replicas) + floorOf(hold.unavailablePercent, replicas));
+  return Math.min(replicas, ceilOf(hold.surgePercent, replicas) + goneUnder(hold, replicas));
 }
 
 /** The step is reached: the bounds allow all its pods, and no pod above the wanted number. */
 export function isWholeStep({ replicas, weightPercent, hold, ready }: Omit<HoldGoal, 'own'>): boolean {
   const wanted = podsOfShare(weightPercent, replicas);
-  return hold?.surgePercent === 0 && floorOf(hold.unavailablePercent, replicas) >= wanted && ready >= wanted;
+  return hold?.surgePercent === 0 && goneUnder(hold, replicas) >= wanted && ready >= wanted;
 }
 
 /**
