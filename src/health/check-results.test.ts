@@ -35,6 +35,16 @@ describe('a metric without thresholdRange', () => {
     expect(result && finding(result)).toBe('errors 5 > 0');
   });
 
+  it.each([
+    [4.9, 'fail'],
+    [5, 'pass'],
+    [10, 'pass'],
+    [10.1, 'fail'],
+  ])('is inside a range of 5 to 10 with its ends: %d is a %s', (number, verdict) => {
+    const range = { query: 'errors', thresholdRange: { min: 5, max: 10 } };
+    expect(verdictOf(judged(range, value(number)))).toBe(verdict);
+  });
+
   it('has none where its range is there and empty', () => {
     expect(verdictOf(judged({ query: 'errors', thresholdRange: {} }, value(5)))).toBe('pass');
   });

@@ -135,6 +135,16 @@ test('altered, damaged and foreign records are refused', () => {
   expect(decodeRecord([], testKey).problem).toContain('no first Secret');
 });
 
+test.each([
+  { canary: { name: 'web' } },
+  { target: { metadata: {} } },
+  { configs: [{}] },
+  { ports: undefined },
+])('a record without all fields of a release is refused: %j', (fields) => {
+  const broken = encoded({ ...release(), ...fields } as never);
+  expect(decodeRecord(broken, testKey).problem).toContain('fields of a release are missing');
+});
+
 test('with a Secret inside, another key of the cluster refuses the record', () => {
   const target = deployment(
     template({ containers: [container({ envFrom: [{ secretRef: { name: 'token' } }] })] }),

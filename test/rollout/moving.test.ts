@@ -163,6 +163,14 @@ describe('a Canary whose spec names a provider that copies in place of native', 
     fc.assert(property, { numRuns });
   });
 
+  it('sends requests of a route that names the primary to the target, while the primary is made', () => {
+    const model = new Model({ provider: 'gatewayapi:v1' });
+    model.leaveInPlace('a', at(0));
+    model.behaviours.set('a', { ...GOOD, primaryReady: false });
+    for (let count = 0; count < 10; count += 1) model.tick(1000);
+    expect([model.route?.canaryWeight, model.target?.ready, model.primary?.ready ?? 0]).toEqual([100, 2, 0]);
+  });
+
   it('has its primary serve before its target rests, whatever happens on the way', () => {
     const route = fc.constantFrom(undefined, at(100), unreadable, ALONE);
     const events = fc.array(event, { maxLength: 20 });

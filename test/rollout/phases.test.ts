@@ -99,6 +99,20 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     ]);
   });
 
+  it.each([
+    ['blue/green', {}, ['iteration 1', 'iteration 2', 'iteration 3, canary takes traffic']],
+    [
+      'an A/B test',
+      { match: [{ headers: { a: { exact: 'b' } } }] },
+      ['iteration 1, canary takes traffic', 'iteration 2, canary takes traffic'],
+    ],
+  ])('say of each iteration of %s whether users see it', (_, strategy, texts) => {
+    const model = released({ iterations: 2, ...strategy });
+    model.until('Succeeded');
+    const said = model.events.filter(({ reason }) => reason === 'IterationAdvanced');
+    expect(said.map(({ message }) => message)).toEqual(texts);
+  });
+
   it('are those of an A/B test, whose weight is that of matched requests', () => {
     const match = [{ headers: { a: { exact: 'b' } } }];
     expect(timeline(released({ iterations: 2, match }))).toEqual([

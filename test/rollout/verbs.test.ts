@@ -42,6 +42,17 @@ function expectSafe(model: Model): void {
 const answer = (model: Model, verb: string) => model.status.answers?.[verb];
 const rejected = (model: Model) => model.rejected.map(({ digest, reason }) => `${digest} ${reason}`);
 
+it('promote of a release that is written to the primary is refused, and says why', () => {
+  const model = withThree({ ...GOOD, primaryReady: false });
+  untilState(model, 'Converging');
+  model.ask('promote', 'c');
+  model.tick();
+  expect(answer(model, 'promote')).toMatchObject({
+    ...{ result: 'Refused', reason: 'NotApplicable' },
+    message: expect.stringContaining('is already being promoted'),
+  });
+});
+
 describe('abort', () => {
   it('ends a release under analysis, which is then rejected', () => {
     const model = withThree();

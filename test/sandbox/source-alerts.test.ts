@@ -24,6 +24,7 @@ beforeEach(async () => {
     const chunks: Uint8Array[] = [];
     for await (const chunk of request) chunks.push(chunk as Uint8Array);
     told.push({ ...JSON.parse(Buffer.concat(chunks).toString()), to: (request.url ?? '').slice(1) });
+    response.statusCode = request.url === '/refused' ? 404 : 200;
     response.end('{}');
   });
   for (const name of ['all', 'pager']) {
@@ -110,4 +111,26 @@ test('requests are answered in the status; an approval of what does not wait is 
   });
   await annotate({ 'holdfast.dev/approve': `${commit}@2` });
   await eventually('it is answered', async () => (await status()).answers?.approve?.result === 'Done');
+});
+
+test('an alert that a receiver refuses is an event of the Source', async () => {
+  const spec = { type: 'webhook', address: `${server.url}/refused` };
+  const object = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'AlertProvider',
+    metadata: { name: 'refused' },
+    spec,
+  };
+  await bed.send('POST', '/apis/flagger.app/v1beta1/namespaces/shop/alertproviders', object);
+  await bed.commit('broken', { 'a.json': '{"apiVersion": "v1",' });
+
+  await createSource(bed, { alerts: [{ name: 'chat', providerRef: { name: 'refused' } }] });
+  await bed.start();
+
+  const said = () =>
+    bed.sandbox.store
+      .list('events.k8s.io/events', 'shop')
+      .flatMap((event) => (event.reason === 'AlertNotSent' ? [event.note] : []));
+  await eventually('it is an event', async () => said().length > 0);
+  expect(said()).toEqual([expect.stringContaining('alert chat (InvalidManifests) could not be sent')]);
 });

@@ -30,6 +30,17 @@ describe('a changed object', () => {
   );
 
   it.each([
+    ['web-6d5b2448f9', 'Deployment', true],
+    ['api-6d5b2448f9', 'Deployment', false],
+    ['api-6d5b2448f9', 'Service', true],
+  ])('that is a Pod of ReplicaSet %s matters to a Canary with target %s web: %s', (owner, kind, matters) => {
+    const canary = { ...canaryNamed('web'), spec: { targetRef: { kind, name: 'web' } } };
+    const ownerReferences = [{ apiVersion: 'apps/v1', kind: 'ReplicaSet', name: owner, uid: owner }];
+    const metadata = { name: `${owner}-x2x4z`, namespace: 'shop', ownerReferences };
+    expect(affects({ apiVersion: 'v1', kind: 'Pod', metadata }, canary)).toBe(matters);
+  });
+
+  it.each([
     ['Ingress', 'ingressRef'],
     ['ApisixRoute', 'routeRef'],
     ['Upstream', 'upstreamRef'],

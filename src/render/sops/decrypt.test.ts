@@ -29,6 +29,13 @@ test('a Secret is opened, typed as it was, without what SOPS added', async () =>
   });
 });
 
+test.each(['first', 'last'])('in JSON, too, where what SOPS added stands %s', async (place) => {
+  const { sops, ...rest } = parse(sealedSecret) as Record<string, unknown>;
+  const fields = place === 'first' ? { sops, ...rest } : { ...rest, sops };
+  const opened = await keys.open(file(JSON.stringify(fields, undefined, 2)), limits);
+  expect(objectIn(opened?.bytes)).toMatchObject({ kind: 'Secret', stringData: { password: 'hunter2' } });
+});
+
 test.each([
   ['a field next to the encrypted ones', sealedSecret.replace('name: keys', 'name: kings'), 'MAC mismatch'],
   [

@@ -66,6 +66,20 @@ describe('drift', () => {
     expect(driftOf(live(spec, managedFields), applied, 'holdfast-rollout')).toEqual(drift);
   });
 
+  it('is not blamed on who holds an entry of a set as it is in Git', () => {
+    const { template, ...spec } = applied.spec as { template: { metadata: object } };
+    const metadata = { ...template.metadata, finalizers: ['example.com/keep', 'example.com/log'] };
+    const guarded = { ...applied, spec: { ...spec, template: { ...template, metadata } } };
+    const keep = { 'f:template': { 'f:metadata': { 'f:finalizers': { 'v:"example.com/keep"': {} } } } };
+    const managedFields = [owner('kubectl-edit', keep)];
+    const changed = {
+      ...guarded,
+      metadata: { ...guarded.metadata, managedFields },
+      spec: { ...guarded.spec, minReadySeconds: 60 },
+    };
+    expect(driftOf(changed, guarded, 'holdfast-rollout')).toEqual({ kind: 'gone' });
+  });
+
   it('is reported with the fields that others changed, the template first', () => {
     const spec = { minReadySeconds: 60, revisionHistoryLimit: 1, ...otherImage };
     const others = [owner('kubectl-edit', { 'f:minReadySeconds': {}, ...image }, { operation: 'Update' })];
