@@ -122,6 +122,20 @@ describe('fields of others', () => {
     expect(writes.length).toBeLessThanOrEqual(4);
   });
 
+  test('of an object that was there before are as in Git from then on, which is an event', async () => {
+    await bed.send('POST', configMaps, JSON.parse(configMap('debug')));
+
+    await follow({ 'a.json': configMap('info') });
+    await untilLevel('info');
+
+    const said = () =>
+      bed.sandbox.store
+        .list('events.k8s.io/events', 'shop')
+        .flatMap((event) => (event.reason === 'FieldsTaken' ? [event.note] : []));
+    await eventually('it is an event', async () => said().length > 0);
+    expect(said()).toEqual([expect.stringContaining('ConfigMap shop/a')]);
+  });
+
   test('that the object leaves to others, by name or altogether, stay as they are', async () => {
     const annotations = { 'holdfast.dev/ignore-fields': '/data/level' };
     await follow({ 'a.json': configMap('info', annotations) });

@@ -250,8 +250,8 @@ describe('encrypted files whose name does not say their format', () => {
     expect((await withoutKeys.open(source, limits))?.problem?.message).toMatch(/^is encrypted with SOPS/);
   });
 
-  test('a page that shows how such a file looks is content', async () => {
-    const page = `# Secrets\n\nThey look like this:\n\n\`\`\`yaml\n${sealedSecret}\`\`\`\n\nor: \`sops_mac=ENC[AES256_GCM,\`\n`;
+  test.each([sealedSecret, ini])('a page that shows how such a file looks is content: %#', async (shown) => {
+    const page = `# Secrets\n\nThey look like this:\n\n\`\`\`\n${shown}\`\`\`\n\nor: \`sops_mac=ENC[AES256_GCM,\`\n`;
 
     expect(await withoutKeys.open({ path: 'README.md', bytes: Buffer.from(page) }, limits)).toBeUndefined();
   });

@@ -85,6 +85,15 @@ describe('a flight plan', () => {
     expect(JSON.stringify(holds)).not.toContain('swordfish');
   });
 
+  it.each([
+    [1, ['probe (post-promotion)']],
+    [0, []],
+  ])('names hooks after promotion where %i checks follow it: %j', (successThreshold, names) => {
+    const webhooks = [{ name: 'probe', type: 'post-promotion', url: 'https://x/' }];
+    const { holds } = flight({ stepWeight: 50 }, { postPromotion: { successThreshold, webhooks } });
+    expect(holds.map(({ name }) => name)).toEqual(names);
+  });
+
   it('reports what is measured with its bounds', () => {
     const metrics = [
       { name: 'request-success-rate', threshold: 99 },
