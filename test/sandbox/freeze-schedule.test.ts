@@ -95,6 +95,28 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
   expect(await primaryImage()).toBe('shop/web:3');
 });
 
+test('unfreeze lifts no freeze that another tool applies, since it would be back at once, and says where to change it', async () => {
+  const config = { apiVersion: 'v1', kind: 'ConfigMap', data: { reason: 'holidays' } };
+  const metadata = { name: 'end-of-year', namespace: 'shop', labels: { [freezeLabel]: 'true' } };
+  await otherTool(bed).apply(JSON.stringify({ ...config, metadata }));
+  await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
+  const scope = { namespace: 'shop', selector: undefined, format: 'text' as const, scheduled: false };
+  await expect(unfreeze(connection.client, scope)).rejects.toThrow(
+    /end-of-year: .* is set by kustomize-controller, which would set it back; change it there/,
+  );
+
+  await freeze(connection.client, {
+    ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },
+    ...{ windows: undefined, startsOnly: false, nowMs: bed.clock.nowMs(), ownNamespace: 'default' },
+  });
+  expect(await unfreeze(connection.client, scope)).toMatchObject({
+    exitCode: 1,
+    stdout: 'ConfigMap shop/holdfast-freeze: the freeze is lifted\n',
+    stderr: expect.stringContaining('warning: still frozen: ConfigMap shop/end-of-year'),
+  });
+  expect(await frozen()).toBe('Frozen');
+});
+
 test('a freeze stays in force while freezes may not be listed any more, and its end is noticed afterwards', async () => {
   await freeze(connection.client, {
     ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale', format: 'text' },

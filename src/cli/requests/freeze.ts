@@ -10,6 +10,7 @@ import { isApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { type CommandResult, counted, formatAge, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
+import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import {
   allNamespacesOption,
@@ -237,7 +238,10 @@ function windowsOf({ schedule, duration, timeZone }: FreezeFlags, nowMs: number)
   return windows;
 }
 
-/** Deletes the freezes of this scope, those that come back by a schedule or the others. Throws ApiError, and InputError where there is none. */
+/**
+ * Deletes the freezes of this scope, those that come back by a schedule or the others, and warns of those that Git would bring back. Throws
+ * ApiError, and InputError where there is none to delete.
+ */
 export async function unfreeze(
   client: FreezeClient,
   scope: FreezeScope & { readonly scheduled: boolean },
@@ -261,11 +265,23 @@ export async function unfreeze(
       `no freeze${selector === undefined ? '' : ` for ${selector}`} in namespace ${namespace}${others ? `; there are: ${others}` : '; -A means those of all namespaces'}`,
     );
   }
-  for (const { metadata } of meant)
+  const applied = meant.flatMap((object) => whyComesBack(object) ?? []);
+  const lifted = meant.filter((object) => whyComesBack(object) === undefined);
+  if (lifted.length === 0) throw new InputError(applied.join('; '));
+  for (const { metadata } of lifted)
     await client.delete({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, namespace });
-  const names = meant.map(({ metadata }) => `${namespace}/${metadata.name}`);
-  if (format !== 'text') return printed(formatOutput('FreezesLifted', { lifted: names }, format));
-  return printed(names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join(''));
+  const names = lifted.map(({ metadata }) => `${namespace}/${metadata.name}`);
+  const stdout =
+    format === 'text'
+      ? names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join('')
+      : formatOutput('FreezesLifted', { lifted: names }, format);
+  const stderr = applied.map((why) => `warning: still frozen: ${why}\n`).join('');
+  return { stdout, stderr, exitCode: applied.length > 0 ? 1 : 0 };
+}
+
+/** Why deleting a freeze would not end it: it is in Git, for instance. Undefined for those of `holdfast freeze`. */
+function whyComesBack(object: KubernetesObject): string | undefined {
+  return whySetBack(object, ['metadata', 'labels', freezeLabel], manager);
 }
 
 /** One for each set of labels, and for each schedule. Throws InputError for labels that cannot be read. */

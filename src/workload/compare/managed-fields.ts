@@ -147,11 +147,16 @@ export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | 
 
 /**
  * Why a field is not to be changed in the cluster alone: its manager applies repeatedly, as Git does, and would set it back. Undefined for other
- * fields; a manual edit is not repeated.
+ * fields; a manual edit is not repeated. `own` applies once.
  */
-export function whySetBack(live: KubernetesObject, path: readonly string[]): string | undefined {
+export function whySetBack(
+  live: KubernetesObject,
+  path: readonly string[],
+  own?: string,
+): string | undefined {
   const owner = managedFieldsOf(live)?.find(
-    ({ operation, fieldsV1 }) => operation === 'Apply' && hasField(fieldsV1, path),
+    ({ manager, operation, fieldsV1 }) =>
+      operation === 'Apply' && manager !== own && hasField(fieldsV1, path),
   );
   return (
     owner &&
