@@ -90,18 +90,25 @@ export function escapedMarkdown(text: string): string {
 export function factsOf(incident: Incident, documentation = ''): Fact[] {
   const { commit, author, subject, finding, onCanary, stays, next, command, severity } = incident;
   const runbook = runbookOf(incident.reason, documentation);
-  const nothingNext = severity === 'info' ? undefined : 'nothing automatic';
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
     ['Commit', commitText(commit, subject, author)],
     ['Finding', finding],
     ['Canary', onCanary],
     ['Stays applied', stays],
-    ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nothingNext)],
+    ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nextByReason(incident))],
     ['You can run', command],
     ['Runbook', severity !== 'info' ? runbook : undefined],
   ];
   return facts.flatMap(([title, value]) => (value ? [{ title, value }] : []));
+}
+
+/** A release that waits for a person goes on by itself once what its reason names is there. */
+function nextByReason({ outcome, reason, severity }: Incident): string | undefined {
+  if (severity === 'info') return undefined;
+  const isWaiting = outcome === 'Stopped' && Object.hasOwn(rolloutReasons, reason);
+  const [next = ''] = isWaiting ? rolloutReasons[reason as keyof typeof rolloutReasons].next.split(';') : [];
+  return ['', 'nothing'].includes(next) ? 'nothing automatic' : next;
 }
 
 function servingText({ serving }: Incident): string | undefined {

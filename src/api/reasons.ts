@@ -96,7 +96,7 @@ export const rolloutReasons = {
   PrimaryNotReady: row(
     'pods of the primary are not ready',
     'the side that is ready',
-    'continues when they are; after promotion: hold or revert',
+    'continues when the pods are ready; after promotion: hold or revert',
     'look at the pods of the primary',
   ),
   CheckFailed: row(

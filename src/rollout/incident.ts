@@ -91,7 +91,7 @@ function momentOf(draft: Result, status: CanaryStatus): Moment | undefined {
   return runBefore ? undefined : momentAtRest(draft, status);
 }
 
-/** A release waits at a closed gate, or has begun. */
+/** A release waits at a closed gate, has begun, or can only go on by a person's doing. */
 function momentUnderWay(
   draft: Result,
   status: CanaryStatus,
@@ -103,7 +103,7 @@ function momentUnderWay(
   if (closedGate && !closedGate.muted && closedGate.type !== gateBefore?.type)
     return momentOfEvent(draft, 'Waiting', GATE_REASONS[closedGate.type], run);
   const isNew = run.digest !== runBefore?.digest && status.phase !== 'Initializing' && !run.revert;
-  return isNew ? momentOfEvent(draft, 'Started', 'NewRevision', run) : undefined;
+  return isNew ? momentOfEvent(draft, 'Started', 'NewRevision', run) : stalledMoment(draft, run);
 }
 
 function endingMoment({ phase, reason, message }: Ending, run: Run): Moment {
@@ -122,17 +122,22 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
 
 /** No release was under way and none is: head is the last-known-good, or was rejected before, or a person must act. */
 function momentAtRest(draft: Result, { phase, lastAppliedSpec }: CanaryStatus): Moment | undefined {
-  const { note, world } = draft;
+  const { world } = draft;
   const before = world.status;
   const isChanged = phase !== before.phase || lastAppliedSpec !== before.lastAppliedSpec;
   if (before.phase && isChanged) {
     if (phase === 'Succeeded') return momentOfEvent(draft, 'Succeeded', 'Succeeded', undefined);
     if (phase === 'Failed') return momentOfEvent(draft, 'Failed', 'Rejected', undefined);
   }
-  const stalled = before.conditions?.find(({ type }) => type === 'Stalled');
+  return stalledMoment(draft, undefined);
+}
+
+/** From here on only a person can change it; it may have been reported before. */
+function stalledMoment({ note, world }: Result, run: Run | undefined): Moment | undefined {
+  const stalled = world.status.conditions?.find(({ type }) => type === 'Stalled');
   const isKnown = stalled?.status === 'True' && stalled.reason === note?.reason;
   return note?.stalled && !isKnown
-    ? { outcome: 'Stopped', reason: note.reason, message: note.message }
+    ? { outcome: 'Stopped', reason: note.reason, message: note.message, run }
     : undefined;
 }
 

@@ -143,9 +143,20 @@ const rows: readonly Row[] = [
       model.head = { kind: 'missing', message: 'the Source holds no Deployment podinfo' };
     },
   },
+  {
+    outcome: 'Stopped',
+    reason: 'StepsDoNotAdvance',
+    spec: { analysis: { ...new Model().canary.spec.analysis, stepWeight: 0 } },
+  },
 ];
 
 describe('what people are told', () => {
+  it('a first release that does not become ready, once its deadline has passed', () => {
+    const model = new Model();
+    model.commit('a', sick, 's1', good);
+    expect(told(model, 'Stopped', 'PrimaryNotReady').severity).toBe('warn');
+  });
+
   it.each(rows)('$outcome, $reason', ({ outcome, reason, behaviour, spec, first, change }) => {
     const model = rollout({ ...GOOD, ...behaviour }, spec);
     if (first) told(model, ...first);
