@@ -137,9 +137,7 @@ const fields = z.object({
   timeZone: text(64).describe('IANA time zone of schedule. Default UTC.').optional(),
   timeout: duration().describe('Longest time of one sync. Default 60s.').optional(),
   retryInterval: duration()
-    .describe(
-      'Time until a failed sync is tried again. Default: 5 s, or the interval if that is shorter, and twice as long after each further failure, up to a minute or the interval.',
-    )
+    .describe('Time until a failed sync is tried again. Default: 5s, doubled with each failure up to 1m, or up to interval where that is longer.')
     .optional(),
   secretRef: nameReference()
     .describe(
