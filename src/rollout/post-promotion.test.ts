@@ -40,7 +40,7 @@ function render(): string {
     '| `auto` | as above; without a ready canary of the same release: revert at the deadline | revert at once |',
     '| `hold` | hold without a deadline; the promotion continues when the primary recovers | hold |',
     '| `revert` | revert at the deadline | revert at once |',
-    '| `halt` | hold; templates, config and replicas are not written | hold |',
+    '| `manual` | hold; templates, config and replicas are not written | hold |',
     '',
     'The deadline is `postPromotion.progressDeadlineSeconds` without progress: no new pod was created or became ready for the first time, and',
     'no old one is gone. A primary that was ready and loses readiness with all traffic on it counts as a failed check at once, whatever the',

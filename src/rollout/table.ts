@@ -153,11 +153,11 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     prefers: heldPrefers,
     head: 'takesBack',
     followsHead:
-      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure halt or after a rollback on the primary',
+      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure manual or after a rollback on the primary',
     deadline:
-      'auto: reverted after progressDeadlineSeconds without progress; revert: at once; hold and halt: none',
+      'auto: reverted after progressDeadlineSeconds without progress; revert: at once; hold and manual: none',
     checks: 'after promotion',
-    writes: 'deleted workloads are restored; with halt nothing',
+    writes: 'deleted workloads are restored; with manual nothing',
     next: () => ({ action: 'as spec.postPromotion.onFailure says' }),
     handle: held,
   },

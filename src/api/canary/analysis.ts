@@ -278,7 +278,10 @@ export type NodeOrder = z.infer<typeof nodeOrderSchema>;
 // What is watched after promotion, and what happens when it fails (design sections 2.3 and 5).
 
 /** What a failure after promotion leads to. */
-export const onFailureSchema = z.enum(['auto', 'hold', 'revert', 'halt']);
+const onFailureSchema = z.enum(['auto', 'hold', 'revert', 'halt']);
+
+/** As it is written in a Canary: `halt` has two names. */
+export const writtenOnFailureSchema = z.enum([...onFailureSchema.options, 'manual']);
 
 /** Expected against actual state; readiness, image, replicas, template and config are compared always. */
 const expectSchema = z.object({
@@ -317,8 +320,7 @@ export const postPromotionSchema = z.object({
     )
     .optional(),
   threshold: z.int().min(0).max(10_000).describe('Former name of failureThreshold.').optional(),
-  onFailure: z
-    .enum([...onFailureSchema.options, 'manual'])
+  onFailure: writtenOnFailureSchema
     .describe(
       'auto: hold while the canary is healthy, else revert. hold: keep serving from the canary. revert: back to the last promoted release. manual: change nothing, a person decides. halt: former name of manual. Default auto.',
     )

@@ -101,6 +101,11 @@ describe('an explanation', () => {
     expect(found.forecast.end).toBe('then nothing until the cluster or Git changes');
   });
 
+  it('takes both names of a policy that leaves the release to a person', () => {
+    expect(explained('cause=CrashLoop', 'onFailure=manual').judgement?.action).toBe('hold');
+    expect(explained('cause=CrashLoop', 'onFailure=halt').judgement?.action).toBe('hold');
+  });
+
   it('of checks that fail: reverted, unless others fail too', () => {
     expect(explained('checks=fail').judgement).toMatchObject({
       cause: 'ChecksFailed',

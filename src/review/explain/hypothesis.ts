@@ -1,4 +1,4 @@
-import { type OnFailure, onFailureSchema } from '../../api/canary/analysis.ts';
+import { writtenOnFailureSchema } from '../../api/canary/analysis.ts';
 import { hooksOf } from '../../api/canary/canary.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import { InputError } from '../../api/problems.ts';
@@ -121,7 +121,7 @@ function healthy(view: WorkloadView, pods: number): WorkloadView {
 
 /** What is assumed in place of what is. */
 export interface Hypothesis {
-  readonly onFailure?: OnFailure | undefined;
+  readonly onFailure?: (typeof writtenOnFailureSchema.options)[number] | undefined;
   readonly cause?: Cause | undefined;
   /** The state of the canary while the primary fails. */
   readonly canary?: AssumedCanary | undefined;
@@ -144,7 +144,7 @@ function parseOne(text: string): Hypothesis {
   const [key, value = ''] = text.split('=', 2);
   switch (key) {
     case 'onFailure':
-      return { onFailure: oneOf(onFailureSchema.options, value, text) };
+      return { onFailure: oneOf(writtenOnFailureSchema.options, value, text) };
     case 'cause':
       return { cause: oneOf(Object.keys(causes) as Cause[], value, text) };
     case 'canary':
