@@ -4,7 +4,9 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { installObjects } from '../../src/cli/install/install.ts';
+import { encodeRejections } from '../../src/release/rejections.ts';
 import { type BuiltProgram, buildProgram } from '../sandbox/built-program.ts';
 import {
   type Bed,
@@ -82,12 +84,20 @@ async function released(): Promise<void> {
 
 test('uninstall', async () => {
   await released();
+  await make(
+    bed,
+    '/api/v1/namespaces/shop/secrets',
+    encodeRejections({ namespace: 'shop', name: 'cart' }, []),
+  );
   await playGuide({ bed, built }, 'uninstall');
   expect(await bed.get('apps/v1', 'Deployment', 'holdfast', 'holdfast-system')).toBeUndefined();
   expect(await bed.get('apps/v1', 'Deployment', 'web-primary')).toBeUndefined();
   expect(await bed.get('apps/v1', 'Deployment', 'web')).toMatchObject({ status: { readyReplicas: 2 } });
-  const { body } = await bed.send('GET', '/api/v1/secrets?fieldSelector=type%3Dholdfast.dev/release');
-  expect(body).toMatchObject({ items: [] });
+  const { body } = await bed.send('GET', '/api/v1/secrets');
+  const left = (body as { items: KubernetesObject[] }).items.filter(({ type }) =>
+    /release|rejections/.test(`${type}`),
+  );
+  expect(left).toEqual([]);
 });
 
 /** Runs the program at a terminal of its own, which `script` of util-linux makes, and types these keys at its question. */
