@@ -55,7 +55,7 @@ function roles(options: RbacOptions): KubernetesObject[] {
         name: `${name}-apply`,
         labels: { ...labels },
         annotations: {
-          'holdfast.dev/description': `What Holdfast may apply from Git. To add a kind, label your own ClusterRole with ${applyLabel}=true.`,
+          'holdfast.dev/description': `What Holdfast watches of what Sources apply, and may apply itself for trusted ones. To add a kind, label your own ClusterRole with ${applyLabel}=true.`,
         },
       },
       aggregationRule: { clusterRoleSelectors: [{ matchLabels: { [applyLabel]: 'true' } }] },
