@@ -124,6 +124,18 @@ describe('promote', () => {
     expectSafe(model);
   });
 
+  it('counts a release as good that is held because its checks have no answer', () => {
+    const model = withThree({ ...GOOD, primaryMetric: undefined });
+    untilState(model, 'Held');
+    expect(model.status.postPromotion?.reason).toBe('ChecksUnavailable');
+    model.ask('promote', 'c');
+    model.tick(1000);
+    model.until('Succeeded');
+    expect(model.status.answers?.promote?.message).toContain('accepted as good on request');
+    expect(model.status.lastKnownGood?.digest).toBe('c');
+    expectSafe(model);
+  });
+
   it('keeps a held release from being reverted by itself, and abort still ends it', () => {
     const model = withThree({ ...GOOD, primaryReady: false });
     untilState(model, 'Held');

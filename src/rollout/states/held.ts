@@ -7,7 +7,6 @@ import {
   ALL,
   act,
   combine,
-  type Effects,
   emit,
   enter,
   note,
@@ -187,7 +186,7 @@ function recheck(context: Context, state: Held): Outcome {
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
     const event = emit('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
-    return verifyAgain(context, checking, combine(checked, event));
+    return enter(verifiedAgain(context, checking), combine(checked, event));
   }
   if (verdict !== 'fail' || waitsForOthers(context, run))
     return stay(checking, statusNote, checked, wake(intervalMs));
@@ -237,19 +236,16 @@ const RECHECK = {
 } as const;
 
 /** Continues verification. After a shared cause checks are counted from zero: those that failed said nothing about this release. */
-function verifyAgain(context: Context, state: Held, { status = {}, events = [] }: Effects): Outcome {
+export function verifiedAgain(context: Context, state: Held): StateOf<'Verifying'> {
   const { run, iterations, reason } = state;
   const { cause, ...post } = { ...state.post, reason: 'Verifying', startTime: context.now };
   const isShared = reason === 'SharedCause';
   const counted = isShared ? { ...post, failedChecks: 0, passedChecks: 0 } : { ...post, cause };
-  return enter(
-    {
-      kind: 'Verifying',
-      run: { ...without(run, 'unknownSince'), stepTime: context.now },
-      failedChecks: isShared ? 0 : state.failedChecks,
-      iterations,
-      post: counted,
-    },
-    { status, events },
-  );
+  return {
+    kind: 'Verifying',
+    run: { ...without(run, 'unknownSince'), stepTime: context.now },
+    failedChecks: isShared ? 0 : state.failedChecks,
+    iterations,
+    post: counted,
+  };
 }

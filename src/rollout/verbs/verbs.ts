@@ -7,6 +7,7 @@ import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
+import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
 import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
@@ -118,8 +119,8 @@ function withdrawOrRevert(
 }
 
 /**
- * Progressing and Waiting promote as soon as the canary is ready, without further checks; Verifying counts as good; Held keeps waiting
- * for the primary and is no longer reverted automatically. Capacity and readiness are never skipped (S1, S4).
+ * Progressing and Waiting promote as soon as the canary is ready, without further checks; Verifying counts as good, also if it is held for want
+ * of answers; Held keeps waiting for the primary and is no longer reverted automatically. Capacity and readiness are never skipped (S1, S4).
  */
 const promote: Verb = (context, current, request) => {
   const where = placeOf(context, current);
@@ -132,13 +133,15 @@ const promote: Verb = (context, current, request) => {
     return notApplicable(`${name} is already ending`);
   if (state.kind === 'Promoting' || state.kind === 'Converging')
     return notApplicable(`${name} is already being promoted`);
-  if (state.kind === 'Verifying')
+  const verified =
+    state.kind === 'Held' && state.reason === 'ChecksUnavailable' ? verifiedAgain(context, state) : state;
+  if (verified.kind === 'Verifying')
     return noted(`${name} is accepted as good on request`, {
-      ...state,
-      run: { ...state.run, countsAsGood: true },
+      ...verified,
+      run: { ...verified.run, countsAsGood: true },
     });
   if (state.kind === 'Held')
-    return noted(`${name} stays held until the primary is ready: it is not reverted automatically`, {
+    return noted(`${name} stays held: it is not reverted automatically`, {
       ...state,
       run: { ...state.run, keepWaiting: true },
     });

@@ -111,7 +111,7 @@ export const PEOPLE = {
     },
   },
   promote: {
-    says: 'The remaining gates and checks are skipped. A held release stays held until its primary is ready: it is no longer reverted automatically.',
+    says: 'The remaining gates and checks are skipped. A release that is held because its checks have no answer counts as good; any other held one is no longer reverted automatically.',
     changes: {
       'Succeeded | primary new | new | -': ['Waiting', 'WaitingPromotion'],
       'Succeeded | primary new | - | -': ['Finalising: a check failed'],
