@@ -6,6 +6,52 @@ import { rolloutReasons } from './reasons.ts';
 
 const page = resolve(import.meta.dirname, '../../docs/reasons.md');
 
+const conditions = [
+  [
+    '`Ready`',
+    'the primary runs the last-known-good with all traffic, and nothing is under way',
+    '`False`: the reason says why',
+  ],
+  ['`Reconciling`', 'a release is under way', '`False`: none is, or it is held'],
+  ['`Stalled`', 'only a person can continue it, or the last release failed', ''],
+  [
+    '`Promoted`',
+    'the last release was promoted and passed its checks',
+    '`Unknown`: it is under way; `False`: it failed',
+  ],
+  [
+    '`Verified`',
+    'it passed its checks after promotion',
+    '`Unknown`: they run; `False`: they failed, or a newer commit ended them',
+  ],
+  ['`Held`', 'a release is held after promotion', ''],
+  ['`Reverted`', 'the last release was rolled back after promotion', '`Unknown`: this is under way'],
+  ['`Drifted`', 'another writer changed the primary or its copies of config', ''],
+  [
+    '`RollbackReady`',
+    'a rollback to the last-known-good is possible, as far as its record, or the last drill, shows',
+    '`False`: the reason says why not',
+  ],
+  [
+    '`RecordReproduced`',
+    'after a revert: the commit of the last-known-good still renders to what the record holds',
+    '`False`: it does not, and the content of the record was applied; `Unknown`: the commit cannot be rendered',
+  ],
+  ['`Frozen`', 'a [freeze](guides/holding-back.md#freeze) covers it', ''],
+  [
+    '`ForeignController`',
+    '[Flagger is running](guides/with-other-tools.md#while-flagger-is-running), so Holdfast writes nothing',
+    '',
+  ],
+  ['`FieldsNotActedOn`', 'its spec has fields without effect', 'absent'],
+  ['`SpecWarnings`', 'fields have another effect than written, or name objects that do not exist', 'absent'],
+  [
+    '`WrittenToGit`',
+    'what [`spec.write`](guides/write-back.md) of the Source asks for is in Git',
+    '`False`: the reason says why not',
+  ],
+];
+
 function render(): string {
   const rows = Object.entries(rolloutReasons).map(
     ([reason, { meaning, serves, next, act }]) =>
@@ -14,8 +60,18 @@ function render(): string {
   return [
     '# Reasons',
     '',
-    'All reasons in the conditions and events of a Canary, in the order in which a release meets them.',
-    'Generated from `src/api/reasons.ts`.',
+    'The conditions of a Canary, and the reasons that a rollout gives in conditions and events. Reasons of Sources, of an invalid spec and of',
+    'the API server are in [troubleshooting](guides/troubleshooting.md). Generated from `src/api/reasons.ts`.',
+    '',
+    '## Conditions',
+    '',
+    '| condition | `True` | otherwise |',
+    '|---|---|---|',
+    ...conditions.map((cells) => `| ${cells.join(' | ')} |`),
+    '',
+    '## Reasons',
+    '',
+    'In the order in which a release meets them.',
     '',
     '| reason | what happened | who serves | what happens next automatically | what you can do |',
     '|---|---|---|---|---|',
