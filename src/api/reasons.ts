@@ -206,7 +206,7 @@ export const rolloutReasons = {
   DashboardRequest: row(
     'a request was made on the dashboard',
     'as before',
-    'what was asked for, or an answer that says why not',
+    'the request is carried out, or refused with the reason',
   ),
   GateDeadlineExceeded: row(
     'a gate stayed closed beyond its deadline',

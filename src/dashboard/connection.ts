@@ -95,7 +95,7 @@ export async function request(body: object): Promise<string | undefined> {
     const answer = await send('api/requests', { method: 'POST', headers, body: JSON.stringify(body) });
     return answer.ok ? undefined : await messageIn(answer);
   } catch (error) {
-    if (error instanceof LoginEnded) return `Nothing was asked for. ${whyNoAnswer(error)}`;
+    if (error instanceof LoginEnded) return `No request was made. ${whyNoAnswer(error)}`;
     return 'Holdfast does not answer; look whether it was taken before asking again.';
   }
 }

@@ -6,7 +6,7 @@ import { relative } from './time.ts';
 const tones: Readonly<Record<string, readonly [sign: string, word: string]>> = {
   bad: ['✕', 'needs a look'],
   busy: ['◐', 'under way'],
-  none: ['–', 'not looked at yet'],
+  none: ['–', 'not checked yet'],
   good: ['✓', 'good'],
   warn: ['!', 'warning'],
   error: ['✕', 'error'],

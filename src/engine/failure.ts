@@ -76,7 +76,7 @@ export function unknownProvider(provider: string): EngineError {
 /** The world is not what the decision was made on (S19): observe and decide again. */
 export class StaleView extends EngineError {
   constructor(what: string) {
-    super('StaleView', `${what} changed since it was looked at`, true);
+    super('StaleView', `${what} changed since it was read`, true);
     this.name = 'StaleView';
   }
 }

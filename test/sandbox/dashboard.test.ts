@@ -201,7 +201,7 @@ test('a page of a Canary shows the release under way, its pods and what it chang
   };
   const audit = events.items.filter(({ reason }) => reason === 'DashboardRequest');
   expect(audit.map(({ note }) => note)).toEqual([
-    `alice asked for abort of ${abort?.revision?.slice(0, 15)} on the dashboard`,
+    `alice requested abort of ${abort?.revision?.slice(0, 15)} on the dashboard`,
   ]);
   alice.close();
   bob.close();

@@ -45,7 +45,7 @@ test('a commit at which the process died twice is left alone and told in the sta
   });
   expect((await rendered())?.message).toMatch(
     new RegExp(
-      `^rendering commit ${poison.slice(0, 7)} ended the process 2 times, so it is left alone until 20`,
+      `^rendering commit ${poison.slice(0, 7)} ended the process 2 times, so it is skipped until 20`,
     ),
   );
   expect(await bed.get('v1', 'ConfigMap', 'poison')).toBeUndefined();

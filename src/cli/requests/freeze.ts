@@ -76,7 +76,7 @@ export const freezeCommand: CliCommand = {
     withScope(
       command
         .description(
-          'hold the rollouts of all Canaries of a namespace (-n), of all namespaces (-A), or of those with certain labels (-l): nothing starts, takes a step or is promoted; reverts go on',
+          'hold the rollouts of all Canaries of a namespace (-n), of all namespaces (-A), or of those with certain labels (-l): nothing starts, takes a step or is promoted; reverts continue',
         )
         .addOption(
           new Option(
@@ -97,7 +97,7 @@ export const freezeCommand: CliCommand = {
             'time zone of --schedule, for example Europe/Oslo (default: that of this machine)',
           ),
         )
-        .option('--starts-only', 'hold starts only; releases that have started go on')
+        .option('--starts-only', 'hold starts only; releases that have started continue')
         .requiredOption('--reason <text>', 'why; shown in the status of every Canary'),
     ).action(async (flags: ScopeFlags & FreezeFlags) => {
       const { until, reason, startsOnly = false } = flags;
@@ -186,7 +186,9 @@ export async function freeze(
     ({ schedule, duration, timeZone }) =>
       `for ${duration} each time at ${JSON.stringify(schedule)} (${timeZone}), `,
   );
-  const more = startsOnly ? 'what has begun, reverts and rollbacks go on' : 'reverts and rollbacks go on';
+  const more = startsOnly
+    ? 'what has begun, reverts and rollbacks continue'
+    : 'reverts and rollbacks continue';
   const canaries = count === undefined ? '' : `${counted(count, 'Canary', 'Canaries')} `;
   const stdout = `${describe(object)}: ${canaries}frozen ${times.join('')}${span}; ${more}\n`;
   return { ...printed(stdout), stderr: warning };

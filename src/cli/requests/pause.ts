@@ -42,7 +42,7 @@ export const suspendCommand: CliCommand = {
   register(command, context) {
     withObjectFlags(
       command.description(
-        'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way go on',
+        'suspend a Source: nothing is fetched, applied or corrected until holdfast resume source/NAME; rollouts under way continue',
       ),
       'Source',
     ).action(async (subject: string | undefined, flags: ObjectFlags) => {

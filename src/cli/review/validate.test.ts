@@ -353,7 +353,7 @@ data: {${data}, reason: sale}
       expect.stringMatching(/^apps\/web\/values\.yaml:1: kind: is missing/),
       expect.stringMatching(/^apps\/web\/values\.yaml:1: metadata: is missing/),
     ]);
-    expect(summary).toBe('3 problems in 5 objects of 4 files; 2 other files left alone');
+    expect(summary).toBe('3 problems in 5 objects of 4 files; 2 other files ignored');
   });
 
   it('takes no Source for that of these files where they follow several repositories', async () => {

@@ -114,6 +114,6 @@ function summary({ files, objects, findings, leftAlone }: Validation): string {
     .map((severity) => [count(severity), severity] as const)
     .filter(([number, severity]) => number > 0 || severity === 'problem')
     .map(([number, severity]) => (number === 0 ? `no ${severity}s` : counted(number, severity)));
-  const others = leftAlone.length > 0 ? `; ${counted(leftAlone.length, 'other file')} left alone` : '';
+  const others = leftAlone.length > 0 ? `; ${counted(leftAlone.length, 'other file')} ignored` : '';
   return `${parts.join(', ')} in ${counted(objects, 'object')} of ${counted(files - leftAlone.length, 'file')}${others}`;
 }

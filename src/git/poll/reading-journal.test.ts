@@ -46,7 +46,7 @@ test('after one death it is read again, after the second it is left alone for tw
   await dieReading([target]);
   await expect(read(target)).rejects.toMatchObject({
     code: 'ReadingSkipped',
-    message: `rendering commit aaaaaaa ended the process 2 times, so it is left alone until 2026-01-01T00:02:00.000Z; push a commit with less in it, or change the Source`,
+    message: `rendering commit aaaaaaa ended the process 2 times, so it is skipped until 2026-01-01T00:02:00.000Z; push a commit with less in it, or change the Source`,
   });
   nowMs += limits.firstSkippedReadingMs;
   await dieReading([target]);

@@ -89,7 +89,7 @@ function skipped({ stage, commit }: ReadingTarget, deaths: number, untilMs: numb
   const what = stage === 'fetch' ? 'fetching' : 'rendering';
   return new GitError(
     'ReadingSkipped',
-    `${what} commit ${commit.slice(0, 7)} ended the process ${deaths} times, so it is left alone until ${new Date(untilMs).toISOString()}; push a commit with less in it, or change the Source`,
+    `${what} commit ${commit.slice(0, 7)} ended the process ${deaths} times, so it is skipped until ${new Date(untilMs).toISOString()}; push a commit with less in it, or change the Source`,
   );
 }
 

@@ -220,7 +220,7 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
     const { host } = new URL(address);
     expect(await read()).toEqual({
       kind: 'error',
-      detail: `${host} asked to be left alone (Retry-After); not asked for another 30 s`,
+      detail: `${host} asked its clients to wait (Retry-After); it is asked again in 30 s`,
     });
     expect(asked).toHaveLength(1);
   });

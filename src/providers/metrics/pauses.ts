@@ -19,7 +19,7 @@ export function createPauses({ nowMs }: Pick<Clock, 'nowMs'>): Pauses {
     const leftMs = (untilMs.get(origin) ?? 0) - nowMs();
     if (leftMs > 0)
       throw new Error(
-        `${host} asked to be left alone (Retry-After); not asked for another ${Math.ceil(leftMs / 1_000)} s`,
+        `${host} asked its clients to wait (Retry-After); it is asked again in ${Math.ceil(leftMs / 1_000)} s`,
       );
     untilMs.delete(origin);
     const answer = await http.send(request);

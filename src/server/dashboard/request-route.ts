@@ -80,15 +80,15 @@ async function write(
     const setBack = live && whySetBack(live, ['metadata', 'annotations', key]);
     if (setBack) return refuse(409, setBack);
     const changed = await writer?.patch(reference, body, { type: 'merge', manager });
-    log.info(fields, 'asked for on the dashboard');
+    log.info(fields, 'requested on the dashboard');
     if (changed) {
       const about = revision ? ` of ${revision.slice(0, 15)}` : '';
-      const message = `${user} asked for ${command}${about} on the dashboard`;
+      const message = `${user} requested ${command}${about} on the dashboard`;
       events.emit(changed, { type: 'Normal', reason: 'DashboardRequest', message });
     }
     return json(202, { value });
   } catch (error) {
-    log.warn({ err: error, ...fields }, 'what was asked for on the dashboard could not be written');
+    log.warn({ err: error, ...fields }, 'a request of the dashboard could not be written');
     if (isApiError(error, 'notFound', 'conflict'))
       return refuse(409, `${kind} ${namespace}/${name} was deleted or recreated; nothing was written`);
     if (isApiError(error, 'forbidden'))

@@ -26,21 +26,21 @@ const commands: readonly Command[] = [
     offer: (canary) =>
       isPaused(canary)
         ? undefined
-        : { effect: 'No step and no promotion until it is resumed; checks and reverts go on.' },
+        : { effect: 'No step and no promotion until it is resumed; checks and reverts continue.' },
   },
   {
     name: 'resume',
     kind: 'Canary',
     verb: 'pause',
     isRemoval: true,
-    offer: (canary) => (isPaused(canary) ? { effect: 'The rollout goes on.' } : undefined),
+    offer: (canary) => (isPaused(canary) ? { effect: 'The rollout continues.' } : undefined),
   },
   {
     name: 'approve',
     kind: 'Canary',
     verb: 'approve',
     offer: underWay(
-      (release) => `${release} goes on although its gate is closed.`,
+      (release) => `${release} continues although its gate is closed.`,
       ({ phase }) => phase === 'Waiting' || phase === 'WaitingPromotion',
     ),
   },

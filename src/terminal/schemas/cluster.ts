@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { canaryName, checkLine, fieldDifference } from './parts.ts';
 
 /** What `holdfast check` prints. */
-export const check = z.object({ checks: z.array(checkLine).describe('Everything that was looked at.') });
+export const check = z.object({ checks: z.array(checkLine).describe('Everything that was checked.') });
 
 /** What `holdfast version` prints. */
 export const version = z.object({

@@ -76,7 +76,7 @@ export const deletedObject = z.object({
       kind: z.string().describe('Its kind.'),
       namespace: z.string().describe('Its namespace.').optional(),
       name: z.string().describe('Its name.'),
-      uid: z.string().describe('Its UID: one made anew under this name has another.').optional(),
+      uid: z.string().describe('Its UID: one that was created again with this name has another.').optional(),
     })
     .describe('The object that was deleted.'),
 });

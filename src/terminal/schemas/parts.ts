@@ -63,7 +63,7 @@ export const checkLine = z.object({
   state: z
     .enum(['ok', 'warning', 'failed'])
     .describe('failed: Holdfast cannot do its work; warning: it can, but someone should look.'),
-  subject: z.string().describe('What was looked at, as `Source shop/shop`.'),
+  subject: z.string().describe('What was checked, as `Source shop/shop`.'),
   detail: z.string().describe('What was found.'),
   actor: z
     .enum(['administrator', 'author', 'nobody'])

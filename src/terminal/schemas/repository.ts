@@ -161,7 +161,7 @@ const canaryPlanned = z.object({
     .optional(),
   revert: z
     .object({
-      possible: z.enum(['yes', 'no', 'unknown']).describe('unknown: nobody looked at what is promoted.'),
+      possible: z.enum(['yes', 'no', 'unknown']).describe('unknown: what is promoted was not read.'),
       onFailure: z.enum(['auto', 'hold', 'revert', 'halt']).describe('spec.postPromotion.onFailure.'),
       to: z
         .object({

@@ -35,7 +35,7 @@ export const waitResult = z.object({
 /** What `holdfast sync` prints. */
 export const syncResult = z.object({
   source: z.string().describe('Namespace and name of the Source.'),
-  fetched: z.boolean().describe('Whether Holdfast has looked at Git; false: not within the time.'),
+  fetched: z.boolean().describe('Whether Holdfast has polled Git; false: not within the time.'),
   head: z
     .object({
       commit,
@@ -77,7 +77,7 @@ export const freeze = z.object({
   freeze: z.string().describe('Namespace and name of the ConfigMap.'),
   selector: z.string().describe('Labels of the Canaries; absent: all of them.').optional(),
   windows: z.array(windowSchema).describe('When it freezes; absent: from now on.').optional(),
-  holds: z.enum(['all', 'starts']).describe('starts: what began goes on to its end.'),
+  holds: z.enum(['all', 'starts']).describe('starts: what began continues to its end.'),
   until: time.describe('When it ends; absent: with `holdfast unfreeze`.').optional(),
   reason: z.string().describe('Why.'),
   canaries: z

@@ -137,7 +137,7 @@ function notRecreated(error: unknown): EngineError {
   const { message } = failureOf(error);
   return new EngineError(
     'ImmutableField',
-    `${message}; the API server cannot change this in place: annotate it with ${forceAnnotation}: "enabled" to have it deleted and made anew`,
+    `${message}; the API server cannot change this in place: annotate it with ${forceAnnotation}: "enabled" to have it deleted and created again`,
   );
 }
 
@@ -160,7 +160,7 @@ async function recreate(
       const holder = finalizers ? `; ${finalizers} holds it` : '';
       throw new EngineError(
         'Recreating',
-        `${describe(live)} is being deleted to be made anew${holder}`,
+        `${describe(live)} is being deleted to be created again${holder}`,
         true,
       );
     }

@@ -118,7 +118,7 @@ export function verifiedNews(
   if (problem?.reason === 'NotVerified' || problem?.reason === 'SignersUnusable')
     return { status: 'False', reason: problem.reason, message: problem.message };
   if (!head || signer === undefined)
-    return { status: 'Unknown', reason: 'NotRead', message: 'no signature was looked at yet' };
+    return { status: 'Unknown', reason: 'NotRead', message: 'no signature was verified yet' };
   return { status: 'True', reason: 'Verified', message: `${head.commit.slice(0, 7)} is signed by ${signer}` };
 }
 

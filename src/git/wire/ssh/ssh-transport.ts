@@ -46,7 +46,7 @@ export function createSshTransport(options: TransportOptions, address: SshAddres
         const head = Buffer.concat([encodePktLine('# service=git-upload-pack\n'), FLUSH]);
         return answer(asked, 'advertisement', Buffer.concat([head, listing.greeting]));
       }
-      if (!listing || !body) throw new GitError('Unreachable', `${url}: the ref listing cannot be asked for`);
+      if (!listing || !body) throw new GitError('Unreachable', `${url}: the ref listing cannot be requested`);
       const { service } = listing;
       try {
         for await (const chunk of body) service.write(chunk);
