@@ -92,3 +92,10 @@ test('both run in the image that the Dockerfile beside them makes', () => {
   const [, image = ''] = /docker build -t (\S+) \./.exec(textOf('Dockerfile')) ?? [];
   expect([jobs.plan.container, holdfast.image]).toEqual([image, image]);
 });
+
+test('their image holds the whole program, whose parts are files of their own', () => {
+  const copied = [...textOf('Dockerfile').matchAll(/^COPY --from=holdfast (\/app\S*) (\S+)$/gm)].map(
+    ([, from, to]) => [from, to],
+  );
+  expect(copied).toEqual([['/app', '/app']]);
+});
