@@ -73,6 +73,23 @@ test('with wait a Source is Ready once everything works; what does not in time i
   expect(condition(await bed.source(), 'Healthy')?.message).toContain('3 objects work');
 });
 
+test('with wait an object of a kind that Holdfast may not watch is not said to be missing', async () => {
+  const message = 'networkpolicies is forbidden: User "holdfast" cannot list resource "networkpolicies"';
+  bed.sandbox.fault(({ userAgent, path }) =>
+    userAgent.startsWith('holdfast/') && path.endsWith('/networkpolicies')
+      ? { code: 403, message }
+      : undefined,
+  );
+  const metadata = { name: 'closed', namespace: 'shop' };
+  const policy = { apiVersion: 'networking.k8s.io/v1', kind: 'NetworkPolicy', metadata, spec: {} };
+  await bed.commit('first', { 'policy.json': JSON.stringify(policy) });
+  await createSource(bed, { wait: true, timeout: '20s' });
+  await bed.start();
+  const text = await untilSays('Healthy', /^False HealthTimeout/);
+  expect(text).toContain('NetworkPolicy in shop cannot be listed: ');
+  expect(text).not.toContain('does not exist');
+});
+
 test('a Source waits for those it depends on, and goes on at once when they are Ready', async () => {
   await bed.commit('first', { 'app/a.json': configMap('a') });
   const dependent = { ...sourceFor(bed, { interval: '1h', path: 'app', dependsOn: [{ name: 'base' }] }) };

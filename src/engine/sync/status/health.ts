@@ -14,12 +14,22 @@ import { groupKindOf } from '../scope/inventory.ts';
 const healthyWhenAnnotation = 'holdfast.dev/healthy-when';
 const argoIgnores = 'argocd.argoproj.io/ignore-healthcheck';
 
-/** The health of an object of a Source; `live` is undefined where it is not there. The reason names the object. */
-export function healthOf(wanted: KubernetesObject, live: KubernetesObject | undefined): Health {
+/**
+ * The health of an object of a Source; `live` is undefined where it is not there, or where it cannot be seen, for the reason `unseen`. The reason
+ * names the object.
+ */
+export function healthOf(
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+  unseen?: string,
+): Health {
   const { annotations = {} } = wanted.metadata;
   const said = annotations[healthyWhenAnnotation];
   if (said === 'none' || annotations[argoIgnores] === 'true') return healthy;
-  if (!live) return { kind: 'progressing', why: `${describe(wanted)} does not exist` };
+  if (!live) {
+    const why = unseen === undefined ? 'does not exist' : `is not known: ${unseen}`;
+    return { kind: 'progressing', why: `${describe(wanted)} ${why}` };
+  }
   const found = said === undefined ? judge(live) : asSaid(live, said);
   return found.kind === 'healthy' ? found : { ...found, why: `${describe(live)}: ${found.why}` };
 }

@@ -203,14 +203,15 @@ function no(reason: string, message: string): News {
 function sourceHealth(
   source: Source,
   { inForce, appliedMs }: Pick<SourceState, 'inForce' | 'appliedMs'>,
-  watched: Pick<SourceWatch, 'setOf'>,
+  watched: Pick<SourceWatch, 'setOf' | 'notListed'>,
   nowMs: number,
 ): SourceHealth | undefined {
   if (source.spec.wait !== true || !inForce) return undefined;
   const objects = inForce.effective.rest.map(({ object }) => object).filter((object) => !isCanary(object));
   const found = objects.map((object) => {
     const { namespace, name } = object.metadata;
-    return healthOf(object, watched.setOf(object)?.get(namespace, name));
+    const set = watched.setOf(object);
+    return healthOf(object, set?.get(namespace, name), set ? undefined : watched.notListed());
   });
   const reasonsOf = (kind: 'failed' | 'progressing') =>
     found.flatMap((health) => (health.kind === kind ? [health.why] : []));
