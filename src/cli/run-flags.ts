@@ -158,7 +158,7 @@ function withRolloutFlags(command: Command): Command {
     .option('--shadow', 'log what would be done and write nothing, to run next to another controller')
     .option(
       '--runbook-url <url>',
-      'root URL of the documentation, for links to runbooks in alerts',
+      'URL of a copy of this repository, whose docs/runbooks alerts link to',
       // With a slash at the end, so that a path can follow.
       (text: string) => httpUrl(text).replace(/\/?$/, '/'),
     );
