@@ -27,7 +27,10 @@ const webhookTypeSchema = z.enum([
 const webhookFields = {
   name: z.string().describe('Name of the webhook, for events and messages.'),
   url: z.string().describe('Address that gets the POST request.'),
-  muteAlert: z.boolean().describe('Sends no alert when this webhook fails. Default false.').optional(),
+  muteAlert: z
+    .boolean()
+    .describe('Gates: sends no alert while the gate is closed. Default false.')
+    .optional(),
   timeout: flaggerDuration().describe('Longest time of one attempt, as 10s or 1m. Default 10s.').optional(),
   retries: z.number().describe('Further attempts after a failed one. Default 0.').optional(),
   disableTLS: z.boolean().describe('Accepts any server certificate. Default false.').optional(),
@@ -55,12 +58,15 @@ const alertSeveritySchema = z.enum(['', 'info', 'warn', 'error']);
 export const canaryAlertSchema = z.object({
   name: z.string().describe('Name of the alert, for messages.'),
   severity: alertSeveritySchema
-    .describe('Lowest severity that is sent: info sends all, error only errors.')
+    .describe('Lowest severity that is sent: info sends all, error only errors. Default info.')
     .optional(),
   providerRef: z
     .object({
       name: z.string().describe('Name of the AlertProvider.'),
-      namespace: z.string().describe("Its namespace. Default: the Canary's.").optional(),
+      namespace: z
+        .string()
+        .describe('Its namespace. Default: the same; another one needs --cross-namespace-refs.')
+        .optional(),
     })
     .describe('The AlertProvider to send to.'),
 });
@@ -135,7 +141,10 @@ const canaryMetricSchema = z.object({
   templateRef: z
     .object({
       name: z.string().describe('Name of the MetricTemplate.'),
-      namespace: z.string().describe("Its namespace. Default: the Canary's.").optional(),
+      namespace: z
+        .string()
+        .describe('Its namespace. Default: the same; another one needs --cross-namespace-refs.')
+        .optional(),
     })
     .describe('The MetricTemplate that gives the query and the provider.')
     .optional(),

@@ -69,11 +69,13 @@ const autoscalerRefSchema = reference(z.enum(['HorizontalPodAutoscaler', 'Scaled
 
 export const canarySpecSchema = z.object({
   provider: canaryProviderSchema
-    .describe('Who splits the traffic. Default: --provider of the program.')
+    .describe('Who splits the traffic. Default: --mesh-provider of holdfast run.')
     .optional(),
   metricsServer: z
     .string()
-    .describe('Prometheus address for built-in metrics and inline queries.')
+    .describe(
+      'Prometheus address for built-in metrics and inline queries. Default: --metrics-server of holdfast run.',
+    )
     .optional(),
   targetRef: reference(targetKindSchema).describe('The workload to roll out.'),
   autoscalerRef: autoscalerRefSchema.describe('The scaler of the workload.').optional(),
@@ -103,7 +105,9 @@ export const canarySpecSchema = z.object({
     .optional(),
   progressDeadlineSeconds: z
     .number()
-    .describe('Longest time in seconds a workload may take to become ready. Default 600.')
+    .describe(
+      'Longest time in seconds without progress of a workload: a pod created or ready for the first time, or an old one gone. Default 600.',
+    )
     .optional(),
   skipAnalysis: z.boolean().describe('Promotes without analysis. Default false.').optional(),
   revertOnDeletion: z

@@ -135,9 +135,13 @@ const fields = z.object({
   interval: duration().describe('Time between two polls. At least 1s. Default 30s.').optional(),
   schedule: text(128).describe('Cron expression of the polls, in place of interval.').optional(),
   timeZone: text(64).describe('IANA time zone of schedule. Default UTC.').optional(),
-  timeout: duration().describe('Longest time of one sync. Default 60s.').optional(),
+  timeout: duration()
+    .describe('Longest time of one sync, and with wait until the objects are healthy. Default 60s.')
+    .optional(),
   retryInterval: duration()
-    .describe('Time until a failed sync is tried again. Default: 5s, doubled with each failure up to 1m, or up to interval where that is longer.')
+    .describe(
+      'Time until a failed sync is tried again. Default: 5s, doubled with each failure up to 1m, or up to interval where that is longer.',
+    )
     .optional(),
   secretRef: nameReference()
     .describe(
@@ -172,7 +176,9 @@ const fields = z.object({
     .optional(),
   apply: z
     .boolean()
-    .describe('false: only plan, ledger and pull requests; another tool applies. Default true.')
+    .describe(
+      'false: only the releases of Canaries are rolled out from it; another tool applies everything else. Default true.',
+    )
     .optional(),
   prune: z
     .boolean()
@@ -185,13 +191,17 @@ const fields = z.object({
   wait: z.boolean().describe('Is Ready only when every applied object is healthy. Default false.').optional(),
   ignore: z.array(text(512)).max(200).describe('Paths to leave out, in the syntax of .gitignore.').optional(),
   defaultNamespace: namespaceName.describe('Namespace of objects that name none.').optional(),
-  serviceAccountName: text(253).describe('ServiceAccount that every write is made as.').optional(),
+  serviceAccountName: text(253)
+    .describe(
+      'ServiceAccount of its namespace that it is read and written as. Default: holdfast-source, which has the role edit there.',
+    )
+    .optional(),
   allow: z
     .object({
       namespaces: z
         .array(namespaceName)
         .max(200)
-        .describe('Namespaces it may write to. Default: all.')
+        .describe('Namespaces it may write to, as far as its account may. Default: all but kube-system.')
         .optional(),
       kinds: z
         .array(text(128))
