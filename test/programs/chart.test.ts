@@ -76,6 +76,8 @@ const cases: ReadonlyArray<readonly [string, Partial<InstallOptions>, Values]> =
     { dashboard: true, watchNamespaces: ['shop'] },
   ],
   ['a flag that is off', {}, { flags: { shadow: false } }],
+  ['more room for repositories', { flags: { 'git-disk-mib': '2000' } }, { flags: { 'git-disk-mib': 2000 } }],
+  ['less room for repositories', { flags: { 'git-disk-mib': '500' } }, { flags: { 'git-disk-mib': '500' } }],
   [
     'two routing providers',
     { providers: ['gatewayapi:v1', 'contour'] },

@@ -7,6 +7,11 @@ app.kubernetes.io/name: holdfast
 app.kubernetes.io/part-of: holdfast
 {{- end -}}
 
+{{- /* A quantity of so many MiB. */ -}}
+{{- define "holdfast.mebibytes" -}}
+{{ if eq (mod . 1024) 0 }}{{ div . 1024 }}Gi{{ else }}{{ . }}Mi{{ end }}
+{{- end -}}
+
 {{- /* Names as a list in JSON: sorted, each once. */ -}}
 {{- define "holdfast.names" -}}
 {{ sortAlpha . | uniq | toJson }}

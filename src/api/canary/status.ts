@@ -241,7 +241,7 @@ export const canaryStatusSchema = z.object({
       state: z
         .enum(['alone', 'serving', 'idle'])
         .describe(
-          'alone: the two sides are not named beside them; serving: they are, and get no requests yet; idle: they get all.',
+          'alone: the route does not name the two sides; serving: it names them, and they get no requests yet; idle: they get all.',
         ),
       since: timestamp().describe('Since when it is so.'),
     })

@@ -1,4 +1,5 @@
 import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import { flagArguments, type ProgramFlags } from './program-flags.ts';
 
 /** What the pod is made of. */
@@ -99,7 +100,11 @@ function podSpec(options: DeploymentOptions): object {
         resources: {
           requests: { cpu: '50m', memory: '128Mi', 'ephemeral-storage': '256Mi' },
           // Two programs that render may use 256 MiB each, beside Holdfast itself.
-          limits: { cpu: '1', memory: '1Gi', 'ephemeral-storage': '2Gi' },
+          limits: {
+            cpu: '1',
+            memory: '1Gi',
+            'ephemeral-storage': quantityOf(volumeMib(options.flags) + 256),
+          },
         },
         securityContext: {
           allowPrivilegeEscalation: false,
@@ -113,11 +118,20 @@ function podSpec(options: DeploymentOptions): object {
       },
     ],
     volumes: [
-      // Twice `limits.gitDiskBytes`, and what is fetched or compacted at the moment.
-      { name: 'data', emptyDir: { sizeLimit: '1792Mi' } },
+      { name: 'data', emptyDir: { sizeLimit: quantityOf(volumeMib(options.flags)) } },
       ...(proxySecret ? [{ name: 'dashboard-proxy', secret: { secretName: proxySecret } }] : []),
     ],
   };
+}
+
+/** Twice what repositories may take, by default at least, and what is fetched or compacted at the moment. */
+function volumeMib(flags: ProgramFlags): number {
+  const defaultMib = limits.gitDiskBytes / 1_048_576;
+  return 2 * Math.max(defaultMib, Number(flags['git-disk-mib'] ?? defaultMib)) + 256;
+}
+
+function quantityOf(mib: number): string {
+  return mib % 1024 === 0 ? `${mib / 1024}Gi` : `${mib}Mi`;
 }
 
 /** What the administrator chose, as the program takes it. */

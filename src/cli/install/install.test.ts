@@ -200,6 +200,23 @@ describe('install', () => {
     expect(pod.volumes).toEqual([{ name: 'data', emptyDir: { sizeLimit: expect.any(String) } }]);
   });
 
+  it.each([
+    [undefined, '1792Mi', '2Gi'],
+    ['500', '1792Mi', '2Gi'],
+    ['2000', '4256Mi', '4512Mi'],
+  ])('gives repositories of %s MiB a volume of %s in a pod that may use %s', (mib, volume, limit) => {
+    const flags = mib === undefined ? {} : { 'git-disk-mib': mib };
+    const { spec } = find(installObjects({ ...options, flags }), 'Deployment');
+    expect(spec).toMatchObject({
+      template: {
+        spec: {
+          containers: [{ resources: { limits: { 'ephemeral-storage': limit } } }],
+          volumes: [{ name: 'data', emptyDir: { sizeLimit: volume } }],
+        },
+      },
+    });
+  });
+
   it.each([{ namespace: 'Not_A_Name' }, { watchNamespaces: ['shop', 'a b'] }, { image: 'x\ny' }])(
     'refuses %j',
     (wrong) => {
