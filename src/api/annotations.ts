@@ -42,7 +42,16 @@ export const canaryKeys: readonly string[] = [
   ...canaryVerbs,
   ...['pause', 'gate', 'rollback-gate', 'post-promotion', 'commit', 'adopt'],
   ...['demo', 'owner', 'description', 'from-file'],
-  ...['prune', 'handing-back', 'force', 'on-conflict', 'ignore-fields', 'healthy-when'],
+  ...[
+    'prune',
+    'handing-back',
+    'force',
+    'on-conflict',
+    'ignore-fields',
+    'healthy-when',
+    'substitute',
+    'decrypt',
+  ],
 ];
 
 /** Verbs of holdfast.dev annotations that Holdfast does not know, most likely misspelt. Sorted. */

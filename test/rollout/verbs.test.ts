@@ -304,6 +304,14 @@ describe('requests', () => {
     expect(model.status.handled).toEqual({});
   });
 
+  it('an annotation that the guides name for any object of a Source requests nothing', () => {
+    const model = withThree();
+    for (const key of ['substitute', 'decrypt', 'prune', 'on-conflict', 'healthy-when'])
+      model.ask(key, 'disabled');
+    settle(model);
+    expect(model.events.filter(({ reason }) => reason === 'UnknownRequest')).toEqual([]);
+  });
+
   it('of any length and content fit into the status', () => {
     const model = withThree();
     untilLive(model, 'c');
