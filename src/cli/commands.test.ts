@@ -53,7 +53,7 @@ describe('the command line', () => {
   it('help names each default as it would be typed', async () => {
     expect(await run('run', '--help')).toBe(0);
     const typed = stdout.replace(/\s+/g, ' ');
-    expect(typed).toContain('/metrics and /hooks (default: 127.0.0.1:8080)');
+    expect(typed).toContain('/metrics, /hooks and the built-in gates (default: 127.0.0.1:8080)');
     expect(typed).toContain('are raised to it (default: 10s)');
     expect(typed).toContain(
       'primary from canary pods (comma-separated) (default: app,name,app.kubernetes.io/name)',

@@ -75,7 +75,10 @@ function withServerFlags(command: Command): Command {
     .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
     .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
     .addOption(
-      new Option('--listen <host:port>', 'address of /healthz, /readyz, /metrics, /hooks and the built-in gates')
+      new Option(
+        '--listen <host:port>',
+        'address of /healthz, /readyz, /metrics, /hooks and the built-in gates',
+      )
         .argParser(listenAddress)
         .default({ host: '127.0.0.1', port: 8080 }, '127.0.0.1:8080'),
     )

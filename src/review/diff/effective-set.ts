@@ -52,9 +52,7 @@ async function readWith(parts: SourceParts, source: Source, repository: Reposito
   const state = newSourceState('', repository);
   const { head, attemptedCommit, appliedCommit, conditions } = source.status ?? {};
   // The commit that is applied: head, or the one before while a rewritten history (S23) or other Sources keep head out.
-  const waits = conditions?.find(
-    ({ reason }) => reason === 'HistoryRewritten' || isWaiting(reason),
-  );
+  const waits = conditions?.find(({ reason }) => reason === 'HistoryRewritten' || isWaiting(reason));
   const seen = (waits ? attemptedCommit : head?.commit) ?? appliedCommit;
   const subject = (head?.commit === seen && head?.subject) || '';
   const commit = seen
