@@ -278,6 +278,7 @@ describe.each(doubles.map((double) => [double.type, double] as const))('%s', (_,
 it.each([
   ['older than the window, as of |> last() over hours', nowMs - 3_000_000, 'noData'],
   ['of now', nowMs, 'value'],
+  ['of a clock that is ten seconds ahead', nowMs + 10_000, 'value'],
   ['without a time, as of |> sum()', undefined, 'value'],
 ] as const)('influxdb: the only record is judged by its time: %s', async (_, atMs, kind) => {
   const double = doubles.find(({ type }) => type === 'influxdb');
@@ -286,4 +287,13 @@ it.each([
   const table = `#default,_result,,${column && ','}\r\n,result,table${column},_value\r\n,,0${cell},12.5\r\n\r\n`;
   const { read } = await start(double, answering(table));
   expect((await read()).kind).toBe(kind);
+});
+
+it('influxdb: a query that fails halfway says why', async () => {
+  const double = doubles.find(({ type }) => type === 'influxdb');
+  if (!double) return expect.fail('there is no double of InfluxDB');
+  const table =
+    '#datatype,string,string\r\n#group,true,true\r\n#default,,\r\n,error,reference\r\n,memory limit exceeded,897\r\n\r\n';
+  const { read } = await start(double, answering(table));
+  expect(await read()).toMatchObject({ kind: 'error', detail: 'the query failed: memory limit exceeded' });
 });

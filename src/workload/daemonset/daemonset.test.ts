@@ -3,6 +3,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { canaryObjects, primaryObjects, workloadKind } from '../kinds.ts';
 import { aCanary, aPrimarySource, aRelease, aTarget } from '../shared/fixtures.test-support.ts';
 import type { PrimarySource, ViewSource } from '../shared/workload-kind.ts';
+import { nativeDaemonSet } from './daemonset.ts';
 
 const zero = 'flagger.app/scale-to-zero';
 const canary = aCanary({ targetRef: { apiVersion: 'apps/v1', kind: 'DaemonSet', name: 'podinfo' } });
@@ -206,6 +207,32 @@ describe('the view of a DaemonSet', () => {
     expect(view(live({ updatedNumberScheduled: 1 })).updatedReadyReplicas).toBe(1);
     expect(view(live({ observedGeneration: 3 })).updatedReadyReplicas).toBe(0);
   });
+
+  it.each([
+    [3, true],
+    [2, false],
+  ])(
+    'tried in place with the template of before has reached its step with %i of 3 pods ready: %s',
+    (count, isReached) => {
+      const workload = live();
+      const annotations = {
+        ...workload.metadata.annotations,
+        ...{
+          'holdfast.dev/promoted': 'v1:old',
+          'holdfast.dev/share': '100',
+          'holdfast.dev/tried-revision': 'all',
+        },
+      };
+      const pods = ['x', 'y', 'z'].map((name, index) =>
+        owned('Pod', name, 'hash-a', index < count ? ready : {}),
+      );
+      const { tried } = nativeDaemonSet.splitView({
+        workload: { ...workload, metadata: { ...workload.metadata, annotations } },
+        ...{ pods, replicaSets: [], controllerRevisions: revisions, service: undefined },
+      });
+      expect(tried?.isReached(100)).toBe(isReached);
+    },
+  );
 
   it('wants no pod at rest, and at least one else', () => {
     expect(view(live({}, { [zero]: 'true' })).desiredReplicas).toBe(0);
