@@ -158,6 +158,13 @@ test('a target or config that is missing while some file is broken freezes the C
   expect(states(select(noConfig))).toEqual({ pay: 'frozen' });
 });
 
+test('one config of several that is missing while some file is broken freezes the Canary', () => {
+  const two = workload('pay').replace('envFrom: [', 'envFrom: [{configMapRef: {name: gone}}, ');
+  const files = { 'pay.yaml': `${canary('pay')}---\n${two}---\n${map('pay-flags')}` };
+  expect(states(select(files))).toEqual({ pay: 'release' });
+  expect(states(select({ ...files, 'broken.yaml': 'kind: [' }))).toEqual({ pay: 'frozen' });
+});
+
 test('a config that was never in Git does not freeze a Canary', () => {
   const files = { 'pay.yaml': `${canary('pay')}---\n${workload('pay', 'from-operator')}` };
   const selection = select({ ...files, 'broken.yaml': 'kind: [' }, previousOf(files));

@@ -306,6 +306,14 @@ it('a pause that came to the scaler of the primary is taken off (flagger issue 1
   expect(model.scalers?.left('primary')).toEqual([]);
 });
 
+it('a primary that was scaled to zero, where a HorizontalPodAutoscaler does nothing, is scaled up again', () => {
+  const model = scaled('HorizontalPodAutoscaler');
+  if (!model.primary) throw new Error('no primary');
+  Object.assign(model.primary, { desired: 0, ready: 0 });
+  model.tick();
+  expect(model.primary.desired).toBeGreaterThan(0);
+});
+
 it('a primary that KEDA let rest at zero is live, and woken before a release has its canary', () => {
   const model = scaled('ScaledObject');
   const { primary } = model.scalers?.view ?? {};

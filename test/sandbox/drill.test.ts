@@ -159,4 +159,7 @@ test('drills come by themselves at the times of the schedule', async () => {
   await eventually('a later one failed', async () => {
     return condition(await bed.canary(), 'RollbackReady')?.reason === 'DrillFailed';
   });
+  await eventually('it is an event', async () =>
+    bed.sandbox.store.list('events.k8s.io/events', 'shop').some(({ reason }) => reason === 'DrillFailed'),
+  );
 });
