@@ -52,6 +52,16 @@ describe('a rollout', () => {
     expectSafe(model);
   });
 
+  it.each([
+    [GOOD, 'Succeeded', 'Normal'],
+    [{ ...GOOD, canaryMetric: 50 }, 'AnalysisFailed', 'Warning'],
+  ])('ends with one event that says how: %j', (behaviour, reason, type) => {
+    const model = withRelease(behaviour);
+    model.until(reason === 'Succeeded' ? 'Succeeded' : 'Failed');
+    const types = model.events.flatMap((event) => (event.reason === reason ? [event.type] : []));
+    expect(types).toEqual([type]);
+  });
+
   it('writes nothing while a rejected release stays at head', () => {
     const model = withRelease({ ...GOOD, canaryMetric: 50 });
     model.until('Failed');

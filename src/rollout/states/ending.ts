@@ -130,7 +130,6 @@ function ended(context: Context, { run, ending, failedChecks }: StateOf<'Ending'
   return enter(
     { kind: 'Resting', phase: ending.phase, failedChecks: isFailed ? failedChecks : 0 },
     {
-      ...(isFailed ? {} : emit('Normal', 'Succeeded', ending.message)),
       ...note(ending.reason, ending.message),
       status: { ...applied, history: [entry, ...(status.history ?? [])].slice(0, limits.historyEntries) },
     },
