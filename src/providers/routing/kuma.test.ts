@@ -37,3 +37,22 @@ it('leaves the TrafficRoute of a Service of the same name in another namespace a
     problem: expect.stringContaining('TrafficRoute podinfo divides the requests of another Service'),
   });
 });
+
+it('knows its TrafficRoute again after the port of the Service has changed, and moves it to the new one', () => {
+  const moved = aContext(canaryFor(kuma, { service: { port: 8080 } }));
+
+  expect(kuma.read(moved, [route])).toEqual({ ...target, accepted: true });
+  expect(kuma.objects(moved, target, [route])).toMatchObject([
+    {
+      spec: {
+        destinations: [{ match: { 'kuma.io/service': 'podinfo_shop_svc_8080' } }],
+        conf: {
+          split: [
+            { weight: 80, destination: { 'kuma.io/service': 'podinfo-primary_shop_svc_8080' } },
+            { weight: 20 },
+          ],
+        },
+      },
+    },
+  ]);
+});

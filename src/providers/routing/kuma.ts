@@ -38,9 +38,13 @@ export const kuma: RoutingProvider = {
 };
 
 /** The name that Kuma gives a Service. */
-function tagOf({ canary }: RouteContext, service: string): string {
-  const { metadata, spec } = canary;
-  return `${service}_${metadata.namespace ?? 'default'}_svc_${spec.service?.port}`;
+function tagOf(context: RouteContext, service: string): string {
+  return `${tagBefore(context, service)}${context.canary.spec.service?.port}`;
+}
+
+/** The same without its port, which may change: the TrafficRoute stays the same one. */
+function tagBefore({ canary }: RouteContext, service: string): string {
+  return `${service}_${canary.metadata.namespace ?? 'default'}_svc_`;
 }
 
 /** Without an owner: one in a namespace cannot own what is in none. It stays when the Canary is deleted, as in Flagger. */
@@ -91,8 +95,8 @@ interface TrafficRouteSpec {
 /** Two namespaces may have a Service of the same name, but there is only one TrafficRoute of it. */
 function isOwn(context: RouteContext, { spec }: KubernetesObject): boolean {
   const { destinations = [] } = (spec ?? {}) as TrafficRouteSpec;
-  const wanted = tagOf(context, context.names.apex);
-  return destinations.every(({ match }) => match?.[tag] === undefined || match[tag] === wanted);
+  const wanted = tagBefore(context, context.names.apex);
+  return destinations.every(({ match }) => match?.[tag]?.startsWith(wanted) ?? true);
 }
 
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
@@ -105,7 +109,8 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   }
   const { conf } = (found.spec ?? {}) as TrafficRouteSpec;
   const weightOf = (service: string) =>
-    conf?.split?.find(({ destination }) => destination?.[tag] === tagOf(context, service))?.weight;
+    conf?.split?.find(({ destination }) => destination?.[tag]?.startsWith(tagBefore(context, service)))
+      ?.weight;
   const split = percentOf(weightOf(primary), weightOf(canary));
   return split ? taken(split) : unreadable(`TrafficRoute ${apex}: no weights for ${primary} and ${canary}`);
 }
