@@ -116,6 +116,27 @@ test('gets its weights back when somebody applies it as it is in Git, and when i
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
 });
 
+test('that Git gives a foreign backend during a release is still divided, so that the release can go back, and is reported', async () => {
+  await begin();
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
+  const mixed = front('/') as { spec: { rules: Array<{ backendRefs: object[] }> } };
+  mixed.spec.rules[0]?.backendRefs.push({ name: 'blog', port: 80 });
+
+  await bed.commit('a foreign backend', { 'route.json': JSON.stringify(mixed) });
+
+  const why = 'in Git, HTTPRoute storefront: rule 1 leads to web and to others';
+  await eventually(
+    'the condition says why',
+    async () => condition(await bed.canary(), 'Ready')?.message?.includes(why),
+    { seen },
+  );
+  await bed.commit('back to v1', { 'web.json': deployment('shop/web:1') });
+  await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);
+  await bed.commit('without it', { 'route.json': JSON.stringify(front('/')) });
+  await waitForPhase(bed, 'Succeeded');
+});
+
 test('of two applications is divided for each by its own Canary, and neither moves the requests of the other', async () => {
   const ofCart = (text: string) => text.replaceAll('"web"', '"cart"');
   const route = front('/') as { spec: { rules: Array<{ backendRefs: Array<{ name: string }> }> } };

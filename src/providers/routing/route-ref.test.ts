@@ -173,6 +173,21 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     });
   });
 
+  it('moves the weights of the live rules while those in Git cannot be divided, and says why', () => {
+    const shared = routeOf(front([backend('podinfo', 90), backend('blog', 10)]));
+    const about = { ...context, inGit: shared };
+    const before = apply(at(50));
+
+    const live = apply(at(0), before, about);
+
+    expect(rulesOf(live)).toEqual(rulesOf(apply(at(0), before)));
+    expect(router.read(about, live)).toMatchObject({
+      canaryWeight: 0,
+      accepted: false,
+      problem: expect.stringContaining(`in Git, ${kind} shop-front: rule 1 leads to podinfo and to others`),
+    });
+  });
+
   it('refuses fields that need generated rules', () => {
     const analysis = {
       interval: '10s',

@@ -59,9 +59,9 @@ export function withRouteRef(provider: RoutingProvider, shape: RouteShape): Rout
       if (name === undefined) return provider.objects(context, target, live);
       assertWeights(target);
       const found = findObject(context, { ...shape.kind, name }, live);
-      return found && !problemIn(context, shape, context.inGit ?? found)
-        ? [divided(context, shape, found, target)]
-        : [];
+      // The weights move also while Git's rules cannot be divided: a failing canary would keep its share.
+      const source = [context.inGit, found].find((one) => one && !problemIn(context, shape, one));
+      return found && source ? [divided(context, shape, { live: found, source }, target)] : [];
     },
     read(context, live) {
       const name = nameIn(context.canary);
@@ -95,21 +95,21 @@ function beyondWeights({ spec }: Canary): RouteProblem[] {
     }));
 }
 
-/** The live object with the rules in Git, in which each backend of the Canary becomes both sides by weight; backends of other Canaries retain their weights. */
+/** The live object with the rules of the source, in which each backend of the Canary becomes both sides by weight; backends of other Canaries retain their weights. */
 function divided(
   context: RouteContext,
   shape: RouteShape,
-  live: KubernetesObject,
+  { live, source }: { readonly live: KubernetesObject; readonly source: KubernetesObject },
   target: RouteTarget,
 ): KubernetesObject {
   const { metadata } = live;
-  const spec = ((context.inGit ?? live).spec ?? {}) as Entry;
+  const spec = (source.spec ?? {}) as Entry;
   const others = (context.neighbours ?? []).flatMap((names) => {
     const about = { ...context, names };
     const seen = divisionIn(about, shape, live);
     return seen.weights ? { about, target: { ...seen.weights, others: seen.others } } : [];
   });
-  const rules = rulesOf(context.inGit ?? live, shape).map((rule) => {
+  const rules = rulesOf(source, shape).map((rule) => {
     for (const one of [{ about: context, target }, ...others]) {
       const [backend] = ownIn(one.about, shape, rule);
       if (backend) return { ...rule, [shape.backends]: sides(one.about, shape, backend, one.target) };
@@ -146,7 +146,9 @@ function sides(
 }
 
 function reading(context: RouteContext, shape: RouteShape, live: KubernetesObject): RouteReading {
-  const { weights, others, problem = shape.refusal(live) } = divisionIn(context, shape, live);
+  const inGit = context.inGit && problemIn(context, shape, context.inGit);
+  const refusal = inGit === undefined ? shape.refusal(live) : `in Git, ${inGit}`;
+  const { weights, others, problem = refusal } = divisionIn(context, shape, live);
   const also = others ? { others } : {};
   if (!weights || others === 'serving') return { ...unreadable(problem ?? ''), ...also };
   const taken = { accepted: problem === undefined, ...(problem ? { problem } : {}) };

@@ -61,6 +61,16 @@ export function successorOf(
   return held.find((object) => isOfRouter(object) && router.isSucceededBy?.(context, object));
 }
 
+/** The route that `spec.routeRef` names, as Git holds it; undefined: Git is not known, or holds none. */
+export function routeInGit(
+  { heads }: Pick<ReadParts, 'heads'>,
+  canary: Canary,
+): KubernetesObject | undefined {
+  const { kind, name } = canary.spec.routeRef ?? {};
+  const held = heads.of(namespacedName(canary)).shared ?? [];
+  return held.find((object) => object.kind === kind && object.metadata.name === name);
+}
+
 /** Names of the other Canaries of the namespace that name the same route. */
 function neighboursOf({ canaries }: Pick<ReadParts, 'canaries'>, canary: Canary): RouteNames[] {
   const { kind, name } = canary.spec.routeRef ?? {};
@@ -117,10 +127,7 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const label = sides === 'workloads' ? requiredLabel(context) : undefined;
   const { movesTo } = observation.world;
   const successor = successorOf(parts, observation.canary, { router, movesTo });
-  // The route that `spec.routeRef` names, as Git holds it; undefined: Git is not known, or holds none.
-  const { kind, name } = observation.canary.spec.routeRef ?? {};
-  const held = parts.heads.of(namespacedName(observation.canary)).shared ?? [];
-  const inGit = held.find((object) => object.kind === kind && object.metadata.name === name);
+  const inGit = routeInGit(parts, observation.canary);
   const neighbours = neighboursOf(parts, observation.canary);
   const more = { apex, successor, inGit, neighbours, settings: parts.options.routes };
   return router.objects(routeContext(observation.canary, label, more), route, live);

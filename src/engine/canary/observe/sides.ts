@@ -13,7 +13,7 @@ import type { RevisionPods } from '../../../workload/shared/workload-kind.ts';
 import { type NamespaceView, serviceKind, viewSource } from '../context/namespace-view.ts';
 import type { ReadParts } from '../context/observation.ts';
 import { routerOf } from '../context/routers.ts';
-import { labelOf, liveRoutes, routeContext, successorOf } from './routes.ts';
+import { labelOf, liveRoutes, routeContext, routeInGit, successorOf } from './routes.ts';
 
 /** The workloads of both sides as they are in the cluster; one and the same object where they share it. */
 interface SideObjects {
@@ -73,6 +73,7 @@ function copiedViews(
   const isRouted = Boolean(target ?? primary ?? parts.heads.of(namespacedName(canary)).release);
   const routing = routeContext(canary, labelOf(parts, canary, { target, primary }), {
     successor,
+    inGit: routeInGit(parts, canary),
     settings: parts.options.routes,
   });
   return {
