@@ -64,23 +64,34 @@ interface Rule {
   readonly backends?: readonly Backend[];
 }
 
-/** The route that is ours, the rule that it is made from, and the backend in it. */
-function routesOf(
-  context: RouteContext,
-  live: readonly KubernetesObject[],
-): Derivation & { readonly rule?: Rule; readonly backend?: Backend } {
+/** A rule, and the backend in it that both sides are made of. */
+interface Part {
+  readonly rule?: Rule;
+  readonly backend?: Backend;
+}
+
+/** The route that is ours, the rule that it is made from, and the backend in it: those of our own route where the user's cannot be used any more. */
+function routesOf(context: RouteContext, live: readonly KubernetesObject[]): Derivation & Part {
   const { apex, primary } = context.names;
   const found = derivationOf(context, apisixRoute, namesOf(context.canary, context.names), live);
-  const from = found.source ?? found.own;
-  const wanted = found.source ? apex : primary;
-  const leads = ({ backends = [] }: Rule) => backends.some(({ serviceName }) => serviceName === wanted);
-  const [rule, ...others] = from ? rulesOf(from).filter(leads) : [];
-  const backend = rule?.backends?.find(({ serviceName }) => serviceName === wanted);
-  if (!found.source || found.problem) return { ...found, ...(rule && backend ? { rule, backend } : {}) };
-  const isOne = rule && backend && others.length === 0 && rule.backends?.length === 1;
-  if (isOne) return { ...found, rule, backend };
+  const { source, own } = found;
+  const [given, ...others] = partsLeadingTo(apex, source);
+  if (given && others.length === 0 && given.rule?.backends?.length === 1) return { ...found, ...given };
   const what = `needs exactly one HTTP rule with Service ${apex} as its only backend`;
-  return { ...found, problem: `ApisixRoute ${found.source.metadata.name} ${what}` };
+  const problem = source && `ApisixRoute ${source.metadata.name} ${what}`;
+  return {
+    ...found,
+    source: undefined,
+    ...partsLeadingTo(primary, own)[0],
+    ...(problem ? { problem } : {}),
+  };
+}
+
+function partsLeadingTo(service: string, route: KubernetesObject | undefined): Part[] {
+  return (route ? rulesOf(route) : []).flatMap((rule) => {
+    const backend = rule.backends?.find(({ serviceName }) => serviceName === service);
+    return backend ? [{ rule, backend }] : [];
+  });
 }
 
 function rulesOf({ spec }: KubernetesObject): readonly Rule[] {
