@@ -42,6 +42,16 @@ describe('the Upstreams of both sides', () => {
     });
   });
 
+  it('are missed when somebody deletes one of them', () => {
+    const [primary, , table] = written as [KubernetesObject, KubernetesObject, KubernetesObject];
+
+    expect(gloo.read(context, [...foundBy(gloo), primary, table])).toMatchObject({
+      canaryWeight: 20,
+      accepted: false,
+      problem: 'Upstream shop-podinfo-canaryupstream-9898 does not exist yet',
+    });
+  });
+
   it('are refused where Gloo rejects the RouteTable', () => {
     const status = { statuses: { 'gloo-system': { state: 'Rejected', reason: 'no such Service' } } };
     const live = [...foundBy(gloo), ...written.map((object) => ({ ...object, status }))];

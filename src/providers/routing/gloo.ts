@@ -50,13 +50,11 @@ export const gloo: RoutingProvider = {
   },
   apexFollowsTraffic: false,
   ignores: () => [...ignoredBut('spec.upstreamRef'), ...requestFields],
-  references(canary, names) {
-    const own = (['primary', 'canary'] as const).map((side) => ({
-      ...upstream,
-      name: upstreamName(canary, names, side),
-    }));
-    return [...own, { ...routeTable, name: names.apex }, ...settingsReference(canary)];
-  },
+  references: (canary, names) => [
+    ...ownUpstreams(canary, names),
+    { ...routeTable, name: names.apex },
+    ...settingsReference(canary),
+  ],
   check,
   objects,
   read,
@@ -64,6 +62,13 @@ export const gloo: RoutingProvider = {
 
 function upstreamName({ metadata, spec }: Canary, { apex }: RouteNames, side: 'primary' | 'canary'): string {
   return `${metadata.namespace ?? 'default'}-${apex}-${side}upstream-${spec.service?.port}`;
+}
+
+function ownUpstreams(canary: Canary, names: RouteNames): RouteReference[] {
+  return (['primary', 'canary'] as const).map((side) => ({
+    ...upstream,
+    name: upstreamName(canary, names, side),
+  }));
 }
 
 function settingsReference({ metadata, spec }: Canary): RouteReference[] {
@@ -177,6 +182,7 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const [reference] = settingsReference(canary);
   const isMissing = reference && !findObject(context, reference, live);
   const missing = isMissing ? `Upstream ${reference.name} of spec.upstreamRef does not exist` : undefined;
+  const gone = ownUpstreams(canary, names).find((one) => !findObject(context, one, live));
   const found = findRoute(context, routeTable, live);
   if (!found)
     return missing ? unreadable(`${missing}; those of ${names.apex} are made with its settings`) : undefined;
@@ -188,7 +194,8 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const split = percentOf(weightOf('primary'), weightOf('canary'));
   if (!split)
     return unreadable(`RouteTable ${names.apex}: its first route has no weights for both Upstreams`);
-  return taken({ ...split, matched: routes.length > 1 }, missing ?? refusal(found));
+  const problem = missing ?? (gone ? `Upstream ${gone.name} does not exist yet` : refusal(found));
+  return taken({ ...split, matched: routes.length > 1 }, problem);
 }
 
 /** What Gloo has against the RouteTable; where it says nothing, it counts as taken. */
