@@ -126,6 +126,36 @@ describe('the HTTPRoute', () => {
     ]);
   });
 
+  it("splits in an A/B test only requests that are the application's own by its headers and parameters, too", () => {
+    const analysis = { interval: '10s', threshold: 2, iterations: 3 };
+    const headers = { 'x-user': { exact: 'insider' }, 'X-Tenant': { exact: 'a' } };
+    const context = aContext(
+      aCanary({
+        service: {
+          port: 9898,
+          match: [
+            {
+              headers: { 'x-tenant': { exact: 'shop' }, 'x-app': { exact: 'web' } },
+              queryParams: { v: { exact: '1' } },
+            },
+          ],
+        },
+        analysis: { ...analysis, match: [{ headers, queryParams: { test: { exact: 'yes' } } }] },
+      }),
+    );
+
+    const [route] = gatewayApi.objects(context, { ...initialTraffic, matched: true }, []);
+
+    const [{ matches }] = (route!.spec as { rules: [{ matches: unknown }] }).rules;
+    const exact = (name: string, value: string) => ({ type: 'Exact', name, value });
+    expect(matches).toEqual([
+      {
+        headers: [exact('x-app', 'web'), exact('X-Tenant', 'a'), exact('x-user', 'insider')],
+        queryParams: [exact('v', '1'), exact('test', 'yes')],
+      },
+    ]);
+  });
+
   it('splits matched requests only in an A/B test, each service match with each condition', () => {
     const canary = anAbCanary();
     Object.assign(canary.spec.service!, { match: [{ uri: { prefix: '/a' } }, { uri: { exact: '/b' } }] });

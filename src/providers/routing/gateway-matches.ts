@@ -30,7 +30,7 @@ export function serviceMatches(matches: readonly ServiceMatch[] = []): RouteMatc
   return found.length > 0 ? found : [everything];
 }
 
-/** Matches of the A/B rule: each analysis match with each service match, headers and parameters taken from the former. */
+/** Matches of the A/B rule: the conditions of each analysis match in each service match. */
 export function analysisMatches(
   analysis: readonly AnalysisMatch[],
   service: readonly ServiceMatch[] | undefined,
@@ -38,10 +38,18 @@ export function analysisMatches(
   return serviceMatches(service).flatMap((base) =>
     analysis.map(routeMatch).map(({ headers, queryParams }) => ({
       ...base,
-      ...(headers?.length ? { headers } : {}),
-      ...(queryParams?.length ? { queryParams } : {}),
+      ...(headers?.length ? { headers: joined(base.headers, headers) } : {}),
+      ...(queryParams?.length ? { queryParams: joined(base.queryParams, queryParams) } : {}),
     })),
   );
+}
+
+type ValueMatches = NonNullable<RouteMatch['headers']>;
+
+/** All have to match; a name may be there once. */
+function joined(base: ValueMatches = [], added: ValueMatches): ValueMatches {
+  const names = new Set(added.map(({ name }) => name.toLowerCase()));
+  return [...base.filter(({ name }) => !names.has(name.toLowerCase())), ...added];
 }
 
 function routeMatch({ uri, method, headers, queryParams }: Conditions): RouteMatch {
