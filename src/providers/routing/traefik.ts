@@ -1,5 +1,5 @@
 /** Provider `traefik`: a TraefikService called as the apex, to which users point an IngressRoute (flagger-behaviour.md 3.9). */
-import type { KubernetesObject } from '../../api/kubernetes.ts';
+import { isGenerated, type KubernetesObject, takenOverAnnotation } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { RouteContext } from '../../contracts/routing.ts';
 import { literal } from './request-metrics.ts';
@@ -54,7 +54,9 @@ function objects(
     backend(context.names.primary, target.primaryWeight),
     ...(target.canaryWeight > 0 ? [backend(context.names.canary, target.canaryWeight)] : []),
   ];
-  const metadata = routeMetadata(context, findRoute(context, traefikService, live));
+  const found = findRoute(context, traefikService, live);
+  if (found && foreignProblem(context, found)) return [];
+  const metadata = routeMetadata(context, found);
   return [{ ...traefikService, metadata, spec: { weighted: { services } } }];
 }
 
@@ -63,18 +65,38 @@ interface Backend {
   readonly weight?: number;
 }
 
+function servicesIn({ spec }: KubernetesObject): readonly Backend[] {
+  const { weighted } = (spec ?? {}) as { weighted?: { services?: readonly Backend[] } };
+  return weighted?.services ?? [];
+}
+
+/** The first Service besides the two sides that gets requests. */
+function otherIn({ names: { primary, canary } }: RouteContext, found: KubernetesObject): Backend | undefined {
+  return servicesIn(found).find(({ name, weight = 1 }) => name !== primary && name !== canary && weight > 0);
+}
+
+/** Why this TraefikService is not to be written: others made it, and use it for more than the two sides. */
+function foreignProblem(context: RouteContext, found: KubernetesObject): string | undefined {
+  const isTaken = found.metadata.annotations?.[takenOverAnnotation] !== undefined;
+  const other = isTaken || isGenerated(found, context.canary) ? undefined : otherIn(context, found);
+  return (
+    other &&
+    `TraefikService ${found.metadata.name} was not made for this Canary and leads to ${other.name}; take that out, or choose another spec.service.name`
+  );
+}
+
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
   const found = findRoute(context, traefikService, live);
   if (!found) return undefined;
-  const { weighted } = (found.spec ?? {}) as { weighted?: { services?: readonly Backend[] } };
   const { apex, primary, canary } = context.names;
-  const services = weighted?.services ?? [];
   const weightOf = (wanted: string) => {
-    const backend = services.find(({ name }) => name === wanted);
+    const backend = servicesIn(found).find(({ name }) => name === wanted);
     return backend ? (backend.weight ?? 1) : 0;
   };
   const split = percentOf(weightOf(primary), weightOf(canary));
-  if (!split) return unreadable(`TraefikService ${apex}: it has no weights for ${primary} and ${canary}`);
-  const other = services.find(({ name, weight = 1 }) => name !== primary && name !== canary && weight > 0);
-  return taken(split, other && `TraefikService ${apex}: requests also go to ${other.name}`);
+  const foreign = foreignProblem(context, found);
+  if (!split)
+    return unreadable(foreign ?? `TraefikService ${apex}: it has no weights for ${primary} and ${canary}`);
+  const other = otherIn(context, found);
+  return taken(split, foreign ?? (other && `TraefikService ${apex}: requests also go to ${other.name}`));
 }
