@@ -242,6 +242,32 @@ describe('a ScaledObject', () => {
     });
   });
 
+  it('may go to zero by its idleReplicaCount, which gives way while it is raised and comes back', () => {
+    const bounds = { minReplicaCount: 3, maxReplicaCount: 6 };
+    const idle = scaler('ScaledObject', { ...bounds, idleReplicaCount: 0 });
+    const saved = { 'holdfast.dev/min-replicas': '3', 'holdfast.dev/idle-replicas': '0' };
+    const raised = scaler('ScaledObject', bounds, saved);
+
+    expect(scalerSide(kind, idle)).toMatchObject({ minReplicas: 0, restoreMinReplicas: undefined });
+    expect(minReplicasPatch(kind, idle, 1)).toEqual({
+      metadata: { annotations: saved },
+      spec: { minReplicaCount: 3, idleReplicaCount: null },
+    });
+    expect(scalerSide(kind, raised)).toMatchObject({ minReplicas: 3, restoreMinReplicas: 0 });
+    expect(minReplicasPatch(kind, raised, 5)).toEqual({
+      metadata: { annotations: { 'holdfast.dev/min-replicas': '3' } },
+      spec: { minReplicaCount: 5 },
+    });
+    expect(minReplicasPatch(kind, raised, undefined)).toEqual({
+      metadata: { annotations: { 'holdfast.dev/min-replicas': null, 'holdfast.dev/idle-replicas': null } },
+      spec: { minReplicaCount: 3, idleReplicaCount: 0 },
+    });
+    expect(primaryScaler(kind, canary, { source: raised, live: undefined }).spec).toMatchObject({
+      minReplicaCount: 3,
+      idleReplicaCount: 0,
+    });
+  });
+
   it('is raised by minReplicaCount', () => {
     expect(minReplicasPatch(kind, source, 3)).toEqual({
       metadata: { annotations: { 'holdfast.dev/min-replicas': '0' } },

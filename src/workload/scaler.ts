@@ -6,6 +6,7 @@ import {
   keepAwayAnnotations,
   ownerReference,
   ownLabels,
+  present,
 } from '../api/kubernetes.ts';
 import { durationOr } from '../api/time.ts';
 import type { ScalerSide, ScalerView } from '../rollout/world.ts';
@@ -39,6 +40,9 @@ const kinds: readonly ScalerKind[] = [
 
 /** What minReplicas was before a rollout raised it. */
 const minReplicasAnnotation = 'holdfast.dev/min-replicas';
+/** KEDA scales to this number instead of minReplicaCount while there is no load; saved while a rollout needs pods. */
+const idleField = 'idleReplicaCount';
+const idleAnnotation = 'holdfast.dev/idle-replicas';
 /** KEDA scales to this number and then pauses. */
 const pausedAnnotation = 'autoscaling.keda.sh/paused-replicas';
 
@@ -80,11 +84,11 @@ export function scalerNames(canary: { readonly spec: ScalerSpec }): { canary: st
 export function scalerSide(kind: ScalerKind, object: KubernetesObject | undefined): ScalerSide | undefined {
   if (!object || object.metadata.deletionTimestamp) return undefined;
   const { annotations = {} } = object.metadata;
+  const isRaised = annotations[minReplicasAnnotation] !== undefined;
   return {
-    minReplicas: boundOf(object, kind.minimum),
+    minReplicas: lowestOf(kind, object),
     maxReplicas: boundOf(object, kind.maximum),
-    restoreMinReplicas:
-      annotations[minReplicasAnnotation] === undefined ? undefined : minReplicasOf(kind, object),
+    restoreMinReplicas: isRaised ? (idleOf(object) ?? minReplicasOf(kind, object)) : undefined,
     paused: annotations[pausedAnnotation] === '0',
   };
 }
@@ -140,6 +144,7 @@ export function primaryScaler(
       ...spec,
       ...(kind.kind === 'ScaledObject' ? primaryTriggers(canary, spec) : {}),
       ...primaryBounds(kind, canary, source),
+      ...present({ [idleField]: idleOf(source) }),
       scaleTargetRef,
     },
   };
@@ -165,15 +170,35 @@ export function minReplicasPatch(
   object: KubernetesObject,
   minReplicas: number | undefined,
 ): Record<string, unknown> | undefined {
-  const { minimum } = kind;
-  const before = object.metadata.annotations?.[minReplicasAnnotation];
-  const current = boundOf(object, minimum);
-  if (minReplicas === undefined && before === undefined) return undefined;
-  if (minReplicas === current) return undefined;
-  const annotations = {
-    [minReplicasAnnotation]: minReplicas === undefined ? null : (before ?? String(current)),
+  const { annotations = {} } = object.metadata;
+  const { [minReplicasAnnotation]: before, [idleAnnotation]: idleBefore } = annotations;
+  if (minReplicas === lowestOf(kind, object)) return undefined;
+  const { field } = kind.minimum;
+  const current = boundOf(object, kind.minimum);
+  if (minReplicas !== undefined) {
+    const idle = idleIn(object);
+    const saved = { [minReplicasAnnotation]: before ?? String(current) };
+    if (idle === undefined) return { metadata: { annotations: saved }, spec: { [field]: minReplicas } };
+    return {
+      metadata: { annotations: { ...saved, [idleAnnotation]: String(idle) } },
+      spec: { [field]: Math.max(minReplicas, current), [idleField]: null },
+    };
+  }
+  if (before === undefined) return undefined;
+  const gone = { [minReplicasAnnotation]: null, ...(idleBefore ? { [idleAnnotation]: null } : {}) };
+  return {
+    metadata: { annotations: gone },
+    spec: { [field]: minReplicasOf(kind, object), ...present({ [idleField]: idleOf(object) }) },
   };
-  return { metadata: { annotations }, spec: { [minimum.field]: minReplicas ?? minReplicasOf(kind, object) } };
+}
+
+/** Merge patch that removes an idleReplicaCount that is not wanted any more: who restored it owns it, too. */
+export function idlePatch(
+  live: KubernetesObject,
+  wanted: KubernetesObject,
+): Record<string, unknown> | undefined {
+  const isLeft = idleIn(live) !== undefined && idleIn(wanted) === undefined;
+  return isLeft ? { spec: { [idleField]: null } } : undefined;
 }
 
 /** Merge patch that pauses a ScaledObject at zero pods or resumes it; undefined when nothing is to be done. */
@@ -188,6 +213,22 @@ function minReplicasOf(kind: ScalerKind, object: KubernetesObject): number {
   const before = object.metadata.annotations?.[minReplicasAnnotation];
   if (before === undefined) return boundOf(object, kind.minimum);
   return /^\d{1,9}$/.test(before) ? Number(before) : kind.minimum.standard;
+}
+
+/** The fewest pods that it scales to now. */
+function lowestOf(kind: ScalerKind, object: KubernetesObject): number {
+  return idleIn(object) ?? boundOf(object, kind.minimum);
+}
+
+function idleIn({ spec }: KubernetesObject): number | undefined {
+  const value = (spec as Fields | undefined)?.[idleField];
+  return typeof value === 'number' ? value : undefined;
+}
+
+/** The same without a rollout. */
+function idleOf(object: KubernetesObject): number | undefined {
+  const before = object.metadata.annotations?.[idleAnnotation] ?? '';
+  return idleIn(object) ?? (/^\d{1,9}$/.test(before) ? Number(before) : undefined);
 }
 
 function boundOf(

@@ -27,6 +27,7 @@ export const scaledObjectCrd = {
                 properties: {
                   minReplicaCount: { type: 'integer', format: 'int32' },
                   maxReplicaCount: { type: 'integer', format: 'int32' },
+                  idleReplicaCount: { type: 'integer', format: 'int32' },
                   pollingInterval: { type: 'integer', format: 'int32' },
                   scaleTargetRef: {
                     type: 'object',

@@ -201,6 +201,40 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
 });
 
+test('an idleReplicaCount is back after a release, and gone once Git has none', async () => {
+  await bed.send('POST', '/apis/apiextensions.k8s.io/v1/customresourcedefinitions', scaledObjectCrd);
+  const keda = 'keda.sh/v1alpha1';
+  const triggers = [{ type: 'prometheus', metadata: { query: 'vector(1)', threshold: '5' } }];
+  const bounds = { minReplicaCount: 1, maxReplicaCount: 5, triggers };
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1', { replicas: 1 }),
+    'scaler.json': scaler(keda, 'ScaledObject', { ...bounds, idleReplicaCount: 0 }),
+    'canary.json': canaryWith(keda, 'ScaledObject'),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const idle = () =>
+    Promise.all(
+      ['web', 'web-primary'].map(
+        async (name) => (await read(keda, 'ScaledObject', name)).spec.idleReplicaCount,
+      ),
+    );
+  const until = (wanted: readonly unknown[]) =>
+    eventually(`idle ${wanted}`, async () => JSON.stringify(await idle()) === JSON.stringify(wanted), {
+      seen: idle,
+    });
+  await until([0, 0]);
+
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { replicas: 1 }) });
+  await eventually('it gives way', async () => (await idle()).includes(undefined));
+  await waitForPhase(bed, 'Succeeded');
+  await until([0, 0]);
+
+  await bed.commit('no idle', { 'scaler.json': scaler(keda, 'ScaledObject', bounds) });
+  await until([undefined, undefined]);
+});
+
 test('a Canary that names another scaler, or none, leaves no second one on its primary', async () => {
   await runScaled();
   await eventually('it is remembered', async () => statusOf(await bed.canary()).scaler !== undefined);

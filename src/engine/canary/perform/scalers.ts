@@ -7,6 +7,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import {
+  idlePatch,
   minReplicasPatch,
   ownScaler,
   pausePatch,
@@ -38,8 +39,14 @@ export const scalerPerformers = {
     const wanted = primaryScaler(kind, canary, { source, live: primary });
     const fromGit = inGit && partOfSource(context, ownScaler(kind, canary, inGit), own);
     const writer = onBehalfOfSource(context);
-    const wrote = fromGit ? await applyRollout(writer, fromGit, own) : false;
-    return (await applyRollout(writer, wanted, primary)) || wrote;
+    let wrote = false;
+    for (const [object, live] of [[fromGit, own] as const, [wanted, primary] as const]) {
+      if (!object) continue;
+      wrote = (await applyRollout(writer, object, live)) || wrote;
+      const left = live && idlePatch(live, object);
+      if (live && left) await patchAll(writer.parts.cluster, live, [left]);
+    }
+    return wrote;
   },
 
   /** minReplicas of one scaler, over exactly the version that was observed (S17). */
