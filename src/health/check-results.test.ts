@@ -130,6 +130,16 @@ describe('a metric without data', () => {
     expect(verdictOf(judged({ query: 'errors', onNoData }, nothing, purpose))).toBe(verdict);
     expect(verdictOf(judged({ query: 'errors', onNoData }, broken, purpose))).not.toBe('pass');
   });
+
+  it.each(['analysis', 'postPromotion'] as const)(
+    'in the %s whose Job still runs has not passed, whatever onNoData says',
+    (purpose) => {
+      const runs: MetricReading = { ...nothing, isPending: true } as MetricReading;
+
+      for (const onNoData of ['pass', 'wait', 'fail'] as const)
+        expect(verdictOf(judged({ query: 'smoke', onNoData }, runs, purpose))).toBe('unknown');
+    },
+  );
 });
 
 describe('a metric whose points are compared with those of the primary', () => {

@@ -115,8 +115,10 @@ function verdictWithoutValue(
   reading: MetricReading,
   purpose: 'analysis' | 'postPromotion',
 ): CheckResult['verdict'] {
+  // What is still to come may be a failure.
+  if (reading.kind === 'noData' && reading.isPending) return 'inconclusive';
   if (reading.kind === 'noData' && metric.onNoData === 'pass') return 'pass';
-  if (purpose === 'postPromotion' || (reading.kind === 'noData' && reading.isPending)) return 'inconclusive';
+  if (purpose === 'postPromotion') return 'inconclusive';
   const { onNoData = metric.compare ? 'wait' : 'fail' } = metric;
   return reading.kind === 'noData' && onNoData === 'wait' ? 'inconclusive' : 'fail';
 }

@@ -248,6 +248,12 @@ describe('a metric with compareWith: primary', () => {
     expect(reading).toEqual({ kind: 'error', detail: 'of the primary: nobody knows it' });
   });
 
+  test('is still to come while the Job of the primary runs', async () => {
+    const runs = { kind: 'noData', detail: 'it runs', isPending: true } as const;
+    const { reading } = await ask({}, { 'web-2': { kind: 'value', value: 1 }, 'web-1': runs });
+    expect(reading).toEqual({ ...runs, detail: 'of the primary: it runs' });
+  });
+
   test('is compared with the canary where a release is tried on the primary', async () => {
     const both = { 'web-2': { kind: 'value', value: 120 }, 'web-1': { kind: 'value', value: 100 } } as const;
     expect(await ask({ role: 'primary' }, both)).toEqual({

@@ -138,8 +138,7 @@ async function readCompared(
   );
   const [reading, baseline] = await Promise.all([first, second]);
   if (reading.kind !== 'value') return reading;
-  if (baseline.kind !== 'value')
-    return { kind: baseline.kind, detail: `of the ${otherRole}: ${baseline.detail}` };
+  if (baseline.kind !== 'value') return { ...baseline, detail: `of the ${otherRole}: ${baseline.detail}` };
   const compared = asPoints
     ? comparePoints(metric, reading.points ?? [], baseline.points ?? [], otherRole)
     : { ...reading, baseline: baseline.value };
