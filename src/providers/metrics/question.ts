@@ -73,7 +73,7 @@ export function questionOf(source: MetricSource): Question {
   const endpoint = prometheusEndpoint(source);
   if (isBuiltIn(metric.name)) {
     // Only the leading numbers and units: the CRD leaves the rest open.
-    const duration = /^(?:[0-9]{1,9}[ms])+/.exec(interval)?.[0];
+    const duration = /^(?:[0-9]{1,9}(?:ms|m|s))+/.exec(interval)?.[0];
     if (!duration) throw new TemplateError('interval must be a duration such as 30s or 1m');
     const found = builtInQuery(metric.name, counting(source), { subject, interval: duration });
     if (!found)

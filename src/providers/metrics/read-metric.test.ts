@@ -75,12 +75,16 @@ const inline: CanaryMetric = {
   query: 'sum(\n  errors{pod=~"{{ target }}-.*"}[{{ interval }}]\n)',
 };
 
-it('a built-in metric has the window of its interval, also of several units', async () => {
+it.each([
+  ['1m30s', '1m30s'],
+  ['1m500ms', '1m500ms'],
+  ['30seconds', '30s'],
+])('a built-in metric with the interval %s has the window %s', async (interval, window) => {
   const { asked, http, address } = await aServer(vector('99'));
-  const metric = { name: 'request-success-rate', interval: '1m30s' };
+  const metric = { name: 'request-success-rate', interval };
 
   expect(await readMetric(aSource(metric, address), http)).toEqual({ kind: 'value', value: 99 });
-  expect(asked[0]?.query).toContain('[1m30s]');
+  expect(asked[0]?.query).toContain(`[${window}]`);
 });
 
 describe('where Linkerd is the mesh', () => {
