@@ -122,9 +122,10 @@ export const causes = {
   },
   SlowStart: {
     title: 'its pods are still starting',
-    recognised: '`ContainerCreating`, `PodInitializing`: an image is pulled or a volume mounted',
+    recognised:
+      '`ContainerCreating`, `PodInitializing`: an image is pulled, a volume mounted, or an init container runs',
     endedBy: 'itself',
-    fix: 'wait; if it lasts, the events of the pod name the missing volume',
+    fix: 'wait; if it lasts, the events of the pod name the missing volume, and the log of the init container what it waits for',
   },
   ProgressStopped: {
     title: 'it makes no progress, and no pod shows a fault',

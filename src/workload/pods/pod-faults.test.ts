@@ -105,6 +105,32 @@ describe('faults of pods', () => {
     expect(faults[1]).not.toHaveProperty('init');
   });
 
+  it('take an init container that runs for a slow start, since it has no probes; a sidecar has', () => {
+    const running = { ready: false, started: false, state: { running: {} } };
+    const waiting = { waiting: { reason: 'PodInitializing' } };
+    const status = {
+      initContainerStatuses: [
+        { name: 'migrate', ...running },
+        { name: 'proxy', ...running },
+      ],
+      containerStatuses: [{ name: 'podinfod', ready: false, state: waiting }],
+    };
+    const pod = aPod({ ready: false, status });
+    const initContainers = [{ name: 'migrate' }, { name: 'proxy', restartPolicy: 'Always' }];
+    const pods = [{ ...pod, spec: { initContainers } }];
+
+    expect(viewOf({ workload: aDeployment(), pods }).faults).toMatchObject([
+      { container: 'proxy', reason: 'NotReadyYet', init: true },
+      {
+        container: 'migrate',
+        reason: 'PodInitializing',
+        message: 'it runs and has not ended yet',
+        init: true,
+      },
+      { container: 'podinfod', reason: 'PodInitializing' },
+    ]);
+  });
+
   it.each<[string, object, string]>([
     ['a node that does not report', { type: 'Ready', status: 'False' }, 'NodeNotReady'],
     [

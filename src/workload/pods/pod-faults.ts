@@ -71,12 +71,23 @@ function podFaults(pod: Pod): PodFault[] {
 function containerFaults(pod: Pod): PodFault[] {
   const { initContainerStatuses = [], containerStatuses = [] } = pod.status ?? {};
   const lostAt = conditionOf(pod, 'Ready')?.lastTransitionTime;
+  const { name } = pod.metadata;
   return [
-    ...initContainerStatuses.flatMap((status) =>
-      containerFault(pod.metadata.name, status, lostAt).map((fault) => ({ ...fault, init: true })),
-    ),
-    ...containerStatuses.flatMap((status) => containerFault(pod.metadata.name, status, lostAt)),
+    ...initContainerStatuses.flatMap((status) => {
+      const isRunning = status.state?.running !== undefined && !isSidecar(pod, status.name);
+      // It has no probes, and is ready once it has ended.
+      const message = 'it runs and has not ended yet';
+      const running = { pod: name, container: status.name, reason: 'PodInitializing', message };
+      const found = isRunning ? [running] : containerFault(name, status, lostAt);
+      return found.map((fault) => ({ ...fault, init: true }));
+    }),
+    ...containerStatuses.flatMap((status) => containerFault(name, status, lostAt)),
   ];
+}
+
+/** An init container that is to run beside the others, with probes of its own. */
+function isSidecar({ spec }: Pod, name: string): boolean {
+  return spec?.initContainers?.find((one) => one.name === name)?.restartPolicy === 'Always';
 }
 
 /** All containers are ready and the pod is not: a readiness gate, or a node that does not report. */
