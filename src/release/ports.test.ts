@@ -46,6 +46,19 @@ test.each([['http'], [9898]])('the port that target %s covers is not discovered 
   expect(names).toEqual(['http', 'http-metrics', 'tcp-podinfo-2']);
 });
 
+test('a port of another protocol with the number of the target is discovered, as of a name server', () => {
+  const dns = [
+    { name: 'dns-tcp', containerPort: 53 },
+    { name: 'dns', containerPort: 53, protocol: 'UDP' },
+  ];
+  const pods = template({ containers: [container({ name: 'dns', ports: dns })] });
+
+  expect(servicePorts({ port: 53, portName: 'dns-tcp', portDiscovery: true }, pods)).toEqual([
+    { name: 'dns-tcp', protocol: 'TCP', port: 53, targetPort: 53 },
+    { name: 'dns', protocol: 'UDP', port: 53, targetPort: 53 },
+  ]);
+});
+
 test('ports stay distinct by name, and by number and protocol', () => {
   const pods = template({
     containers: [

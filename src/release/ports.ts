@@ -33,7 +33,8 @@ export function servicePorts(service: ServicePortSpec | undefined, template: Pod
   const target = explicitTarget(service) ?? service.port;
   for (const port of containerPorts(template)) {
     const isKnown = ports.some((other) => other.port === port.port && other.protocol === port.protocol);
-    const isTarget = typeof target === 'number' ? port.port === target : port.name === target;
+    const isNamed = typeof target === 'number' ? port.port === target : port.name === target;
+    const isTarget = isNamed && port.protocol === 'TCP';
     if (isKnown || isTarget) continue;
     const isFree = port.name !== undefined && !ports.some((other) => other.name === port.name);
     const name = isFree && port.name !== undefined ? port.name : port.fallbackName;
