@@ -158,6 +158,25 @@ describe('faults of pods', () => {
     ]);
   });
 
+  it.each([
+    ['fails its probe now', '2026-01-01T00:01:00Z', ['ProbeFailing', 'Evicted']],
+    ['is only starting', '2025-12-31T23:59:00Z', ['Evicted', 'NotReadyYet']],
+  ])(
+    'of a pod that was evicted, beside one that %s, are told in this order',
+    (_, lastTransitionTime, reasons) => {
+      const running = containerStatus({ running: { startedAt: '2026-01-01T00:00:00Z' } });
+      const conditions = [{ type: 'Ready', status: 'False', lastTransitionTime }];
+      const pods = [
+        aPod({ name: 'gone', ready: false, status: { phase: 'Failed', reason: 'Evicted' } }),
+        aPod({ name: 'here', ready: false, status: { ...running, conditions } }),
+      ];
+
+      const { faults } = viewOf({ workload: aDeployment(), pods });
+
+      expect(faults.map(({ reason }) => reason)).toEqual(reasons);
+    },
+  );
+
   it('come worst first, and the most restarted container counts', () => {
     const pod = (name: string, state: ContainerStatus['state'], restartCount: number) =>
       aPod({

@@ -24,17 +24,33 @@ const worstFirst: readonly string[] = [
   'SchedulingGated',
   'ReadinessGatesNotReady',
 ];
-/** After all others: the first is a pod that was lost, the rest are normal for a while. */
-const mildest: readonly string[] = ['ProbeFailing', 'NotReadyYet', 'ContainerCreating', 'PodInitializing'];
+/** In place of whatever ended a pod: it was replaced, and stays in the cluster for a long time. */
+const ended = 'ended';
+/** After all others: the first is a pod that was lost, the last ones are normal for a while. */
+const mildest: readonly string[] = [
+  'ProbeFailing',
+  ended,
+  'NotReadyYet',
+  'ContainerCreating',
+  'PodInitializing',
+];
 const messageLimit = 300;
 
 /** Faults of these pods and of the Deployment itself, worst first, one per container. */
 export function faultsOf(deployment: KubernetesObject, pods: readonly Pod[]): PodFault[] {
-  const rank = ({ reason }: PodFault) => {
+  const rankOf = (reason: string) => {
     const listed = worstFirst.indexOf(reason);
     return listed >= 0 ? listed : worstFirst.length + mildest.indexOf(reason) + 1;
   };
-  return [...deploymentFaults(deployment), ...pods.flatMap(podFaults)].sort((a, b) => rank(a) - rank(b));
+  const own = deploymentFaults(deployment).map((fault) => ({ fault, rank: rankOf(fault.reason) }));
+  const ofPods = pods.flatMap((pod) =>
+    podFaults(pod).map((fault) => ({ fault, rank: rankOf(hasEnded(pod) ? ended : fault.reason) })),
+  );
+  return [...own, ...ofPods].sort((a, b) => a.rank - b.rank).map(({ fault }) => fault);
+}
+
+function hasEnded({ status }: Pod): boolean {
+  return status?.phase === 'Failed';
 }
 
 /** What prevents pods from being created at all: a pause, or a quota (ReplicaFailure). `pod` is then the Deployment's name. */
@@ -60,8 +76,8 @@ function deploymentFaults({ metadata, spec, status }: KubernetesObject): PodFaul
 
 function podFaults(pod: Pod): PodFault[] {
   if (isReady(pod)) return [];
-  const { phase, reason, message } = pod.status ?? {};
-  if (phase === 'Failed') return [podFault(pod, { reason: disruptionOf(pod) ?? reason ?? 'Error', message })];
+  const { reason, message } = pod.status ?? {};
+  if (hasEnded(pod)) return [podFault(pod, { reason: disruptionOf(pod) ?? reason ?? 'Error', message })];
   const scheduling = conditionOf(pod, 'PodScheduled');
   if (scheduling?.status === 'False' && scheduling.reason) return [podFault(pod, scheduling)];
   const containers = containerFaults(pod);
