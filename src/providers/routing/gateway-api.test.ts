@@ -202,6 +202,22 @@ describe('the HTTPRoute', () => {
     ]);
   });
 
+  it.each([true, false])(
+    'does not take a mirror of the Canary itself for one of the analysis: %s',
+    (mirrored) => {
+      const mirror = [{ backendRef: { name: 'podinfo-canary', port: 9898 } }];
+      const context = aContext(
+        aCanary({ service: { port: 9898, gatewayRefs: [{ name: 'public', namespace: 'infra' }], mirror } }),
+      );
+
+      const live = gatewayApi
+        .objects(context, { ...initialTraffic, mirrored }, [])
+        .map((one) => acceptedBy(one));
+
+      expect(gatewayApi.read(context, live)).toEqual({ ...initialTraffic, mirrored, accepted: true });
+    },
+  );
+
   it('mirrors to the canary and reads it back', () => {
     const live = gatewayApi
       .objects(aContext(), { ...initialTraffic, mirrored: true }, [])

@@ -59,9 +59,14 @@ export function readHttpRoute(route: HttpRoute, context: RouteContext): RouteRea
     const message = `HTTPRoute ${names.apex}: no rule has weights for ${names.primary} and ${names.canary}`;
     return { ...unreadable(message), ...named };
   }
-  const mirrored = (split.filters ?? []).some(
+  const mirrors = (split.filters ?? []).filter(
     ({ type, requestMirror }) => type === 'RequestMirror' && requestMirror?.backendRef?.name === names.canary,
   );
+  // The Canary may ask for one of its own, whatever is tried.
+  const asked = (context.canary.spec.service?.mirror ?? []).filter(
+    ({ backendRef }) => backendRef?.name === names.canary,
+  );
+  const mirrored = mirrors.length > asked.length;
   const matched = (route.spec.rules ?? []).some(
     ({ backendRefs }) => backendRefs?.length === 1 && backendRefs[0]?.name === names.primary,
   );
