@@ -44,6 +44,38 @@ for (const [provider, spec] of Object.entries(providers)) {
   });
 }
 
+test('a mirror to the canary that somebody adds to the route by hand is taken off, and stops no release', async () => {
+  const provider = 'gatewayapi:v1';
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ spec: { provider, ...providers[provider] } }),
+  });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const rules = async () => {
+    const route = await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web');
+    const spec = route?.spec as { rules?: Array<{ filters?: object[] }> } | undefined;
+    return spec?.rules ?? [];
+  };
+  const backendRef = { kind: 'Service', name: 'web-canary', port: 80 };
+  const filters = [{ type: 'RequestMirror', requestMirror: { backendRef } }];
+  const spec = { rules: (await rules()).map((rule) => ({ ...rule, filters })) };
+
+  await bed.send(
+    'PATCH',
+    '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
+    { spec },
+    'application/merge-patch+json',
+  );
+
+  await eventually('nothing is mirrored', async () => (await rules()).every((rule) => !rule.filters), {
+    seen: rules,
+  });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Succeeded');
+});
+
 test('a write that RBAC forbids is named on the Canary, and goes on when it is allowed', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);

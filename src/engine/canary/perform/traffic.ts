@@ -15,7 +15,7 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { applyRollout, ensureFresh } from './write.ts';
+import { applyAnyway, applyRollout, ensureFresh } from './write.ts';
 
 /** Services and routing objects between two workloads. */
 export const trafficPerformers = {
@@ -57,10 +57,15 @@ export const trafficPerformers = {
       wanted,
       over: live.find(({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name),
     }));
-    const pending = pairs.filter(({ wanted, over }) => !parts.applied.has(over, wanted));
+    // A mirror that somebody added is beside the fields that are compared, and goes with the list that it is in.
+    const isStray = observation.world.route?.mirrored === true && !route.mirrored;
+    const pending = pairs.filter(({ wanted, over }) => isStray || !parts.applied.has(over, wanted));
     if (pending.length === 0) return false;
     await ensureFresh(context);
-    for (const { wanted, over } of pending) await applyRollout(context, wanted, over, withMark);
+    for (const { wanted, over } of pending) {
+      await applyAnyway(context, withMark(wanted), over);
+      parts.applied.note(wanted);
+    }
     return true;
   },
 } satisfies Partial<Performers>;

@@ -20,19 +20,28 @@ import { routeReferences, routerOf } from '../context/routers.ts';
  * `withMark`.
  */
 export async function applyRollout(
-  { parts }: ActionContext,
+  context: ActionContext,
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
   mark: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<boolean> {
-  if (parts.applied.has(live, wanted)) return false;
-  await parts.cluster.apply(mark(wanted), {
+  if (context.parts.applied.has(live, wanted)) return false;
+  await applyAnyway(context, mark(wanted), live);
+  context.parts.applied.note(wanted);
+  return true;
+}
+
+/** Applies an object whatever the cluster has: also one that differs only by a field that is not wanted. */
+export async function applyAnyway(
+  { parts }: ActionContext,
+  wanted: KubernetesObject,
+  live: KubernetesObject | undefined,
+): Promise<void> {
+  await parts.cluster.apply(wanted, {
     manager: 'holdfast-rollout',
     force: true,
     ...(live ? { over: versionOf(live) } : {}),
   });
-  parts.applied.note(wanted);
-  return true;
 }
 
 /** Applies an object that no watch shows (config copies): it is read first, for its version. */
