@@ -23,7 +23,7 @@ export function createApplied(): Applied {
     has: (live, wanted) =>
       live !== undefined &&
       [hashes.get(objectId(wanted)), markOf(live)].includes(hashOf(wanted)) &&
-      covers(live, wanted),
+      holds(live, wanted),
     knows: (wanted) => hashes.get(objectId(wanted)) === hashOf(wanted),
     note: (wanted) => void hashes.set(objectId(wanted), hashOf(wanted)),
     forget: (wanted) => void hashes.delete(objectId(wanted)),
@@ -39,7 +39,14 @@ export function withMark(wanted: KubernetesObject): KubernetesObject {
 
 /** Whether the object's annotation says that exactly this was applied last, and its fields still do. */
 export function isAsMarked(live: KubernetesObject, wanted: KubernetesObject): boolean {
-  return markOf(live) === hashOf(wanted) && covers(live, wanted);
+  return markOf(live) === hashOf(wanted) && holds(live, wanted);
+}
+
+/** Fields that others add make no difference, but labels of a Service's selector, which is one value: its pods may not have them. */
+function holds(live: KubernetesObject, wanted: KubernetesObject): boolean {
+  const labels = ({ spec }: KubernetesObject) =>
+    Object.keys((spec as { selector?: object } | undefined)?.selector ?? {}).length;
+  return covers(live, wanted) && (wanted.kind !== 'Service' || labels(live) === labels(wanted));
 }
 
 function markOf({ metadata }: KubernetesObject): string | undefined {

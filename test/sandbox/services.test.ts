@@ -95,6 +95,25 @@ test('a Service that was there keeps its type, labels and other ports, and is gi
   expect((await live())?.metadata.annotations ?? {}).toEqual({});
 });
 
+test('a label that somebody adds to the selector of a Service by hand is taken off: no pod has it', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const names = ['web', 'web-primary'];
+  const selectors = () => Promise.all(names.map(async (name) => (await specOf(name)).selector));
+  const spec = { selector: { version: 'new' } };
+
+  for (const name of names)
+    await bed.send('PATCH', `${services}/${name}`, { spec }, 'application/merge-patch+json');
+
+  const wanted = JSON.stringify(names.map(() => ({ app: 'web-primary' })));
+  await eventually('the selectors are whole', async () => JSON.stringify(await selectors()) === wanted, {
+    seen: selectors,
+  });
+  await becomesIdle();
+});
+
 test('a Service of the same repository is shared without a fight, and is Git’s alone again afterwards', async () => {
   const analysis = { interval: '500ms', iterations: 1 };
   await bed.send('POST', canaries, JSON.parse(canary({ analysis, spec: { revertOnDeletion: true } })));
