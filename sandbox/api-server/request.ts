@@ -49,12 +49,17 @@ export function parseBody(request: ApiRequest): unknown {
     throw new ApiError(415, 'UnsupportedMediaType', message);
   }
   try {
-    return JSON.parse(request.body);
+    return JSON.parse(request.body, (_, value) => (typeof value === 'string' ? wellFormed(value) : value));
   } catch (error) {
     if (!request.contentType.includes('yaml'))
       throw badRequest(`the object provided is unrecognized: ${String(error)}`);
     return parse(request.body);
   }
+}
+
+/** Half of a surrogate pair is no character: Go reads it as U+FFFD. */
+function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\uFFFD');
 }
 
 /** The body as an object of this kind at this path; throws 400 when it is another one. */

@@ -5,7 +5,7 @@
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './kubernetes.ts';
-import { limits } from './limits.ts';
+import { beginningOf, limits } from './limits.ts';
 import { problemOf } from './problems.ts';
 import { type SourceWindow, windowSchema } from './source/source.ts';
 import { parseDurationMs } from './time.ts';
@@ -64,7 +64,7 @@ function dataOf({ data }: KubernetesObject): Readonly<Partial<Record<string, str
 }
 
 function shown(reason: string | undefined): string {
-  return reason?.slice(0, reasonCharacters) || 'no reason is given';
+  return (reason && beginningOf(reason, reasonCharacters)) || 'no reason is given';
 }
 
 function quoted(text: string | undefined): string {

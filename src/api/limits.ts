@@ -196,7 +196,17 @@ export const limits = {
   drainMs: 20_000,
 } as const;
 
+/** At the end of a text: half of a character, for which the API server stores another text, to be written again and again. */
+const half = /[\uD800-\uDBFF]$/;
+
 /** Text of at most this many characters, with an ellipsis where something was left out. */
 export function shorten(text: string, maxCharacters: number): string {
-  return text.length <= maxCharacters ? text : `${text.slice(0, maxCharacters - 1).trimEnd()}…`;
+  if (text.length <= maxCharacters) return text;
+  const beginning = text.slice(0, maxCharacters - 1).replace(half, '');
+  return `${beginning.trimEnd()}…`;
+}
+
+/** The first characters of a text. */
+export function beginningOf(text: string, maxCharacters: number): string {
+  return text.slice(0, maxCharacters).replace(half, '');
 }

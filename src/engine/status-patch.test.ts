@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { mergePatchOf, withCondition } from './status-patch.ts';
+import { asStored, mergePatchOf, withCondition } from './status-patch.ts';
 
 test('equal objects give no patch, whatever the order of their keys', () => {
   expect(mergePatchOf({ a: 1, b: { c: [1, 2] } }, { b: { c: [1, 2] }, a: 1 })).toBeUndefined();
@@ -44,4 +44,10 @@ test('other conditions stay, and long messages are cut', () => {
   );
   expect(both.map(({ type }) => type)).toEqual(['Ready', 'Held']);
   expect(both[1]?.message.length).toBe(1_024);
+});
+
+test('a status is compared as the API server returns it, which stores no half of a character', () => {
+  const told = { message: 'a \ud83d told', parts: [{ text: '🚀', gone: undefined }] };
+
+  expect(asStored(told)).toEqual({ message: 'a \uFFFD told', parts: [{ text: '🚀' }] });
 });

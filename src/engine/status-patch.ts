@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { type Condition, isRecord } from '../api/kubernetes.ts';
-import { limits, shorten } from '../api/limits.ts';
+import { beginningOf, limits, shorten } from '../api/limits.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,6 +22,13 @@ function changeOf(before: unknown, after: unknown): unknown {
   if (after === undefined) return before === undefined ? undefined : null;
   if (isRecord(before) && isRecord(after)) return mergePatchOf(before, after);
   return isDeepStrictEqual(before, after) ? undefined : after;
+}
+
+/** As the API server returns it: without fields that are undefined, and with U+FFFD, as in Go, for half of a character in what others wrote. */
+export function asStored<Status extends object>(status: Status): Status {
+  return JSON.parse(JSON.stringify(status), (_, value) =>
+    typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\uFFFD') : value,
+  ) as Status;
 }
 
 /** A condition without its times; `withCondition` sets them. */
@@ -46,7 +53,7 @@ export function withCondition(
   nowMs: number,
 ): Condition[] {
   const before = conditions.find(({ type }) => type === news.type);
-  const message = news.message.slice(0, maximumMessageLength);
+  const message = beginningOf(news.message, maximumMessageLength);
   const time = new Date(nowMs).toISOString();
   const next: Condition = {
     ...news,

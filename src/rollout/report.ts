@@ -1,6 +1,6 @@
 import type { Finding } from '../api/canary/conditions.ts';
 import type { CanaryStatus, Serving } from '../api/canary/status.ts';
-import { limits } from '../api/limits.ts';
+import { beginningOf, limits } from '../api/limits.ts';
 import { driftComparisons } from '../health/drift.ts';
 import { hasConverged } from '../health/readiness.ts';
 import type { Action, Note, RolloutEvent } from './outcome.ts';
@@ -43,7 +43,7 @@ export function servingOf(world: World, run: Run | undefined): Serving[] {
         workload: view.name,
         digest: digest ?? '',
         commit,
-        ...(subject ? { subject: subject.slice(0, limits.subjectCharacters) } : {}),
+        ...(subject ? { subject: beginningOf(subject, limits.subjectCharacters) } : {}),
         weight,
         ready: view.readyReplicas,
       };

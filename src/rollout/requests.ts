@@ -1,4 +1,5 @@
 import { annotationPrefix } from '../api/annotations.ts';
+import { beginningOf } from '../api/limits.ts';
 import type { Context } from './state.ts';
 
 /** A request by annotation that has not been handled yet: `<commit or digest>[@anything]`. */
@@ -15,7 +16,8 @@ const MIN_COMMIT_CHARACTERS = 7;
 
 /** The request of a verb, unless it was handled already. */
 export function requestOf({ world }: Context, verb: string): Request | undefined {
-  const value = world.canary.metadata.annotations?.[annotationPrefix + verb]?.slice(0, MAX_VALUE_CHARACTERS);
+  const given = world.canary.metadata.annotations?.[annotationPrefix + verb];
+  const value = given && beginningOf(given, MAX_VALUE_CHARACTERS);
   if (!value || world.status.handled?.[verb] === value) return undefined;
   return { verb, value, revision: value.split('@')[0] ?? '' };
 }

@@ -6,6 +6,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  isNotIdle,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -221,6 +222,28 @@ test('fields that are not acted on are named without stopping the Canary', async
   const found = condition(await bed.canary(), 'FieldsNotActedOn');
   expect(found).toMatchObject({ status: 'True', message: expect.stringContaining('spec.upstreamRef') });
 });
+
+test.each(['', 'x'])(
+  'a long subject of emoji, begun with "%s", is cut between characters, and then all is quiet',
+  async (begin) => {
+    const subject = `${begin}${'🚀'.repeat(120)}`;
+    await bed.commit(subject, { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await bed.commit(`${subject} v2`, { 'web.json': deployment('shop/web:2') });
+    await waitForPhase(bed, 'Succeeded');
+
+    await eventually('nothing is asked for a while', async () => {
+      bed.sandbox.requests.clear();
+      await bed.pass(20_000);
+      return bed.sandbox.requests.all().filter(isNotIdle).length === 0;
+    });
+    expect(JSON.stringify([statusOf(await bed.canary()), statusOf(await bed.source())])).not.toContain(
+      '\uFFFD',
+    );
+  },
+);
 
 test('history that was rewritten waits for an approval', async () => {
   await bed.commit('v1', { 'a.json': configMap('a') });

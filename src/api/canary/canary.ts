@@ -2,7 +2,7 @@
 import { parse as parseYaml } from 'yaml';
 import * as z from 'zod';
 import type { KubernetesObject } from '../kubernetes.ts';
-import { limits } from '../limits.ts';
+import { beginningOf, limits } from '../limits.ts';
 import { type Problem, problemOf } from '../problems.ts';
 import { stringMap, text } from '../schema.ts';
 import { durationOr, parseDurationMs } from '../time.ts';
@@ -285,8 +285,8 @@ export const DEFAULT_ALERT = '(default)';
 export function alertsById(canary: Canary): Map<string, CanaryAlert> {
   const byId = new Map<string, CanaryAlert>();
   for (const alert of (canary.spec.analysis?.alerts ?? []).slice(0, MAX_ALERTS)) {
-    let id = alert.name.slice(0, 240);
-    for (let number = 2; byId.has(id); number += 1) id = `${alert.name.slice(0, 240)} (${number})`;
+    let id = beginningOf(alert.name, 240);
+    for (let number = 2; byId.has(id); number += 1) id = `${beginningOf(alert.name, 240)} (${number})`;
     byId.set(id, alert);
   }
   return byId;

@@ -2,6 +2,7 @@ import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import type { Incident } from '../../api/incident.ts';
 import { describe } from '../../api/kubernetes.ts';
+import { beginningOf } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { AlertAnswer, AlertNews, Alerts } from '../../contracts/notifications.ts';
@@ -44,7 +45,7 @@ async function attemptOnce(alerts: Alerts, news: AlertNews, signal: AbortSignal)
     return await alerts.send(news, signal);
   } catch (error) {
     const detail = error instanceof Error ? error.message : 'it could not be sent';
-    return { kind: 'failed', detail: detail.slice(0, 256), final: false };
+    return { kind: 'failed', detail: beginningOf(detail, 256), final: false };
   }
 }
 

@@ -1,6 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
+import { beginningOf } from '../../api/limits.ts';
 import type { CommitInfo } from '../../api/observed.ts';
 import { GitError } from '../errors.ts';
 import { createBaseCache, openPack, type PackFile, type StoredObject } from './pack/pack-file.ts';
@@ -123,10 +124,7 @@ function corrupt({ gitdir }: ObjectReader, cause: unknown, what = ''): GitError 
 }
 
 function oneLine(text: string): string {
-  return text
-    .replace(/[\p{Cc}\s]+/gu, ' ')
-    .trim()
-    .slice(0, 200);
+  return beginningOf(text.replace(/[\p{Cc}\s]+/gu, ' ').trim(), 200);
 }
 
 /** What a commit's bytes say. */

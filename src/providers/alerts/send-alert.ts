@@ -1,4 +1,5 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
+import { beginningOf } from '../../api/limits.ts';
 import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -74,5 +75,5 @@ function receiverOf(
 }
 
 function failed(detail: string, final: boolean): AlertAnswer {
-  return { kind: 'failed', detail: detail.slice(0, 256), final };
+  return { kind: 'failed', detail: beginningOf(detail, 256), final };
 }

@@ -1,4 +1,5 @@
 /** Texts for forges: their limits, and the prefix that marks a draft. */
+import { beginningOf, shorten } from '../../api/limits.ts';
 
 /** Longest description of a commit status (GitHub refuses more). */
 export const DESCRIPTION_LIMIT = 140;
@@ -12,20 +13,15 @@ const CUT = '\n\n(The rest was cut.)\n';
 /** One line of at most `limit` characters, with an ellipsis where it was cut. */
 export function singleLine(text: string, limit: number): string {
   const line = text.replace(/\s+/g, ' ').trim();
-  return line.length <= limit ? line : `${beginning(line, limit - 1).trimEnd()}…`;
+  return shorten(line, limit);
 }
 
 /** Markdown of at most BODY_LIMIT characters that says when it was cut. */
 export function limitedBody(text: string): string {
-  return text.length <= BODY_LIMIT ? text : beginning(text, BODY_LIMIT - CUT.length) + CUT;
+  return text.length <= BODY_LIMIT ? text : beginningOf(text, BODY_LIMIT - CUT.length) + CUT;
 }
 
 /** The prefix by which a title marks a draft, with the space after it; empty for a title without one. */
 export function draftPrefix(title: string): string {
   return /^\s*(?:(?:draft|wip):\s*|\[(?:draft|wip)\]\s*|\(draft\)\s*)/i.exec(title)?.[0] ?? '';
-}
-
-/** Cuts without leaving half of a surrogate pair. */
-function beginning(text: string, length: number): string {
-  return text.slice(0, length).replace(/[\uD800-\uDBFF]$/, '');
 }

@@ -1,5 +1,5 @@
 import type { ReleaseHistoryEntry } from '../../api/canary/status.ts';
-import { limits } from '../../api/limits.ts';
+import { beginningOf, limits } from '../../api/limits.ts';
 import { verdictOfHooks, whyClosed } from '../../health/check-results.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import { hasHooks, request } from '../checks.ts';
@@ -117,10 +117,10 @@ function ended(context: Context, { run, ending, failedChecks }: StateOf<'Ending'
   const entry: ReleaseHistoryEntry = {
     digest: run.digest,
     commit: run.commit,
-    subject: run.subject.slice(0, limits.subjectCharacters),
+    subject: beginningOf(run.subject, limits.subjectCharacters),
     result: ending.phase,
     reason: ending.reason,
-    message: ending.message.slice(0, 512),
+    message: beginningOf(ending.message, 512),
     startTime: run.startTime,
     endTime: context.now,
     ...(hasHooks(context, 'post-rollout') ? { postRollout: 'Pending' as const } : {}),

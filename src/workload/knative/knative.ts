@@ -1,4 +1,5 @@
 import type { KubernetesObject, PodTemplate } from '../../api/kubernetes.ts';
+import { beginningOf } from '../../api/limits.ts';
 import { identityOf, noPodFacts } from '../pods/pod-facts.ts';
 import { releaseAnnotations } from '../shared/configs.ts';
 import {
@@ -104,7 +105,7 @@ function viewKnative({ workload, side, revisions = [] }: ViewSource): PodsView {
     pod: name ?? metadata.name,
     container: undefined,
     reason: ready.reason ?? 'RevisionFailed',
-    message: (ready.message ?? '').slice(0, 300),
+    message: beginningOf(ready.message ?? '', 300),
   };
   const count = desired === 1 && name !== undefined && ready?.status === 'True' ? 1 : 0;
   return {

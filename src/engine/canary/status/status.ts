@@ -4,6 +4,7 @@ import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../.
 import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
+  asStored,
   type ConditionNews,
   findCondition,
   mergePatchOf,
@@ -26,8 +27,6 @@ export async function writeStatus(
   canary: Canary,
   status: CanaryStatus,
 ): Promise<Canary | undefined> {
-  // As the server will have it: without fields that are undefined.
-  const asStored = (one: CanaryStatus) => JSON.parse(JSON.stringify(one)) as CanaryStatus;
   const { storedStatus = canary.status ?? {} } = canary;
   // An object that could not be parsed comes as it is stored. Packing takes longer than comparing, and most rounds change nothing.
   const wanted = asStored(withShortCommit(unpackStatus(status)));

@@ -1,6 +1,7 @@
 /** What people ask a Source for by annotation: handled once, with an answer in the status (design section 2.3). */
 import { annotationPrefix, approveAnnotation, syncAnnotation } from '../../../api/annotations.ts';
 import type { RequestAnswer } from '../../../api/canary/status.ts';
+import { beginningOf } from '../../../api/limits.ts';
 import type { Source, SourceStatus } from '../../../api/source/source.ts';
 import type { News } from '../../status-patch.ts';
 import type { SourceRequests, SourceState } from '../context/state.ts';
@@ -15,10 +16,10 @@ type Answer = Omit<RequestAnswer, 'time'>;
 /** What the annotations ask for now. */
 export function requestsOf({ metadata }: Source): SourceRequests {
   const { annotations = {} } = metadata;
-  return {
-    sync: annotations[syncAnnotation]?.slice(0, handledCharacters),
-    approve: annotations[approveAnnotation]?.slice(0, handledCharacters),
-  };
+  const [sync, approve] = [syncAnnotation, approveAnnotation].map(
+    (key) => annotations[key] && beginningOf(annotations[key], handledCharacters),
+  );
+  return { sync, approve };
 }
 
 /** The answers to requests that were not answered before, and the requests as handled. */

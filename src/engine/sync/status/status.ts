@@ -5,6 +5,7 @@ import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/so
 import { formatProblem } from '../../../render/rendered-object.ts';
 import { failureOf } from '../../failure.ts';
 import {
+  asStored,
   type ConditionNews,
   findCondition,
   listed,
@@ -83,7 +84,7 @@ function sourceStatus(
 export async function writeSourceStatus(context: SourceContext, watch?: SourceWatch): Promise<void> {
   const { parts, source, state } = context;
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
-  const next = sourceStatus(source, state, parts.canaries(), parts.clock.nowMs());
+  const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
   if (!patch) return;
   try {
