@@ -52,6 +52,15 @@ describe('session affinity in an HTTPRoute', () => {
     expect(weighted && cookies(weighted)).toEqual(['other=xyz; Max-Age=30', 'side=abc; Max-Age=86400']);
   });
 
+  it('lasts a day with a maxAge of 0, as in Flagger, and is not forgotten at once', () => {
+    const rules = rulesOf(
+      at(20, { kind: 'keep', canary: 'side=abc' }),
+      context({ cookieName: 'side', maxAge: 0 }),
+    );
+
+    expect(rules.map(cookies).at(-1)).toEqual([undefined, 'side=abc; Max-Age=86400']);
+  });
+
   it('needs no cookie for the primary', () => {
     const rules = rulesOf(at(20, { kind: 'keep', canary: 'side=abc' }));
 

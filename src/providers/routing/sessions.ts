@@ -38,7 +38,7 @@ export function sessionRules(
   const primary = settings.primaryCookieName === undefined ? undefined : sessions.primary;
   const weighted: SessionRule = {
     ...byWeight,
-    canarySets: setCookie(canary, settings.maxAge ?? defaultMaxAgeSeconds, settings),
+    canarySets: setCookie(canary, settings.maxAge || defaultMaxAgeSeconds, settings),
     ...(primary ? { primarySets: setCookie(primary, primaryMaxAge, settings) } : {}),
   };
   if (canaryWeight === 100) return [weighted];
