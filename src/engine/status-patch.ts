@@ -26,10 +26,15 @@ function changeOf(before: unknown, after: unknown): unknown {
 
 /** As the API server returns it: without fields that are undefined, and with U+FFFD, as in Go, for half of a character in what others wrote. */
 export function asStored<Status extends object>(status: Status): Status {
-  return JSON.parse(JSON.stringify(status), (_, value) =>
+  const text = JSON.stringify(status);
+  if (!escapedSurrogate.test(text)) return JSON.parse(text) as Status;
+  return JSON.parse(text, (_, value) =>
     typeof value === 'string' ? value.replace(/\p{Surrogate}/gu, '\uFFFD') : value,
   ) as Status;
 }
+
+/** In JSON only half of a character is written like this. */
+const escapedSurrogate = /\\u[dD][89a-fA-F]/;
 
 /** A condition without its times; `withCondition` sets them. */
 export type ConditionNews = Omit<Condition, 'lastTransitionTime' | 'lastUpdateTime'>;
