@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { GitError } from '../errors.ts';
-import { sshSigner } from './ssh-signature.ts';
+import { sshSigner, verifySsh } from './ssh-signature.ts';
 
 function opensshKey(type: string, passphrase: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'holdfast-key-'));
@@ -44,4 +44,22 @@ it('refuses other keys with a message that shows none of them', () => {
     expect(make).toThrow(why);
     expect(make).not.toThrow(key.split('\n')[1] ?? '');
   }
+});
+
+/** The same with one byte more behind everything, or behind the signature within. */
+function withTrailingByte(signature: string, place: 'outer' | 'inner'): string {
+  const bytes = Buffer.from(signature.replaceAll(/-----.*-----|\n/g, ''), 'base64');
+  // The last field: the name of the algorithm and 64 bytes, each with its length.
+  const length = 4 + 'ssh-ed25519'.length + 4 + 64;
+  if (place === 'inner') bytes.writeUInt32BE(length + 1, bytes.length - length - 4);
+  const body = Buffer.concat([bytes, Buffer.from([0])]).toString('base64');
+  return `-----BEGIN SSH SIGNATURE-----\n${body}\n-----END SSH SIGNATURE-----\n`;
+}
+
+it.each(['outer', 'inner'] as const)('a signature with data behind its %s fields is refused', (place) => {
+  const content = Buffer.from('tree 1\n');
+  const signature = sshSigner(opensshKey('ed25519', ''))(content);
+  const check = (armored: string) => verifySsh(content, armored, { signers: [], timeMs: 0 });
+  expect(() => check(signature)).toThrow('not among the allowed signers');
+  expect(() => check(withTrailingByte(signature, place))).toThrow('trailing data');
 });
