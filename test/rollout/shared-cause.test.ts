@@ -95,10 +95,28 @@ describe('a release held for a shared cause', () => {
   it('waits for as long as a person asks for it', () => {
     const model = held();
     model.ask('promote', 'b');
+    model.tick(1000);
+    expect(model.status.next?.action).toBe('checked again every interval');
     for (let count = 0; count < 200; count += 1) model.tick(10_000);
     expect(model.primary?.digest).toBe('b');
     expect(model.rejected).toEqual([]);
   });
+
+  it.each(['hold', 'halt'] as const)(
+    'is never reverted once onFailure is %s: its canary serves',
+    (onFailure) => {
+      const model = held();
+      model.canary.spec.postPromotion = { ...model.canary.spec.postPromotion, onFailure };
+      model.tick(1000);
+      expect(model.status.next?.action).not.toContain('revert');
+      for (let count = 0; count < 200; count += 1) model.tick(10_000);
+      expect(model.reverts).toEqual([]);
+      expect(model.rejected).toEqual([]);
+      expect(model.status.postPromotion).toMatchObject({ state: 'Held', reason: 'ChecksFailed' });
+      expect(model.route?.canaryWeight).toBe(100);
+      expect(model.broken).toEqual([]);
+    },
+  );
 
   it('is verified on when the checks pass again', () => {
     const model = held();

@@ -16,7 +16,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
+import { decideVerification, isWaitingPointless, SHARED_WINDOW_MS, sharedCause } from '../post-promotion.ts';
 import {
   type Context,
   promotionState,
@@ -40,7 +40,7 @@ import {
 } from '../world.ts';
 import { admit, newerRevision } from './head.ts';
 import { applyPrimary, isChanging, recreatedCanary } from './restore.ts';
-import { failDead, revert, startRevert } from './transitions.ts';
+import { failDead, failVerification, revert, startRevert } from './transitions.ts';
 
 type Held = StateOf<'Held'>;
 
@@ -163,13 +163,16 @@ function promotingAgain(context: Context, { run, failedChecks, iterations, post 
 /**
  * Held because checks have no answer, or because other Canaries fail their checks too: the checks are repeated each interval. Any answer, or
  * with a shared cause a passed check, continues verification. If this Canary still fails when the others do not, or when the
- * wait for them is over, it is reverted (design section 5, auto; ADR 14).
+ * wait for them is over, it is reverted, or held as onFailure says by then (design section 5, auto; ADR 14).
  */
 function recheck(context: Context, state: Held): Outcome {
   const { run, post, reason } = state;
   const { intervalMs, onFailure } = context.plan.postPromotion;
   const isShared = reason === 'SharedCause';
-  const { why, action, resumed } = RECHECK[isShared ? 'SharedCause' : 'ChecksUnavailable'];
+  const { why, resumed } = RECHECK[isShared ? 'SharedCause' : 'ChecksUnavailable'];
+  const action = isShared
+    ? sharedAction(context, run)
+    : 'verification continues once the checks answer again';
   const timeMs = isShared ? sharedDeadlineMs(context, run) : undefined;
   const statusNote = note(reason, `${describeRelease(run)} is held: ${post.cause ?? why}`, {
     action,
@@ -191,8 +194,17 @@ function recheck(context: Context, state: Held): Outcome {
   if (verdict !== 'fail' || waitsForOthers(context, run))
     return stay(checking, statusNote, checked, wake(intervalMs));
   const finding = findings(asked.results);
-  const reverted = revert(context, checking, { reason: 'ChecksFailed', finding, control: true });
-  return { ...reverted, ...combine(checked, reverted) };
+  const failed = failVerification(context, checking, { reason: 'ChecksFailed', finding, control: true });
+  return { ...failed, ...combine(checked, failed) };
+}
+
+/** What follows if it goes on failing when the wait for the others is over, as onFailure says now. */
+function sharedAction({ plan }: Context, { keepWaiting }: Run): string {
+  const again = 'checked again every interval';
+  if (keepWaiting) return again;
+  const { action } = decideVerification(plan.postPromotion.onFailure);
+  const end = action === 'revert' ? 'revert' : 'traffic moves to the canary';
+  return `${again}; ${end} unless the checks pass first`;
 }
 
 /** Without an answer nothing is asked of a primary that is changing: verification would be held again at its next deadline. */
@@ -225,12 +237,10 @@ function withoutReadyPrimary(context: Context, state: Held): Outcome | undefined
 const RECHECK = {
   ChecksUnavailable: {
     why: 'checks have no answer',
-    action: 'verification continues once the checks answer again',
     resumed: 'the checks answer again',
   },
   SharedCause: {
     why: 'other Canaries fail their checks, too',
-    action: 'checked again every interval; revert unless the checks pass first',
     resumed: 'the checks pass again',
   },
 } as const;
