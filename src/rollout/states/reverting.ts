@@ -21,6 +21,7 @@ import {
   type Context,
   elapsedMs,
   later,
+  type State,
   type StateOf,
   sinceProgressMs,
   untilWritten,
@@ -251,13 +252,14 @@ export function revertFailedPrefers(context: Context, state: RevertFailed): Pref
  * serves. It ends when the primary becomes ready or Git goes back to the last-known-good; a newer revision is still tried (S5 g).
  */
 export function revertFailed(context: Context, state: RevertFailed): Outcome {
-  const { world, plan, good, head } = context;
+  const { good, head } = context;
   const { reason, post } = state;
   const statusNote = note(reason, post.cause ?? 'the last-known-good does not become ready');
   const isReady = reason === 'LKGFailsToo';
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
   if (isReady && head && head.digest === good?.digest)
     return endedByGit(context, state, head) ?? stay(state, statusNote);
+  if (isGoodBack(context, state)) return recovered(context, state);
   const newer = newerRevision(context, state);
   if (newer && isReady) return admit(context, newer, { before: state.run });
   if (newer) return tryNewer(context, state, { newer, statusNote });
@@ -265,10 +267,14 @@ export function revertFailed(context: Context, state: RevertFailed): Outcome {
   if (recreated) return stay(state, statusNote, recreated);
   // Somebody deleted the canary: the release it ran was rejected, so that only the last-known-good may replace it (S14).
   const canary = good && !isLost(good) && !isReady ? act(...recreatedCanary(context, good.digest)) : {};
-  const isBack = good !== undefined && world.primary?.digest === good.digest;
-  if (!isReady && isBack && hasConverged(world.primary, plan.primaryReadyPercent))
-    return recovered(context, state);
   return stay(state, statusNote, canary, makeRoom(context, state));
+}
+
+/** The last-known-good came up after all: the release ends first, and what else was to be tried follows at rest. */
+export function isGoodBack({ world, good, plan }: Context, state: State): boolean {
+  const isAwaited = state.kind === 'RevertFailed' && state.reason !== 'LKGFailsToo';
+  const isBack = good !== undefined && world.primary?.digest === good.digest;
+  return isAwaited && isBack && hasConverged(world.primary, plan.primaryReadyPercent);
 }
 
 /** On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can. */

@@ -9,6 +9,7 @@ import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
+import { isGoodBack } from '../states/reverting.ts';
 import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
@@ -201,7 +202,7 @@ const retry: Verb = (context, current, request) => {
   const where = placeOf(context, current);
   const isRevertFailed = where.stage === 'revertFailed' && where.state.run.digest === head.digest;
   if (!rejection && !isRevertFailed) return notApplicable(`${describeRelease(head)} was not rejected`);
-  if (where.stage === 'ending') return { result: 'Later' };
+  if (where.stage === 'ending' || isGoodBack(context, current)) return { result: 'Later' };
   const unrejects = rejection ? [rejection.digest] : [];
   const message = `${describeRelease(head)} is tried again on request`;
   const statusNote = note('Retry', message);
@@ -220,7 +221,7 @@ const retry: Verb = (context, current, request) => {
   )
     return {
       result: 'Later',
-      outcome: { ...stay(state, statusNote), unrejects, prefers: { kind: 'all', side: 'canary' } },
+      outcome: { ...stay(state, statusNote), prefers: { kind: 'all', side: 'canary' } },
     };
   const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
   return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
@@ -291,7 +292,8 @@ function rollbackToOlder(
   current: State,
   { wanted, good }: { wanted: RecordView; good: RecordView },
 ): Answer {
-  if (where.stage === 'ending' || where.stage === 'first') return { result: 'Later' };
+  if (where.stage === 'ending' || where.stage === 'first' || isGoodBack(context, current))
+    return { result: 'Later' };
   if (context.head?.digest === wanted.digest && where.stage !== 'written')
     return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
   if (where.stage === 'trying' || where.stage === 'written') {

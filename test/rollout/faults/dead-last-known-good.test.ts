@@ -172,6 +172,44 @@ it('a release of another tool goes through the primary when nothing else serves 
   expect(model.asks).toContain('primary analysis c');
 });
 
+describe('the last-known-good comes up after all, while the canary has too few pods for all traffic', () => {
+  const allOrNothing = { interval: '10s', threshold: 2, iterations: 2, metrics };
+  /** `a` is older than `b`. `c` failed its checks on the primary, and `b` does not come up there; half of the canary's pods are broken. */
+  const short = (spec: object) => {
+    const model = live({ ...spec, postPromotion: { metrics, onFailure: 'revert' } });
+    model.commit('b');
+    model.until('Succeeded');
+    model.commit('c');
+    until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+    model.behaviours.set('c', { ...GOOD, primaryMetric: 50 });
+    model.behaviours.set('b', { ...GOOD, primaryReady: false });
+    model.breakPods('canary', 1, { of: 'c' });
+    until(model, 'Failed and Held', () => standing(model).startsWith('Failed/Held LKGNotReady'));
+    return model;
+  };
+
+  it.each([
+    ['a newer commit', (model: Model) => model.commit('d'), 'd'],
+    ['a retry', (model: Model) => model.ask('retry', 'c@1'), 'c'],
+    ['a rollback', (model: Model) => model.ask('rollback-to', 'a@1'), 'a'],
+  ])('it serves, and then %s is tried on the canary', (_name, ask, digest) => {
+    for (const spec of [{ analysis }, { provider: 'kubernetes', analysis: allOrNothing }]) {
+      const model = short(spec);
+      ask(model);
+      pass(model, 30_000);
+      model.behaviours.set('b', GOOD);
+      until(model, 'it serves alone', () => model.route?.canaryWeight === 0 && !model.status.postPromotion);
+      expect(model.primary?.digest).toBe('b');
+      model.healPods();
+      model.behaviours.set('c', GOOD);
+      until(model, 'it is tried', () => model.status.lastKnownGood?.digest === digest);
+      expect(model.asks).not.toContain(`primary analysis ${digest}`);
+      expect(model.broken).toEqual([]);
+      expect(model.outages).toEqual([]);
+    }
+  });
+});
+
 describe('a newer revision, when neither side serves any more', () => {
   it('goes to the primary, and is analysed there under all the traffic', () => {
     const model = fallen();
