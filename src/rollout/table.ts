@@ -181,7 +181,8 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     serves: 'whichever side is ready',
     prefers: revertFailedPrefers,
     head: 'ownRule',
-    followsHead: 'a newer commit is still tried: on the primary while the canary serves, else on the canary',
+    followsHead:
+      'a newer commit is still tried: on the primary while the canary carries all traffic; on the canary if it serves nothing, or does not get the pods for that within progressDeadlineSeconds',
     deadline: 'none: reported; it ends when the last-known-good becomes ready',
     checks: 'none',
     writes:

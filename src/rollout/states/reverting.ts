@@ -277,17 +277,23 @@ export function isGoodBack({ world, good, plan }: Context, state: State): boolea
   return isAwaited && isBack && hasConverged(world.primary, plan.primaryReadyPercent);
 }
 
-/** On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can. */
+/**
+ * On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can: also if the canary did not get
+ * the pods for all traffic before the deadline.
+ */
 function tryNewer(
   context: Context,
-  state: RevertFailed,
+  before: RevertFailed,
   { newer, statusNote }: { newer: ReleaseView; statusNote: Effects },
 ): Outcome {
-  const { world } = context;
+  const { world, plan } = context;
   const isCanaryServing = canaryServes(world.target) && !world.foreignTarget;
-  if (isCanaryServing && !hasArrived(context, state.run, 'canary'))
-    return stay(state, statusNote, routeNote(context, state.run));
-  const onCanary = !isCanaryServing && servingPods(world.primary) > 0 && !world.foreignTarget;
+  const standsIn = isCanaryServing && hasArrived(context, before.run, 'canary');
+  const state = withRun(before, withProgress(context, before.run, world.target));
+  const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, state.run);
+  if (isCanaryServing && !standsIn && (isAllOn(context, 'canary') || leftMs > 0))
+    return stay(state, statusNote, routeNote(context, state.run), wake(leftMs));
+  const onCanary = !standsIn && servingPods(world.primary) > 0 && !world.foreignTarget;
   return admit(context, newer, { ...(onCanary ? {} : { side: 'primary' }), before: state.run });
 }
 

@@ -172,7 +172,7 @@ it('a release of another tool goes through the primary when nothing else serves 
   expect(model.asks).toContain('primary analysis c');
 });
 
-describe('the last-known-good comes up after all, while the canary has too few pods for all traffic', () => {
+describe('the last-known-good does not come up, and the canary has too few pods for all traffic', () => {
   const allOrNothing = { interval: '10s', threshold: 2, iterations: 2, metrics };
   /** `a` is older than `b`. `c` failed its checks on the primary, and `b` does not come up there; half of the canary's pods are broken. */
   const short = (spec: object) => {
@@ -192,7 +192,7 @@ describe('the last-known-good comes up after all, while the canary has too few p
     ['a newer commit', (model: Model) => model.commit('d'), 'd'],
     ['a retry', (model: Model) => model.ask('retry', 'c@1'), 'c'],
     ['a rollback', (model: Model) => model.ask('rollback-to', 'a@1'), 'a'],
-  ])('it serves, and then %s is tried on the canary', (_name, ask, digest) => {
+  ])('it comes up after all and serves, and then %s is tried on the canary', (_name, ask, digest) => {
     for (const spec of [{ analysis }, { provider: 'kubernetes', analysis: allOrNothing }]) {
       const model = short(spec);
       ask(model);
@@ -205,6 +205,17 @@ describe('the last-known-good comes up after all, while the canary has too few p
       until(model, 'it is tried', () => model.status.lastKnownGood?.digest === digest);
       expect(model.asks).not.toContain(`primary analysis ${digest}`);
       expect(model.broken).toEqual([]);
+      expect(model.outages).toEqual([]);
+    }
+  });
+
+  it('a newer commit is tried on the canary after the deadline, while the primary serves', () => {
+    for (const spec of [{ analysis }, { provider: 'kubernetes', analysis: allOrNothing }]) {
+      const model = short(spec);
+      model.commit('d');
+      pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+      expectLive(model, 'd');
+      expect(model.asks).toContain('canary analysis d');
       expect(model.outages).toEqual([]);
     }
   });
