@@ -172,6 +172,21 @@ describe('a closed window', () => {
     expectSafe(model);
   });
 
+  it('and a gate that the spec got meanwhile is approved by a person, as any other', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    const webhooks = [{ name: 'gate', type: 'confirm-rollout' as const, url: 'http://hooks.test/' }];
+    model.canary.spec.analysis = { ...model.canary.spec.analysis, webhooks };
+    model.hooks['confirm-rollout'] = 'refused';
+    model.tick(hourMs);
+    expect(reasonOf(model)).toBe('Waiting');
+    model.ask('approve', 'b');
+    untilLive(model, 'b');
+    expect(model.status.answers?.approve?.result).toBe('Done');
+    expectSafe(model);
+  });
+
   it('opens for everything once the Source has no windows any more', () => {
     const model = behindWindow();
     model.commit('b');

@@ -2,6 +2,7 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
+import { hasHooks } from '../checks.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind } from '../state.ts';
@@ -151,13 +152,13 @@ const promote: Verb = (context, current, request) => {
 };
 
 /** Opens the gate that a release waits at in phase Waiting or WaitingPromotion; each phase needs its own request. */
-const approve: Verb = (_context, state, request) => {
+const approve: Verb = (context, state, request) => {
   const isAtStart = state.kind === 'Waiting' && state.phase === 'Waiting';
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
   if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
   const { run } = state;
   if (!namesRelease(request, run)) return stale(request, `${describeRelease(run)} waits`);
-  if (run.awaitsWindow && !run.awaitsConfirmation)
+  if (isAtStart && windowWaitMs(context, run, run) > 0 && !hasHooks(context, 'confirm-rollout'))
     return notApplicable(`${describeRelease(run)} waits for its window; use ignore-window`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
