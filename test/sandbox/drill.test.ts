@@ -119,6 +119,23 @@ test('a Canary that is not valid keeps no other one from its drill', async () =>
   expect(exitCode).toBe(2);
 });
 
+test('a change of the target, which is refused, changes nothing of what is drilled', async () => {
+  await initialized();
+  const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'other' };
+  await bed.commit('another target', { 'canary.json': canary({ spec: { targetRef } }) });
+  await eventually(
+    'it is told',
+    async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec',
+  );
+  bed.sandbox.fault(({ path, query }) =>
+    path.endsWith('/deployments/web-primary') && query.has('dryRun') ? { code: 422 } : undefined,
+  );
+
+  const { report } = await drill();
+
+  expect(report.findings.map(({ object }) => object)).toEqual(['Deployment shop/web-primary']);
+});
+
 test('a key that is gone and a copy that cannot be written are found, and the condition heals with the next drill', async () => {
   await initialized();
   await patch('/api/v1/namespaces/shop/configmaps/flags-primary', {

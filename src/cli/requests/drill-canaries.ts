@@ -6,6 +6,7 @@ import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { type DrillReport, drill } from '../../engine/canary/drill/drill.ts';
 import { writeDrillCondition } from '../../engine/canary/drill/drill-schedule.ts';
+import { inForce } from '../../engine/canary/status/spec-in-force.ts';
 import { createRecords } from '../../engine/records/records.ts';
 import { createClusterPort, createDryRun } from '../../server/cluster.ts';
 import { readClusterKey } from '../../server/cluster-key.ts';
@@ -74,7 +75,7 @@ async function canariesOf(
   const canaries: Canary[] = [];
   const invalid: string[] = [];
   for (const object of objects) {
-    const parsed = parseCanary(object);
+    const parsed = parseCanary(inForce(object));
     if (parsed.ok) canaries.push(parsed.value);
     else {
       const [first] = parsed.problems;

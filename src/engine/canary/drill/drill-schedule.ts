@@ -11,6 +11,7 @@ import {
 import type { Cluster, EventSink, Log } from '../../../contracts/cluster.ts';
 import { isStale } from '../../failure.ts';
 import { type ConditionNews, withCondition } from '../../status-patch.ts';
+import { inForce } from '../status/spec-in-force.ts';
 import { type DrillReport, drill } from './drill.ts';
 import type { DrillParts } from './objects.ts';
 
@@ -77,7 +78,7 @@ export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
 /** Never throws: what cannot be asked now is asked in the next round. A Canary that is suspended is left alone (S26). */
 async function drillOne(parts: DrillScheduleParts, metadata: KubernetesObject['metadata']): Promise<void> {
   const live = parts.canaries().find((one) => namespacedName(one) === namespacedName({ metadata }));
-  const parsed = live && parseCanary(live);
+  const parsed = live && parseCanary(inForce(live));
   if (!parsed?.ok || parsed.value.spec.suspend || parsed.value.metadata.deletionTimestamp) return;
   const canary = parsed.value;
   try {

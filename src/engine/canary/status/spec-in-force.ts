@@ -114,6 +114,11 @@ export function specsOf(object: KubernetesObject): readonly KubernetesObject[] {
   return [object, withSpec(object, lastValid)];
 }
 
+/** The object with the spec in force, as its status says, for callers that read what a rollout would write. */
+export function inForce(object: KubernetesObject): KubernetesObject {
+  return specsOf(object).at(-1) ?? object;
+}
+
 function lastValidSpec(object: KubernetesObject): SpecInForce | undefined {
   const { specInForce } = canaryStatus(object);
   return typeof specInForce?.spec === 'object' && specInForce.spec !== null ? specInForce : undefined;
