@@ -90,7 +90,7 @@ export function sharedTargets(
   return problems;
 }
 
-/** The Canary that owns a target, as the rollout decides: the older one, then by name, without those that are being deleted. */
+/** The Canary that owns a target, as the rollout decides: the older one, then by name, without those that are being deleted: their successor is read, and begins after them. */
 function firstIn(same: readonly Candidate[], live: readonly KubernetesObject[]): Candidate | undefined {
   const existing = live.filter(({ metadata }) => !metadata.deletionTimestamp);
   const created = (key: string) => {

@@ -182,6 +182,31 @@ test.each(refusals)('and lets go of a target that does not come up after its dea
   expect(sampler.totals().failed).toBe(0);
 });
 
+test('a Canary of another name for the same target begins once the one before has handed its traffic back', async () => {
+  await running(onGateway);
+  const spec = { ...onGateway, targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } };
+  await bed.send('POST', path, JSON.parse(canary({ name: 'next', spec })));
+  const whyNot = async () => condition(await bed.canary('next'), 'Ready')?.message ?? '';
+  await eventually('it waits', async () => (await whyNot()).includes('spec.revertOnDeletion'));
+  const scaled: unknown[] = [];
+  bed.sandbox.store.subscribe(({ storageKey, object }) => {
+    const { replicas } = (object?.spec ?? {}) as { replicas?: number };
+    const isTarget = storageKey === 'apps/deployments' && object?.metadata.name === 'web';
+    if (isTarget && scaled.at(-1) !== replicas) scaled.push(replicas);
+  });
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+  await bed.send('DELETE', `${path}/web`);
+
+  await eventually('it is told for what', async () => (await whyNot()).includes('which is being deleted'));
+  const phase = async () => statusOf(await bed.canary('next')).phase;
+  await eventually('it has begun', async () => (await phase()) === 'Initialized', { seen: bed.canary });
+  sampler.stop();
+  expect(await isGone()).toBe(true);
+  expect(scaled).toEqual([2, 0]);
+  expect(sampler.totals().failed).toBe(0);
+});
+
 test('a target that does not come up holds the deletion up for its deadline only, and the primary goes on serving', async () => {
   await running({ progressDeadlineSeconds: 1 });
   breakTarget();

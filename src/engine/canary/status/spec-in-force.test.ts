@@ -118,6 +118,15 @@ test('a Canary of another namespace, of another kind of target, or on its way ou
   expect('failure' in found && found.failure).toBe(false);
 });
 
+test('a Canary on its way out has its target until its traffic is handed back', () => {
+  const metadata = { creationTimestamp: '2020-01-01T00:00:00Z', deletionTimestamp: '2026-01-01T00:00:00Z' };
+  const others = [
+    canary({ metadata: { ...metadata, name: 'older', finalizers: ['finalizer.flagger.app'] } }),
+  ];
+  const found = inForce(canary({ metadata: { creationTimestamp: '2026-01-01T00:00:00Z' } }), others);
+  expect('failure' in found && found.failure).toMatchObject({ reason: 'TargetConflict', transient: true });
+});
+
 test('names are looked for in both specs while they differ', () => {
   const renamed = canary({ spec: { ...good, targetRef: { ...good.targetRef, name: 'api' } }, status: kept });
   expect(specsOf(renamed).map(({ spec }) => (spec as typeof good).targetRef.name)).toEqual(['api', 'web']);

@@ -8,6 +8,7 @@ import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
+import { awaitsFinalizer } from '../perform/finalizer.ts';
 
 /** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
@@ -151,9 +152,7 @@ export function readCanary(
   if (routing) return { failure: routing };
   const other = findConflictingCanary(parts.canaries.list(), canary);
   if (!other) return { canary };
-  const { kind, name } = canary.spec.targetRef;
-  const message = `spec.targetRef: ${kind} ${name} is the target of ${describe(other)} already; delete one of the two Canaries`;
-  return { failure: new EngineError('TargetConflict', message) };
+  return { failure: targetConflict(canary, other) };
 }
 
 const parsedObjects = new WeakMap<KubernetesObject, ReturnType<typeof parseCanary>>();
@@ -178,7 +177,21 @@ function routingFailure(
   return problems.length > 0 ? invalidCanary(problems) : undefined;
 }
 
-/** The Canary that had the same target first. */
+function targetConflict({ spec }: Canary, other: KubernetesObject): EngineError {
+  const target = `spec.targetRef: ${spec.targetRef.kind} ${spec.targetRef.name}`;
+  if (other.metadata.deletionTimestamp !== undefined)
+    return new EngineError(
+      'TargetConflict',
+      `${target} is still the target of ${describe(other)}, which is being deleted; this Canary begins once that is gone`,
+      true,
+    );
+  return new EngineError(
+    'TargetConflict',
+    `${target} is the target of ${describe(other)} already; delete one of the two Canaries, the one that serves with spec.revertOnDeletion: true, so that the target takes its traffic first`,
+  );
+}
+
+/** The Canary that had the same target first; one that is being deleted has it until its traffic is handed back. */
 function findConflictingCanary(
   canaries: readonly KubernetesObject[],
   canary: Canary,
@@ -188,7 +201,7 @@ function findConflictingCanary(
   const isElder = (other: KubernetesObject) =>
     other.metadata.namespace === canary.metadata.namespace &&
     other.metadata.name !== canary.metadata.name &&
-    !other.metadata.deletionTimestamp &&
+    (!other.metadata.deletionTimestamp || awaitsFinalizer(other)) &&
     age(other) < age(canary);
   return canaries.filter(isElder).find((other) => {
     // A refused change of the target takes it from no other Canary.
