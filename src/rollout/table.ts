@@ -3,7 +3,7 @@
  * happens next. `step` runs it, and docs/guides/states.md is generated from it.
  */
 
-import { ALL, type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
+import { type Next, NONE, type Outcome, type Preference, STAY } from './outcome.ts';
 import type { Context, StateKind, StateOf } from './state.ts';
 import { analysing, analysingPrefers } from './states/analysing.ts';
 import { ending, endingPrefers } from './states/ending.ts';
@@ -13,7 +13,7 @@ import { initializing } from './states/initializing.ts';
 import { converging, convergingPrefers, promoting, promotingPrefers } from './states/promoting.ts';
 import { resting, restingPrefers } from './states/resting.ts';
 import { revertFailed, revertFailedPrefers, reverting, revertingPrefers } from './states/reverting.ts';
-import { starting, startingPrefers, waiting } from './states/starting.ts';
+import { starting, startingPrefers, waiting, waitingPrefers } from './states/starting.ts';
 import { verifying } from './states/verifying.ts';
 
 /** A state. Its texts are part of the docs. */
@@ -68,13 +68,13 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
   Waiting: {
     phase: 'Waiting (the previous phase until the first answer)',
     meaning: 'a window is closed, or confirm-rollout has not approved',
-    serves: 'the primary with the last-known-good',
-    prefers: () => ALL.primary,
+    serves: 'the primary with the last-known-good; the canary if the release is to be tried on the primary',
+    prefers: waitingPrefers,
     head: 'replaces',
     followsHead: 'a newer commit replaces it; the last-known-good or a rejected release ends it',
     deadline: 'the opening of the window; the deadline of the gate, which fails the release',
     checks: 'none',
-    writes: 'settings; the target is scaled to zero',
+    writes: 'settings; the target is scaled to zero, unless it serves',
     next: () => undefined,
     handle: waiting,
   },

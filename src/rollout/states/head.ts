@@ -15,7 +15,7 @@ import {
   type Side,
   soundRecord,
 } from '../world.ts';
-import { end, failOnPrimary, startRevert } from './transitions.ts';
+import { end, failOnPrimary, isOnPrimary, startRevert } from './transitions.ts';
 
 /** How a state follows head. */
 export type HeadRule =
@@ -32,9 +32,7 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   const { run } = state;
   const head = headForRun(context, run);
   if (!head || head.digest === run.digest || rule === 'ownRule') return undefined;
-  // Traffic that comes back to the primary would be traffic to what was tried, or held, there.
-  const isOnPrimary = run.side === 'primary' && context.world.primary?.digest !== good?.digest;
-  if ((isOnPrimary || rule === 'takesBack') && good && head.digest === good.digest) {
+  if ((isOnPrimary(context, run) || rule === 'takesBack') && good && head.digest === good.digest) {
     const finding = `Git went back to ${describeRelease(head)}`;
     const headCommit = head.commit.commit;
     const cause = { reason: 'RevertedInGit', finding, reject: false, control: false, headCommit } as const;
@@ -58,16 +56,20 @@ export function endedByGit(context: Context, before: RunState, head: ReleaseView
   }
   if (!rejectionOf(context, head.digest)) return undefined;
   const message = `Git moved on to ${describeRelease(head)}, which was rejected before`;
-  return run.side === 'primary' && context.world.primary?.digest === run.digest
+  return isOnPrimary(context, run)
     ? failOnPrimary(context, before, { reason: 'Rejected', finding: message, control: false }, false)
     : end(context, state, { phase: 'Failed', reason: 'Rejected', message });
 }
 
 /** A newer revision in Git that may be rolled out; also during a rollback that does not come to its end, but not the one that it is from. */
-export function newerRevision(context: Context, { run }: RunState): ReleaseView | undefined {
+export function newerRevision(context: Context, state: RunState): ReleaseView | undefined {
+  const { run } = state;
   const head = headForRun(context, without(run, 'rollback'));
-  if (!head || [run.digest, run.rollback?.digest, context.good?.digest].includes(head.digest))
-    return undefined;
+  // Git left it for a rejected release before it was written to the primary, and asks for it again.
+  const wasLeft = state.kind === 'Held' && state.reason === 'Rejected' && isOnPrimary(context, run);
+  const isUntried = wasLeft && context.world.primary?.digest !== run.digest;
+  const known = [isUntried ? undefined : run.digest, run.rollback?.digest, context.good?.digest];
+  if (!head || known.includes(head.digest)) return undefined;
   return rejectionOf(context, head.digest) !== undefined ? undefined : head;
 }
 

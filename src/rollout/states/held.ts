@@ -81,8 +81,9 @@ export function held(context: Context, state: Held): Outcome {
 function newerRelease(context: Context, state: Held): ReleaseView | undefined {
   const head = newerRevision(context, state);
   if (!head) return undefined;
-  const isSameInGit = gitPart(head.digest) === gitPart(state.run.digest);
-  return isHalt(context) && isSameInGit ? undefined : head;
+  const { digest } = state.run;
+  const isOtherConfig = head.digest !== digest && gitPart(head.digest) === gitPart(digest);
+  return isHalt(context) && isOtherConfig ? undefined : head;
 }
 
 /** Under onFailure halt no template is written. */

@@ -5,7 +5,7 @@ import { hasHooks, request, requestKeyPrefix } from '../checks.ts';
 import { type Effects, type Outcome, wake } from '../outcome.ts';
 import { type Context, elapsedMs, type RunState, type State } from '../state.ts';
 import { describeRelease, isLost, type Run, rejectionOf } from '../world.ts';
-import { failOnPrimary, startRevert, withdraw } from './transitions.ts';
+import { isOnPrimary, startRevert, withdraw } from './transitions.ts';
 
 /**
  * A webhook of type rollback approved: before the first write to the primary the release ends, after it the primary is reverted. In every
@@ -19,13 +19,12 @@ export function rolledBack(context: Context, state: RunState): Outcome | undefin
   const { good, world } = context;
   const finding = `webhook ${answer.name} asked for a rollback`;
   const reason = 'RolledBackByWebhook';
-  if (good && world.primary?.digest === state.run.digest) {
-    if (state.run.side === 'primary')
-      return failOnPrimary(context, state, { reason, finding, control: false });
+  if (good && world.primary?.digest === state.run.digest && !isOnPrimary(context, state.run)) {
     if (isLost(good)) return undefined;
     return startRevert(context, state, good, { reason, finding, reject: true, control: false });
   }
-  return withdraw(context, state, reason, `${describeRelease(state.run)} was cancelled: ${finding}`);
+  const message = `${describeRelease(state.run)} was cancelled: ${finding}`;
+  return withdraw(context, state, { reason, finding, message });
 }
 
 /** Asks the webhooks of type rollback once per interval: together with a check that is due, else alone. */

@@ -46,7 +46,8 @@ import { end, failAtGate } from './transitions.ts';
 
 /**
  * Before anything of a release is written, a window of the Source must be open and webhooks of type confirm-rollout must approve. Until
- * then the primary serves and the canary has no pods; the phase becomes Waiting with the first refusal.
+ * then the primary serves and the canary has no pods, or the canary serves, if the release is to be tried on the primary; the phase becomes
+ * Waiting with the first refusal.
  */
 export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   const { run } = state;
@@ -55,7 +56,7 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   if (leftMs > 0) {
     const waits = { ...notAsked(run), awaitsWindow: true };
     const next = { ...state, run: waits, phase: 'Waiting' as const };
-    return stay(next, keepServing(context), noteWindow(context, describeRelease(run)), wake(leftMs));
+    return stay(next, keepServing(context, run), noteWindow(context, describeRelease(run)), wake(leftMs));
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);
@@ -64,11 +65,11 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
     const statusNote = run.closedGate
       ? noteClosed(run.closedGate, describeRelease(run))
       : note('Waiting', `asking confirm-rollout whether ${describeRelease(run)} may start`);
-    return stay(next, keepServing(context), statusNote, gate.effects);
+    return stay(next, keepServing(context, run), statusNote, gate.effects);
   }
   if (gate.overdue) return failAtGate(context, next, gate.gate);
   const statusNote = noteClosed(gate.gate, describeRelease(run));
-  return stay({ ...next, phase: 'Waiting' }, keepServing(context), statusNote, gate.effects);
+  return stay({ ...next, phase: 'Waiting' }, keepServing(context, run), statusNote, gate.effects);
 }
 
 function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects: Effects): Outcome {
@@ -82,8 +83,9 @@ function opened(context: Context, { run, ...base }: StateOf<'Waiting'>, effects:
 }
 
 /** The primary keeps serving, with the settings of head; the canary of a release that was tried before is scaled to zero. */
-function keepServing(context: Context): Effects {
+function keepServing(context: Context, { side }: Run): Effects {
   const { world } = context;
+  if (side === 'primary') return {};
   const { primary, target } = world;
   const recreated = recreatedPrimary(context);
   if (recreated) return recreated;
@@ -93,6 +95,11 @@ function keepServing(context: Context): Effects {
     applySettings(context),
     stops && target && target.desiredReplicas > 0 ? act(...stopCanary(world)) : {},
   );
+}
+
+/** Traffic while a release waits: to the side that it is not tried on. */
+export function waitingPrefers(_: Context, { run }: StateOf<'Waiting'>): Preference {
+  return run.side === 'primary' ? ALL.canary : ALL.primary;
 }
 
 /** Traffic while a release is started: away from the side that is to be written. */

@@ -55,12 +55,24 @@ export function failAtGate(
 ): Outcome {
   const message = `${type} did not open before its deadline: ${why}`;
   const reason = 'GateDeadlineExceeded';
+  if (isOnPrimary(context, state.run))
+    return failOnPrimary(context, state, { reason, finding: message, control: false });
   return end(context, state, { phase: 'Failed', reason, message, reject: reason });
 }
 
+/** The primary runs what is tried, or was held, there: traffic that comes back to it would be traffic to that. */
+export function isOnPrimary({ world, good }: Context, { side }: Run): boolean {
+  return side === 'primary' && world.primary?.digest !== good?.digest;
+}
+
 /** A person or a webhook cancels a release before it was written to the primary. */
-export function withdraw(context: Context, state: RunState, reason: RolloutReason, message: string): Outcome {
+export function withdraw(
+  context: Context,
+  state: RunState,
+  { reason, finding, message = finding }: Pick<Failure, 'reason' | 'finding'> & { readonly message?: string },
+): Outcome {
   const { run, failedChecks, iterations } = state;
+  if (isOnPrimary(context, run)) return failOnPrimary(context, state, { reason, finding, control: false });
   const trying = { kind: 'Starting', run, failedChecks, iterations } as const;
   return end(context, trying, { phase: 'Failed', reason, message, reject: reason });
 }
@@ -159,15 +171,16 @@ export function hold(context: Context, state: RunState, { reason, finding }: Fai
 }
 
 /**
- * A release leaves the primary, on which it was tried: it is reverted, or held under onFailure halt; and rejected, unless Git left it (issue
- * 11, 7 and 9).
+ * A release leaves the primary, on which it was tried, or was going to be: it is reverted, or held under onFailure halt; and rejected, unless
+ * Git left it (issue 11, 7 and 9).
  */
 export function failOnPrimary(
   context: Context,
-  state: RunState,
+  before: RunState,
   failure: Failure,
   isRejected = true,
 ): Outcome {
+  const state = { ...before, run: without(before.run, 'awaitsConfirmation', 'awaitsWindow', 'closedGate') };
   const isHalt = context.plan.postPromotion.onFailure === 'halt';
   const outcome = isHalt ? hold(context, state, failure) : revert(context, state, failure, isRejected);
   const rejects = isRejected ? rejectionFor(state.run, failure.reason, failure.cause) : [];

@@ -11,7 +11,7 @@ import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
 import { isGoodBack } from '../states/reverting.ts';
-import { failOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
+import { startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
@@ -111,10 +111,7 @@ function withdrawOrRevert(
   good: RecordView,
   { reason, finding, message = finding }: { reason: RolloutReason; finding: string; message?: string },
 ): Outcome | undefined {
-  const isWritten = context.world.primary?.digest === state.run.digest;
-  if (state.run.side === 'primary' && isWritten && STAGES[state.kind] === 'trying')
-    return failOnPrimary(context, state, { reason, finding, control: false });
-  if (STAGES[state.kind] === 'trying') return withdraw(context, state, reason, message);
+  if (STAGES[state.kind] === 'trying') return withdraw(context, state, { reason, finding, message });
   return isLost(good)
     ? undefined
     : startRevert(context, state, good, { reason, finding, reject: true, control: false });

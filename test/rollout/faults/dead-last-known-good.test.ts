@@ -122,6 +122,21 @@ describe('Git leaves a release that is tried on the primary', () => {
     expect(model.broken).toEqual([]);
   });
 
+  it('or its gate does not open before its deadline: the canary serves again', () => {
+    const type = 'confirm-promotion' as const;
+    const webhooks = [{ name: 'gate', type, url: 'http://hooks.test/', deadline: '30s' }];
+    const model = fallen({ analysis: { ...analysis, webhooks } });
+    model.hooks[type] = 'refused';
+    const shares = sharesOnPrimary(model, 'c');
+    model.commit('c');
+    pass(model, 300_000);
+    expect(Math.max(...shares)).toBe(50);
+    expect(standing(model)).toMatch(/^Failed\/Held LKGNotReady, 100 % on the canary/);
+    expect(model.rejected).toMatchObject([{ digest: 'b' }, { digest: 'c', reason: 'GateDeadlineExceeded' }]);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
   it('for a release that was rejected: the canary serves again', () => {
     const model = half();
     const shares = sharesOnPrimary(model, 'c');

@@ -179,6 +179,72 @@ describe('onFailure halt', () => {
   });
 });
 
+describe('a newer commit that waits for confirm-rollout while a release is held, whose primary cannot be taken back', () => {
+  const gate = (deadline?: string) => ({
+    ...analysis,
+    webhooks: [
+      {
+        name: 'gate',
+        type: 'confirm-rollout' as const,
+        url: 'http://hooks.test/',
+        ...(deadline && { deadline }),
+      },
+    ],
+  });
+  const ONLY_CANARY = /, 100 % on the canary, primary b 2\/2, canary b 2\/2/;
+  /** `b` fails its checks on the primary, and its canary serves; `x` was rejected before. */
+  const waiting = (how: string, analysed = gate()) => {
+    const model = held(how === 'halt' ? 'halt' : 'hold', 'ChecksFailed', { analysis: analysed });
+    if (how !== 'halt') model.damaged.add('a');
+    const time = new Date(model.nowMs).toISOString();
+    model.rejected.push({ digest: 'x', commit: 'sha-x', reason: 'ChecksFailed', time });
+    model.hooks['confirm-rollout'] = 'refused';
+    model.commit('c');
+    pass(model, 30_000);
+    expect(standing(model)).toMatch(/^Waiting/);
+    return model;
+  };
+
+  describe.each(['halt', 'the last-known-good is lost'])('%s', (how) => {
+    it('leaves the canary its traffic and its pods, and is tried on the primary once the gate opens', () => {
+      const model = waiting(how);
+      expect(standing(model)).toMatch(ONLY_CANARY);
+      pass(model, LONG_MS);
+      expect(standing(model)).toMatch(ONLY_CANARY);
+      model.hooks['confirm-rollout'] = 'approved';
+      until(
+        model,
+        'c is live',
+        () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined,
+      );
+      expect(model.asks).toContain('primary analysis c');
+      expect(model.outages).toEqual([]);
+      expect(model.broken).toEqual([]);
+    });
+
+    it.each([
+      ['a person aborts it', (model: Model) => model.ask('abort', 'c'), 'Aborted'],
+      ['Git moves on to a rejected release', (model: Model) => model.commit('x'), 'Rejected'],
+      ['the deadline of the gate passes', () => undefined, 'GateDeadlineExceeded'],
+    ])('no traffic comes back to the primary when %s', (_name, end, reason) => {
+      const model = waiting(how, gate(reason === 'GateDeadlineExceeded' ? '60s' : undefined));
+      end(model);
+      pass(model, LONG_MS);
+      expect(standing(model)).toMatch(ONLY_CANARY);
+      expect(model.status.postPromotion).toMatchObject({ state: 'Held', reason });
+      expect(model.written).toEqual([]);
+      model.commit('c');
+      pass(model, 30_000);
+      expect(model.status.phase).toBe(reason === 'Rejected' ? 'Waiting' : 'Promoting');
+      model.hooks['confirm-rollout'] = 'approved';
+      model.commit('d');
+      until(model, 'a fix is live', () => model.status.lastPromotedSpec === 'd');
+      expect(model.outages).toEqual([]);
+      expect(model.broken).toEqual([]);
+    });
+  });
+});
+
 describe('onFailure is changed while a release is held', () => {
   it.each([
     ['hold', 'PrimaryNotReady', 'revert'],
