@@ -138,7 +138,8 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     serves: 'the primary',
     prefers: () => STAY,
     head: 'takesBack',
-    followsHead: 'the last-known-good reverts it; a newer commit ends verification after one passed check',
+    followsHead:
+      'the last-known-good reverts it; a newer commit ends verification after one passed check, unless confirm-rollout has to approve it',
     deadline:
       'successThreshold passed checks: good; threshold failed checks: reverted or held; progressDeadlineSeconds without a result: held',
     checks: 'after promotion',

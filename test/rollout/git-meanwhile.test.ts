@@ -239,6 +239,36 @@ describe.each(Object.entries(states))('%s', (name, create) => {
   });
 });
 
+describe('a newer commit that confirm-rollout keeps waiting does not end the verification of the one before', () => {
+  const waiting = () => {
+    const model = withRelease({}, revert);
+    untilState(model, 'Verifying');
+    model.hooks['confirm-rollout'] = 'refused';
+    model.commit('c');
+    return model;
+  };
+
+  it('which is proven, and the newer one waits then', () => {
+    const model = waiting();
+    untilPhase(model, 'Waiting');
+    expect(model.status).toMatchObject({ lastPromotedSpec: 'b', run: { digest: 'c' } });
+    expect(model.broken).toEqual([]);
+  });
+
+  it.each([
+    ['fails its checks', (model: Model) => model.behaviours.set('b', { ...GOOD, primaryMetric: 50 })],
+    ['dies', (model: Model) => model.die('b')],
+  ])('which is taken back if it %s', (_how, fail) => {
+    const model = waiting();
+    slowlyUntil(model, () => model.status.postPromotion?.passedChecks === 1);
+    fail(model);
+    untilPhase(model, 'Waiting');
+    expect(model.primary?.digest).toBe('a');
+    expect(model.rejected.map(({ digest }) => digest)).toEqual(['x', 'b']);
+    expect(model.broken).toEqual([]);
+  });
+});
+
 describe('Holdfast ended before it saved the record of a release that begins', () => {
   it('waits for Git after its start, is refused nothing, and goes on', () => {
     const model = new Model();

@@ -2,7 +2,7 @@ import type { CheckResult } from '../../api/canary/status.ts';
 import { checkResults, findings, verdictOf } from '../../health/check-results.ts';
 import { compare } from '../../health/expectation.ts';
 import { hasConverged, lostReadiness, servingPods, whyNotReady } from '../../health/readiness.ts';
-import { check, expectedState, primaryCheck } from '../checks.ts';
+import { check, expectedState, hasHooks, primaryCheck } from '../checks.ts';
 import { act, combine, type Effects, emit, enter, note, type Outcome, stay, wake } from '../outcome.ts';
 import { type Context, elapsedMs, later, promotionState, type StateOf, without, withRun } from '../state.ts';
 import { hasArrived, isAllOn } from '../traffic/traffic.ts';
@@ -103,14 +103,17 @@ function conclude(
   return { ...failed, ...combine(reported, failed) };
 }
 
-/** Enough passed checks make the release good. If a newer revision waits that was not rejected, one is enough, and this one is superseded. */
+/**
+ * Enough passed checks make the release good. If a newer revision waits that was not rejected, one is enough, and this one is superseded; not if
+ * that may have to wait for confirm-rollout, while nobody would look at this one.
+ */
 function passed(context: Context, state: Verifying, checked: Effects): Outcome {
   const { plan, world, now } = context;
   const { run, post } = state;
   const progress = combine(checked, progressNote(context, state));
   if ((post.passedChecks ?? 0) >= plan.postPromotion.successThreshold)
     return stay(state, progress, act({ type: 'MarkProven', digest: run.digest }));
-  const head = headForRun(context, run);
+  const head = hasHooks(context, 'confirm-rollout') ? undefined : headForRun(context, run);
   const isSuperseded =
     head && head.digest !== run.digest && !rejectionOf(context, head.digest) && !post.failedChecks;
   if (!isSuperseded) return stay(state, progress, wake(plan.postPromotion.intervalMs));
