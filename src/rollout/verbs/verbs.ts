@@ -11,7 +11,7 @@ import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
 import { isGoodBack } from '../states/reverting.ts';
-import { startRevert, withdraw } from '../states/transitions.ts';
+import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
 import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
@@ -111,7 +111,10 @@ function withdrawOrRevert(
   good: RecordView,
   { reason, finding, message = finding }: { reason: RolloutReason; finding: string; message?: string },
 ): Outcome | undefined {
-  if (STAGES[state.kind] === 'trying') return withdraw(context, state, { reason, finding, message });
+  // What a person gives up for the last-known-good is reverted under onFailure halt, too.
+  const isReverted = reason === 'RolledBack' && isOnPrimary(context, state.run) && !isLost(good);
+  if (STAGES[state.kind] === 'trying' && !isReverted)
+    return withdraw(context, state, { reason, finding, message });
   return isLost(good)
     ? undefined
     : startRevert(context, state, good, { reason, finding, reject: true, control: false });

@@ -81,6 +81,25 @@ describe('onFailure halt', () => {
     expect(model.broken).toEqual([]);
   });
 
+  it.each([
+    ['is tried on the primary', 'approved'],
+    ['waits for confirm-rollout', 'refused'],
+  ] as const)(
+    'goes back to the last-known-good when a person asks for it while a newer commit %s',
+    (_name, gate) => {
+      const webhooks = [{ name: 'gate', type: 'confirm-rollout' as const, url: 'http://hooks.test/' }];
+      const model = held('halt', 'PrimaryNotReady', { analysis: { ...analysis, webhooks } });
+      model.hooks['confirm-rollout'] = gate;
+      model.commit('c');
+      const weight = gate === 'approved' ? 50 : 100;
+      until(model, 'c', () => model.status.run?.digest === 'c' && model.route?.canaryWeight === weight);
+      model.ask('rollback-to', 'a');
+      until(model, 'the end', () => model.status.run === undefined);
+      expectBack(model, { rejected: 'c' });
+      expect(model.outages).toEqual([]);
+    },
+  );
+
   it('lets a fix through when neither side serves any more', () => {
     const model = live({ postPromotion: { onFailure: 'halt', metrics } });
     model.commit('b');
