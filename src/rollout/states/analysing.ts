@@ -2,7 +2,7 @@ import type { Plan } from '../../api/canary/plan.ts';
 import { causeOf } from '../../health/diagnosis.ts';
 import { canaryServes, isReady, servingPods, whyNotReady } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
-import { askGates, type GateType, isOpenedByHand, noteClosed } from '../checks.ts';
+import { askGates, type GateType, hasHooks, isOpenedByHand, noteClosed } from '../checks.ts';
 import {
   ALL,
   act,
@@ -100,7 +100,12 @@ function observe(context: Context, before: Analysing): Trial {
   // Checks count from when the gateway accepted a share, not from when it was written; one that passed at another share does not count (S4).
   const run =
     route?.accepted && share !== before.run.weight
-      ? { ...without(before.run, 'asksGates'), weight: share, stepTime: now }
+      ? {
+          ...without(before.run, 'asksGates'),
+          weight: share,
+          stepTime: now,
+          ...lossOf(context, before, share),
+        }
       : before.run;
   const state = withRun({ ...before, run }, withProgress(context, run, view));
   const isUntouched = share === 0 && state.iterations === 0 && state.run.checkNumber === 0;
@@ -112,6 +117,16 @@ function observe(context: Context, before: Analysing): Trial {
   const hasLostTraffic =
     plan.strategy.kind === 'canary' && share === 0 && route?.mirrored !== true && !isUntouched;
   return { state, side, view, isUp, share, isUntouched, hasLostTraffic };
+}
+
+/**
+ * It loses all traffic, as with its pods, maybe before its first check: it is not as before its first step, and from now on a check has to have
+ * a result in time.
+ */
+function lossOf(context: Context, { run }: Analysing, share: number): Partial<Run> {
+  const { checkNumber, unknownSince = context.now, weight = 0, preRolloutTime } = run;
+  const mayHaveTraffic = preRolloutTime !== undefined || !hasHooks(context, 'pre-rollout');
+  return share === 0 && weight > 0 && mayHaveTraffic ? { checkNumber: checkNumber + 1, unknownSince } : {};
 }
 
 /** What has to happen before the release is checked or moved. */
@@ -210,7 +225,7 @@ function restart(context: Context, before: Analysing): Outcome {
   if (hasTraffic && servingPods(other) > 0 && leftMs > 0)
     return returnTraffic(state, combine(statusNote, wake(leftMs)));
   const begun = {
-    ...without(withProgressReset(context, run), 'asksGates', 'closedGate', 'unknownSince'),
+    ...without(withProgressReset(context, run), 'asksGates', 'closedGate', 'unknownSince', 'weight'),
     restartKey: plan.restartKey,
     startTime: context.now,
     checkNumber: 0,
@@ -268,12 +283,16 @@ function retakeSteps(
     return blocked ? stay(waiting, effects, blocked) : throughGates(context, waiting, move, effects);
   }
   if (blocked) return stay(before, effects, blocked);
+  const state = withRun(before, { unknownSince: run.unknownSince ?? context.now });
+  return failUnchecked(context, state, effects) ?? throughGates(context, state, move, effects);
+}
+
+/** Undefined: a check has had a result since the traffic was lost, or still has time. */
+function failUnchecked(context: Context, state: Analysing, effects: Effects): Outcome | undefined {
   const { progressDeadlineMs } = context.plan;
-  const unknownSince = run.unknownSince ?? context.now;
-  const state = withRun(before, { unknownSince });
-  if (elapsedMs(context, unknownSince) < progressDeadlineMs)
-    return throughGates(context, state, move, effects);
-  const message = `${describeRelease(run)} lost its traffic with its pods, and had no conclusive check for ${progressDeadlineMs / 1000} s`;
+  const { unknownSince } = state.run;
+  if (unknownSince === undefined || elapsedMs(context, unknownSince) < progressDeadlineMs) return undefined;
+  const message = `${describeRelease(state.run)} lost its traffic with its pods, and had no conclusive check for ${progressDeadlineMs / 1000} s`;
   return fail(context, state, { reason: 'NoData', message }, effects);
 }
 
@@ -295,7 +314,11 @@ function regainShare(context: Context, trial: Trial): Outcome | undefined {
   if ((trial.share >= percent && !mirrored) || isPromotedNow(context, trial)) return undefined;
   const move = { kind: 'iterate', iterations, canaryWeight: percent, mirrored } as const;
   const { state, blocked } = roomFor(context, trial, move);
-  if (blocked) return stay(state, blocked);
+  const isWaiting = isPaused(context, run);
+  if (blocked)
+    return stay(isWaiting ? { ...state, run: without(state.run, 'unknownSince') } : state, blocked);
+  const failed = failUnchecked(context, state, {});
+  if (failed) return failed;
   const statusNote = note(
     'Progressing',
     `${describeRelease(run)} gets the traffic of iteration ${iterations}`,

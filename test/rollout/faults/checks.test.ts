@@ -251,6 +251,26 @@ describe('a canary that loses all its pods in the middle of its steps, after a c
     expectLive(model, 'b');
   });
 
+  const { stepWeight: _, maxWeight: __, ...withoutSteps } = analysis;
+  it.each([
+    ['at its first step', analysis],
+    ['in blue/green', { ...withoutSteps, iterations: 2 }],
+    ['with A/B', { ...withoutSteps, iterations: 2, match: [{ headers: { beta: { exact: 'yes' } } }] }],
+  ])('fails at the deadline if its pods never last until a check of its traffic, %s', (_how, tried) => {
+    const model = live({ analysis: tried });
+    model.commit('b');
+    until(model, 'its traffic', () => (model.route?.canaryWeight ?? 0) > 0);
+    const startMs = model.nowMs;
+    while (model.status.run !== undefined && model.nowMs - startMs < LONG_MS) {
+      model.breakPods('canary', 2);
+      pass(model, 5_000);
+      model.healPods();
+      pass(model, 5_000);
+    }
+    expectBack(model, { rejected: 'b' });
+    expect(model.nowMs - startMs).toBeLessThan(180_000);
+  });
+
   it('fails at the deadline while its pods come and go', () => {
     const model = losesItsPods();
     const startMs = model.nowMs;
