@@ -33,11 +33,13 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const { canary, provider, movesTo } = providerInEffect(given, parts.options);
   const view = parts.namespace(canary.metadata.namespace ?? '');
   const context = { parts, canary, view, provider, movesTo };
-  const waitsFor = watchesOf(parts, given, view);
-  if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
   // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
-  const { changesMs, ...freezes } = freezesOf(parts, canary, nowMs);
+  // Asked once, and at no other time: the next change of windows that a tenant may write is searched for only when it is not known yet.
+  const inForce = parts.freezes?.of(canary, nowMs);
+  const waitsFor = watchesOf(parts, given, { view, freezes: inForce });
+  if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
+  const { changesMs, ...freezes } = freezesOf(inForce);
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
   const key = namespacedName(canary);
@@ -81,9 +83,8 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
 }
 
-function freezesOf(parts: ReadParts, canary: Canary, nowMs: number): FreezesInForce {
-  const freezes = parts.freezes?.of(canary, nowMs);
-  return freezes === undefined || freezes === 'unknown' ? {} : freezes;
+function freezesOf(inForce: FreezesInForce | 'unknown' | undefined): FreezesInForce {
+  return inForce === undefined || inForce === 'unknown' ? {} : inForce;
 }
 
 function soonest(left: number | undefined, right: number | undefined): number | undefined {
@@ -91,10 +92,17 @@ function soonest(left: number | undefined, right: number | undefined): number | 
 }
 
 /** What is still being listed, for messages. Throws EngineError for what is needed and cannot be listed. */
-function watchesOf(parts: ReadParts, canary: Canary, view: NamespaceView): string | undefined {
+function watchesOf(
+  parts: ReadParts,
+  canary: Canary,
+  {
+    view,
+    freezes,
+  }: { readonly view: NamespaceView; readonly freezes: FreezesInForce | 'unknown' | undefined },
+): string | undefined {
   const problem = view.problem(kindsOf(canary, parts));
   if (problem?.waiting) return problem.message;
-  if (parts.freezes?.of(canary, 0) === 'unknown') return 'the freezes are being listed';
+  if (freezes === 'unknown') return 'the freezes are being listed';
   // The status names the last-known-good, which is then read by its name.
   const unknownPast = canary.status?.lastKnownGood ? undefined : view.unread('records');
   const message = problem?.message ?? unknownPast;
