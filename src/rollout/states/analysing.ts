@@ -250,11 +250,12 @@ function advance(context: Context, trial: Trial): Outcome {
   const sized =
     world.route?.canaryWeight === 0 ? act(...raiseMinReplicas(world, 'primary', primaryPods)) : {};
   const { state, blocked } = roomFor(context, trial, move);
-  // The check at this step passed, or a person skipped it.
-  const isChecked =
-    run.asksGates || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state);
-  if (!blocked && isChecked) return throughGates(context, state, move, sized);
-  if (trial.hasLostTraffic) return retakeSteps(context, state, { move, blocked, effects: sized });
+  if (!blocked && isChecked(context, state)) return throughGates(context, state, move, sized);
+  if (trial.hasLostTraffic) {
+    const again = retaking(context, state, blocked !== undefined);
+    if (blocked) return stay(again, sized, blocked);
+    return failUnchecked(context, again, sized) ?? throughGates(context, again, move, sized);
+  }
   const asked = trial.isUntouched ? preRollout(context, state) : stepCheck(context, state, share);
   if (asked.failure) return fail(context, asked.state, asked.failure, asked.effects);
   const effects = combine(sized, asked.effects);
@@ -263,28 +264,22 @@ function advance(context: Context, trial: Trial): Outcome {
   return asked.passed ? throughGates(context, asked.state, move, effects) : stay(asked.state, effects);
 }
 
+/** The check at this step passed, or a person skipped it. */
+function isChecked(context: Context, state: Analysing): boolean {
+  const { run } = state;
+  return (
+    run.asksGates === true || isOpenedByHand(context, run) || run.skipStepAt === positionOf(context, state)
+  );
+}
+
 /**
  * A canary that lost its traffic with its pods takes its steps again, without a check of what has no traffic. That a check has a result again has
- * a deadline, so that pods which come and go end the release.
+ * a deadline, so that pods which come and go end the release; not during a pause, which a person ends, nor at a gate, which has its own.
  */
-function retakeSteps(
-  context: Context,
-  before: Analysing,
-  {
-    move,
-    blocked,
-    effects,
-  }: { readonly move: Step; readonly blocked: Effects | undefined; readonly effects: Effects },
-): Outcome {
-  const { run } = before;
-  // A pause ends when a person ends it, and a gate has a deadline of its own.
-  if (isPaused(context, run) || run.closedGate) {
-    const waiting = { ...before, run: without(run, 'unknownSince') };
-    return blocked ? stay(waiting, effects, blocked) : throughGates(context, waiting, move, effects);
-  }
-  if (blocked) return stay(before, effects, blocked);
-  const state = withRun(before, { unknownSince: run.unknownSince ?? context.now });
-  return failUnchecked(context, state, effects) ?? throughGates(context, state, move, effects);
+function retaking(context: Context, state: Analysing, isBlocked: boolean): Analysing {
+  const { run } = state;
+  if (isPaused(context, run) || run.closedGate) return { ...state, run: without(run, 'unknownSince') };
+  return isBlocked ? state : withRun(state, { unknownSince: run.unknownSince ?? context.now });
 }
 
 /** Undefined: a check has had a result since the traffic was lost, or still has time. */
