@@ -79,6 +79,45 @@ describe('one workload that is rolled out in place', () => {
     expect([model.web?.digest, model.sets.get('a')?.ready]).toEqual(['a', 4]);
   });
 
+  describe('whose last-known-good does not become ready when it goes back', () => {
+    const ask = (verb: string, value: string) => {
+      const model = proven(4);
+      for (const digest of ['z', 'y']) {
+        model.commit(digest);
+        until(model, () => model.status.lastPromotedSpec === digest && model.status.run === undefined);
+      }
+      model.commit('b');
+      until(model, () => model.status.phase === 'Finalising');
+      model.failing.add('b');
+      model.unready.add('y');
+      until(model, () => model.status.postPromotion?.reason === 'LKGNotReady');
+      model.canary.metadata.annotations = { [`holdfast.dev/${verb}`]: value };
+      return model;
+    };
+    const until = (model: NativeModel, holds: () => boolean) => {
+      for (let count = 0; count < 300 && !holds(); count += 1) model.tick(5000, 3);
+      expect(holds(), model.status.message).toBe(true);
+    };
+
+    it('is rolled back to an older release in place', () => {
+      const model = ask('rollback-to', 'z@1');
+      until(model, () => model.status.lastKnownGood?.digest === 'z' && model.status.run === undefined);
+      expect(model.sets.get('z')?.ready).toBe(4);
+      expect(model.broken).toEqual([]);
+    });
+
+    it('is not tried again over its own pods, and it is told what helps', () => {
+      const model = ask('retry', 'b@1');
+      until(model, () => model.status.answers?.retry !== undefined);
+      expect(model.status.answers?.retry).toMatchObject({ result: 'Refused', reason: 'NotApplicable' });
+      expect(model.status.answers?.retry?.message).toContain('roll back to another release');
+      model.unready.delete('y');
+      until(model, () => model.status.run === undefined);
+      expect([model.web?.digest, model.sets.get('y')?.ready]).toEqual(['y', 4]);
+      expect(model.broken).toEqual([]);
+    });
+  });
+
   it('goes back before the Canary goes', () => {
     const model = proven(5);
     model.commit('b');

@@ -5,7 +5,7 @@ import { servingPods } from '../../health/readiness.ts';
 import { hasHooks } from '../checks.ts';
 import { enter, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
-import type { Context, RunState, State, StateKind } from '../state.ts';
+import type { Context, RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
@@ -213,6 +213,10 @@ const retry: Verb = (context, current, request) => {
     const { next, events = [], status = {} } = admit(context, head, { before: state.run });
     return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
   }
+  if (world.sharesWorkload && servingPods(world.primary) > 0)
+    return notApplicable(
+      `pods of ${describeRelease(head)} may still serve, and it is not tried in place over them before the last-known-good is ready: push a newer commit, or roll back to another release`,
+    );
   // The canary keeps serving; the release is tried again on the primary.
   if (
     !hasArrived(context, state.run, 'canary') &&
@@ -309,6 +313,12 @@ function rollbackToOlder(
   return startOlder(context, where, current, { wanted, good });
 }
 
+/** What the primary runs is not to be had back: an older release is tried there while the canary serves, or in place, where both are one workload. */
+function isOnlyOnPrimary({ world }: Context, current: State): current is StateOf<'Held' | 'RevertFailed'> {
+  const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
+  return !world.sharesWorkload && (isRevertFailed || current.kind === 'Held');
+}
+
 function startOlder(
   context: Context,
   where: Placed,
@@ -332,10 +342,9 @@ function startOlder(
     replicas: undefined,
     mountsConfig: true,
   };
-  const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
-  const onPrimary = isRevertFailed || current.kind === 'Held';
+  const onPrimary = isOnlyOnPrimary(context, current);
   if (
-    onPrimary &&
+    isOnlyOnPrimary(context, current) &&
     !world.foreignTarget &&
     servingPods(world.target) > 0 &&
     !hasArrived(context, current.run, 'canary')
