@@ -79,6 +79,16 @@ describe('one workload that is rolled out in place', () => {
     expect([model.web?.digest, model.sets.get('a')?.ready]).toEqual(['a', 4]);
   });
 
+  it('that is held says nothing of a canary, which it does not have', () => {
+    const model = proven(4);
+    Object.assign(model.canary.spec.postPromotion ?? {}, { onFailure: 'hold' });
+    model.commit('b');
+    while (model.status.phase !== 'Finalising') model.tick(5000, 3);
+    model.failing.add('b');
+    while (model.status.postPromotion?.state !== 'Held') model.tick(5000, 3);
+    expect(model.status.message).toMatch(/^sha-b "release b" is held: rate/);
+  });
+
   describe('whose last-known-good does not become ready when it goes back', () => {
     const ask = (verb: string, value: string) => {
       const model = proven(4);

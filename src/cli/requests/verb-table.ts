@@ -35,10 +35,16 @@ export const retry: VerbCommand = {
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at head (default: any)',
   revision(_client, canary) {
-    const { rejected, lastAppliedSpec, run } = canaryStatus(canary);
+    const { rejected, lastAppliedSpec, run, postPromotion } = canaryStatus(canary);
     const digest = run?.digest ?? lastAppliedSpec;
     if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
-    throw new UnfitRequestError('NotApplicable', 'the release at head was not rejected');
+    const isHeld = postPromotion?.state === 'Held';
+    throw new UnfitRequestError(
+      'NotApplicable',
+      isHeld
+        ? 'the release is held and was not rejected: abort it first, then retry'
+        : 'the release at head was not rejected',
+    );
   },
   isWanted: (outcome) => outcome === 'Succeeded',
 };

@@ -63,6 +63,14 @@ it.each<[VerbCommand, string]>([
   },
 );
 
+it('a retry of a release that is held says what comes first', async () => {
+  const held = { postPromotion: { state: 'Held' }, run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
+  const { client } = clusterOf();
+  await expect(async () => retry.revision(client, canaryNamed('web', held) as never)).rejects.toThrow(
+    'the release is held and was not rejected: abort it first, then retry',
+  );
+});
+
 it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
   '$name of a suspended Canary is refused at once, and not done when it goes on one day',
   async (spec) => {

@@ -116,10 +116,7 @@ function byPolicy(context: Context, before: Held): Outcome {
   const state = withRun(before, withProgress(context, before.run, world.primary));
   const { run } = state;
   const cause = state.post.cause ?? '';
-  const where = isAllOn(context, 'canary')
-    ? 'the canary carries all traffic'
-    : 'traffic is moving to the canary';
-  const message = `${describeRelease(run)} is held, ${where}: ${cause}`;
+  const message = `${describeRelease(run)} is held${whereTrafficIs(context, state)}: ${cause}`;
   // A copy that was deleted is created again as it was.
   const isRestored = onFailure !== 'halt' && soundRecord(world, run.digest) !== undefined;
   const restored = act(
@@ -150,6 +147,13 @@ function byPolicy(context: Context, before: Held): Outcome {
     });
   const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, message, next), restored, wake(leftMs));
+}
+
+/** For the message; nothing where no canary takes the traffic, as where both sides are one workload. */
+function whereTrafficIs(context: Context, state: Held): string {
+  if (isAllOn(context, 'canary')) return ', the canary carries all traffic';
+  const moves = heldPrefers(context, state) === ALL.canary && !context.world.sharesWorkload;
+  return moves ? ', traffic is moving to the canary' : '';
 }
 
 /** Promotion continues from the state that the primary is in. */
