@@ -269,6 +269,44 @@ describe('a newer commit that confirm-rollout keeps waiting does not end the ver
   });
 });
 
+describe('head goes back to the last-known-good, whose Secret outside Git was rotated since', () => {
+  const [before, since] = ['0000000000000000', '1111111111111111'];
+  const released = (digest: string, behaviour: Behaviour = GOOD) => {
+    const model = new Model({ ...spec, ...revert } as never);
+    model.commit(`a+${before}`);
+    model.until('Initialized');
+    model.commit(digest, behaviour);
+    return model;
+  };
+
+  it.each([
+    ['Converging', { ...GOOD, primaryReady: false }],
+    ['Verifying', GOOD],
+  ])('in %s the release is reverted at once, and then the new Secret is tried', (state, behaviour) => {
+    const model = released(`b+${before}`, behaviour);
+    slowlyUntil(
+      model,
+      () => model.status.postPromotion?.state === state && model.primary?.digest === `b+${before}`,
+    );
+    model.commit(`a+${since}`);
+    model.tick(1000);
+    expect(model.reverts).toEqual([`b+${before}`]);
+    slowlyUntil(model, () => model.status.lastPromotedSpec === `a+${since}`);
+    expect(model.written).toEqual([`a+${before}`, `b+${before}`, `a+${before}`, `a+${since}`]);
+    expect(model.rejected).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+
+  it('a Secret that is rotated again in the middle of its own release takes nothing back', () => {
+    const model = released(`a+${since}`);
+    untilState(model, 'Verifying');
+    model.rotate('2222222222222222');
+    slowlyUntil(model, () => model.status.lastPromotedSpec === 'a+2222222222222222');
+    expect(model.reverts).toEqual([]);
+    expect(model.broken).toEqual([]);
+  });
+});
+
 describe('Holdfast ended before it saved the record of a release that begins', () => {
   it('waits for Git after its start, is refused nothing, and goes on', () => {
     const model = new Model();

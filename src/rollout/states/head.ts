@@ -32,7 +32,7 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   const { run } = state;
   const head = headForRun(context, run);
   if (!head || head.digest === run.digest || rule === 'ownRule') return undefined;
-  if ((isOnPrimary(context, run) || rule === 'takesBack') && good && head.digest === good.digest) {
+  if ((isOnPrimary(context, run) || rule === 'takesBack') && good && isBackAt(good, head, run)) {
     const finding = `Git went back to ${describeRelease(head)}`;
     const headCommit = head.commit.commit;
     const cause = { reason: 'RevertedInGit', finding, reject: false, control: false, headCommit } as const;
@@ -41,6 +41,16 @@ export function followHead(context: Context, state: RunState, rule: HeadRule): O
   if (rule === 'takesBack') return undefined;
   const side = run.side ? { side: run.side } : {};
   return endedByGit(context, state, head) ?? admit(context, head, { before: run, ...side });
+}
+
+/** Git has the last-known-good again, maybe with config outside Git that has changed since; that is tried after the revert. */
+function isBackAt(
+  good: { readonly digest: string },
+  head: { readonly digest: string },
+  run: { readonly digest: string },
+): boolean {
+  const [ofGood, ofHead, ofRun] = [good, head, run].map(({ digest }) => gitPart(digest));
+  return head.digest === good.digest || (ofHead === ofGood && ofRun !== ofGood);
 }
 
 /** Before the first write to the primary: head went back to the last-known-good, or on to a release that was rejected. */

@@ -313,7 +313,7 @@ function rollbackToOlder(
   return startOlder(context, where, current, { wanted, good });
 }
 
-/** What the primary runs is not to be had back: an older release is tried there while the canary serves, or in place, where both are one workload. */
+/** An older release is tried on the primary while the canary serves, since what the primary runs is of no use; not where both are one workload. */
 function isOnlyOnPrimary({ world }: Context, current: State): current is StateOf<'Held' | 'RevertFailed'> {
   const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
   return !world.sharesWorkload && (isRevertFailed || current.kind === 'Held');
