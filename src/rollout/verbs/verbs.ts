@@ -3,7 +3,7 @@ import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import { hasHooks } from '../checks.ts';
-import { enter, note, type Outcome, stay } from '../outcome.ts';
+import { ALL, enter, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
@@ -226,7 +226,10 @@ const retry: Verb = (context, current, request) => {
   )
     return {
       result: 'Later',
-      outcome: { ...stay(state, statusNote), prefers: { kind: 'all', side: 'canary' } },
+      outcome: {
+        ...stay(state, note('Retry', `${message}, once the canary carries all traffic`)),
+        prefers: ALL.canary,
+      },
     };
   const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
   return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
@@ -342,6 +345,7 @@ function startOlder(
     replicas: undefined,
     mountsConfig: true,
   };
+  const message = `rolling back to ${describeRelease(wanted)}`;
   const onPrimary = isOnlyOnPrimary(context, current);
   if (
     isOnlyOnPrimary(context, current) &&
@@ -351,7 +355,11 @@ function startOlder(
   )
     return {
       result: 'Later',
-      outcome: { ...stay(current), rejects, prefers: { kind: 'all', side: 'canary' } },
+      outcome: {
+        ...stay(current, note('RolledBack', `${message}, once the canary carries all traffic`)),
+        rejects,
+        prefers: ALL.canary,
+      },
     };
   const before = 'state' in where ? { before: where.state.run } : {};
   const admitted = admit(context, release, {
@@ -360,7 +368,6 @@ function startOlder(
     ...(onPrimary ? { side: 'primary' as const } : {}),
   });
   const outcome = { ...admitted, rejects };
-  const message = `rolling back to ${describeRelease(wanted)}`;
   // Another tool writes the canary: the older release cannot be tried there first.
   if (!world.foreignTarget || onPrimary || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;

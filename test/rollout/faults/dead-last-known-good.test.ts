@@ -212,6 +212,7 @@ describe('the last-known-good does not come up, and the canary has too few pods 
       const model = short(spec);
       ask(model);
       pass(model, 30_000);
+      if (digest !== 'd') expect(model.status.message).toContain('once the canary carries all traffic');
       model.behaviours.set('b', GOOD);
       until(model, 'it serves alone', () => model.route?.canaryWeight === 0 && !model.status.postPromotion);
       expect(model.primary?.digest).toBe('b');
