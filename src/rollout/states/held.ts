@@ -116,7 +116,7 @@ function byPolicy(context: Context, before: Held): Outcome {
   const state = withRun(before, withProgress(context, before.run, world.primary));
   const { run } = state;
   const cause = state.post.cause ?? '';
-  const message = `${describeRelease(run)} is held${whereTrafficIs(context, state)}: ${cause}`;
+  const message = `${describeRelease(run)} is held${whereTrafficIs(context)}: ${cause}`;
   // A copy that was deleted is created again as it was.
   const isRestored = onFailure !== 'halt' && soundRecord(world, run.digest) !== undefined;
   const restored = act(
@@ -150,9 +150,10 @@ function byPolicy(context: Context, before: Held): Outcome {
 }
 
 /** For the message; nothing where no canary takes the traffic, as where both sides are one workload. */
-function whereTrafficIs(context: Context, state: Held): string {
+function whereTrafficIs(context: Context): string {
+  const { target, sharesWorkload } = context.world;
   if (isAllOn(context, 'canary')) return ', the canary carries all traffic';
-  const moves = heldPrefers(context, state) === ALL.canary && !context.world.sharesWorkload;
+  const moves = canaryServes(target) && !sharesWorkload;
   return moves ? ', traffic is moving to the canary' : '';
 }
 
