@@ -2,7 +2,14 @@ import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts
 import { lineOf } from '../api/incident.ts';
 import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
-import { bumpRecord, type GitRecord, isUnfinished, openRequests, statusRecord } from './records.ts';
+import {
+  bumpRecord,
+  type GitRecord,
+  isUnfinished,
+  openRequests,
+  owesComment,
+  statusRecord,
+} from './records.ts';
 
 /** The input of the decision about one Canary. */
 export interface Facts {
@@ -41,6 +48,14 @@ export interface WantedRevert {
   readonly finding: string;
 }
 
+/** A pull request to be closed. */
+export interface OutdatedRequest {
+  readonly branch: string;
+  readonly digest: string;
+  /** It was closed, and still gets the comment that says why. */
+  readonly owesComment: boolean;
+}
+
 /** What is to be written to Git for one Canary now; empty when nothing is missing. */
 export interface WantedInGit {
   readonly ledger?: { readonly ref: string; readonly before: string | undefined; readonly after: string };
@@ -49,7 +64,7 @@ export interface WantedInGit {
   /** A commit that brings a rejected release back, to be reported on its pull request. */
   readonly bump?: { readonly branch: string; readonly digest: string; readonly commit: string };
   /** Pull requests whose release is no longer at head: a person fixed it first. */
-  readonly outdated: ReadonlyArray<{ readonly branch: string; readonly digest: string }>;
+  readonly outdated: readonly OutdatedRequest[];
 }
 
 /** Longest description that every forge takes. */
@@ -71,7 +86,11 @@ export function wantedInGit(facts: Facts): WantedInGit {
     statuses: wantedStatuses(facts),
     outdated: openRequests(records)
       .filter(({ branch }) => now !== undefined && branch !== now)
-      .map(({ branch }) => ({ branch, digest: branch.slice(branch.lastIndexOf('-') + 1) })),
+      .map(({ branch, outcome }) => ({
+        branch,
+        digest: branch.slice(branch.lastIndexOf('-') + 1),
+        owesComment: owesComment(outcome),
+      })),
   };
 }
 

@@ -28,7 +28,7 @@ export function statusRecord(state: string, commit: string, about = ''): GitReco
   return { kind: 'status', state, commit, about, text: `commit status ${words} on ${commit}` };
 }
 
-/** The revert of a branch exists: `open URL`, `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
+/** The revert of a branch exists: `open URL`, `closing URL` (closed, its comment is to come), `merged URL`, `closed URL`, `commit SHA`, or `pushed`. */
 export function revertRecord(branch: string, outcome: string): GitRecord {
   return { kind: 'revert', branch, outcome, text: `revert ${branch} ${outcome}` };
 }
@@ -101,9 +101,14 @@ export function withGitRecord(before: readonly GitRecord[], added: GitRecord): G
   return [...before.filter((entry) => !isReplaced(entry)), added];
 }
 
-/** Reverts whose pull request was open when it was read last. */
+/** The pull request was closed by Holdfast, and still gets the comment that says why. */
+export function owesComment(outcome: string): boolean {
+  return outcome.startsWith('closing ');
+}
+
+/** Reverts whose pull request was open when it was read last, or still gets its last comment. */
 export function openRequests(records: readonly GitRecord[]): Array<Extract<GitRecord, { kind: 'revert' }>> {
   return records
     .filter((entry) => entry.kind === 'revert')
-    .filter(({ outcome }) => outcome.startsWith('open '));
+    .filter(({ outcome }) => outcome.startsWith('open ') || owesComment(outcome));
 }

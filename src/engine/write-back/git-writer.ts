@@ -3,7 +3,7 @@ import type { Clock } from '../../api/clock.ts';
 import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log, WatchedSet } from '../../contracts/cluster.ts';
 import { type Facts, wantedInGit } from '../../writeback/decide.ts';
-import { type GitRecord, requestOf } from '../../writeback/records.ts';
+import { type GitRecord, requestOf, withGitRecord } from '../../writeback/records.ts';
 import type { Heads } from '../canary/context/heads.ts';
 import { type ConditionNews, findCondition } from '../status-patch.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
@@ -135,14 +135,15 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
   if (git.head() === undefined) return memory.waiting.clear();
   const { where, status } = facts;
   const { clock, documentation } = options;
-  const { uncommented } = memory;
   const context: WriteContext = {
     git,
     canaryKey: key,
     where,
     status,
     nowMs: clock.nowMs(),
-    uncommented,
+    remember: (entry) => {
+      memory.records = withGitRecord(memory.records, entry);
+    },
     documentation,
   };
   const writes = writesFor(context, wantedInGit(facts));

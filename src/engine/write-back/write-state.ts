@@ -32,8 +32,6 @@ export interface Memory {
   problem: Problem | undefined;
   /** Writes that failed and are tried again, by their ids: one that fails holds up no other. */
   readonly waiting: Map<string, WaitingWrite>;
-  /** Branches whose pull request was closed and still gets the comment that says why. */
-  readonly uncommented: Set<string>;
   isWanted: boolean;
 }
 
@@ -67,7 +65,7 @@ export function newMemory(condition: Pick<Condition, 'reason' | 'message'> | und
   const records = parseGitRecords(message);
   const problem: Problem | undefined =
     reason === 'GitRefused' ? { reason, message: messageWithoutRecords(message) } : undefined;
-  return { records, problem, waiting: new Map(), uncommented: new Set(), isWanted: false };
+  return { records, problem, waiting: new Map(), isWanted: false };
 }
 
 /** The problem of a write that was refused so often that only a person can help; undefined while it is worth another try. */

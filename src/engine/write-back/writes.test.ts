@@ -3,7 +3,8 @@ import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { CommitStatus, PullRequest } from '../../api/forge.ts';
 import type { Forge } from '../../contracts/forge.ts';
 import type { Repository } from '../../contracts/git.ts';
-import type { WantedRevert } from '../../writeback/decide.ts';
+import { type WantedRevert, wantedInGit } from '../../writeback/decide.ts';
+import { formatGitRecords, type GitRecord, parseGitRecords, withGitRecord } from '../../writeback/records.ts';
 import type { SourceGit } from '../sync/read/source-git.ts';
 import { writesFor } from './writes.ts';
 
@@ -93,13 +94,13 @@ function createGit(forge: Forge | undefined) {
     }),
     digestIn: (snapshot: unknown) => `v1:${(snapshot as { text: string }).text.split('\n')[0]}`,
   } as unknown as SourceGit;
-  return { git, refs, messages, texts, uncommented: new Set<string>() };
+  return { git, refs, messages, texts };
 }
 
-let world: ReturnType<typeof createForge> & ReturnType<typeof createGit>;
+let world: ReturnType<typeof createForge> & ReturnType<typeof createGit> & { records: GitRecord[] };
 beforeEach(() => {
   const forge = createForge();
-  world = { ...forge, ...createGit(forge.forge) };
+  world = { ...forge, ...createGit(forge.forge), records: [] };
 });
 
 async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = world.git): Promise<string[]> {
@@ -111,13 +112,29 @@ async function write(wanted: Partial<Parameters<typeof writesFor>[1]>, git = wor
     where,
     status,
     nowMs: 1_790_000_000_000,
-    uncommented: world.uncommented,
+    remember,
     documentation: undefined,
   };
   const told: string[] = [];
-  for (const { perform } of writesFor(context, { statuses: [], outdated: [], ...wanted }))
-    told.push((await perform())?.text ?? 'nothing');
+  for (const { perform } of writesFor(context, { statuses: [], outdated: [], ...wanted })) {
+    const record = await perform();
+    if (record) remember(record);
+    told.push(record?.text ?? 'nothing');
+  }
   return told;
+}
+
+function remember(record: GitRecord): void {
+  world.records = withGitRecord(world.records, record);
+}
+
+/** Closes what is outdated once head holds another release, by what the Canary's condition says, as a process that was started just now. */
+async function closeOutdated(): Promise<string[]> {
+  const records = parseGitRecords(formatGitRecords(world.records));
+  const where = { cluster: 'prod', namespace: 'shop', canary: 'web' };
+  const now = { digest: 'v1:other', commit: '6'.repeat(40) };
+  const { outdated } = wantedInGit({ where, write: {}, status: {}, head: now, ledger: undefined, records });
+  return write({ outdated });
 }
 
 describe('a pull request that takes a release back', () => {
@@ -199,55 +216,51 @@ describe('a pull request that takes a release back', () => {
 
   it('is closed with a comment when a person fixed it first, and left alone when it was merged', async () => {
     await write({ revert });
-    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
-    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
-    await write({ outdated });
+    expect(await closeOutdated()).toEqual([`revert ${branch} closed https://forge/1`]);
+    await closeOutdated();
     expect(world.comments).toHaveLength(1);
     expect(world.requests[0]?.state).toBe('closed');
   });
 
   it('gets its one comment once it is closed, however often the forge refuses to close it', async () => {
     await write({ revert });
-    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
     const { closePullRequest } = world.forge;
     world.forge.closePullRequest = () => Promise.reject(new Error('the forge answered 503'));
-    for (let tries = 0; tries < 3; tries += 1) await expect(write({ outdated })).rejects.toThrow('503');
+    for (let tries = 0; tries < 3; tries += 1) await expect(closeOutdated()).rejects.toThrow('503');
     world.forge.closePullRequest = closePullRequest;
 
-    await write({ outdated });
+    await closeOutdated();
 
     expect(world.comments).toEqual([[1, expect.stringContaining('has another release')]]);
     expect(world.requests[0]?.state).toBe('closed');
   });
 
-  it('gets its comment later when the forge closes it and then cannot take the comment', async () => {
+  it('gets its comment later, also after a restart, when the forge closes it and then cannot take the comment', async () => {
     await write({ revert });
-    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
     const { comment } = world.forge;
     world.forge.comment = () => Promise.reject(new Error('the rate limit is used up'));
-    for (let tries = 0; tries < 2; tries += 1)
-      await expect(write({ outdated })).rejects.toThrow('rate limit');
+    for (let tries = 0; tries < 2; tries += 1) await expect(closeOutdated()).rejects.toThrow('rate limit');
     expect(world.requests[0]?.state).toBe('closed');
     world.forge.comment = comment;
 
-    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
+    expect(await closeOutdated()).toEqual([`revert ${branch} closed https://forge/1`]);
 
-    await write({ outdated });
+    await closeOutdated();
     expect(world.comments).toEqual([[1, expect.stringContaining('has another release')]]);
   });
 
   it('is closed without a comment when the forge refuses it, and is not asked again', async () => {
     await write({ revert });
-    const outdated = [{ branch, digest: 'bbbbbbbbbbbb' }];
     let asked = 0;
     world.forge.comment = () => {
       asked += 1;
       return Promise.reject(Object.assign(new Error('comments need write:issue'), { code: 'Forbidden' }));
     };
 
-    await expect(write({ outdated })).rejects.toThrow('write:issue');
+    await expect(closeOutdated()).rejects.toThrow('write:issue');
 
-    expect(await write({ outdated })).toEqual([`revert ${branch} closed https://forge/1`]);
+    expect(await closeOutdated()).toEqual([]);
+    expect(world.records).toMatchObject([{ branch, outcome: 'closed https://forge/1' }]);
     expect(asked).toBe(1);
   });
 

@@ -1,7 +1,7 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { PullRequest } from '../../api/forge.ts';
 import type { Forge } from '../../contracts/forge.ts';
-import type { WantedInGit, WantedRevert, WantedStatus } from '../../writeback/decide.ts';
+import type { OutdatedRequest, WantedInGit, WantedRevert, WantedStatus } from '../../writeback/decide.ts';
 import {
   bumpComment,
   closedComment,
@@ -30,8 +30,8 @@ export interface WriteContext {
   readonly where: CanaryInCluster;
   readonly status: CanaryStatus;
   readonly nowMs: number;
-  /** Branches whose pull request was closed and still gets the comment that says why. */
-  readonly uncommented: Set<string>;
+  /** Keeps what is in Git already although the write is not over. */
+  readonly remember: (record: GitRecord) => void;
   /** Root of the pages that runbooks are linked to. */
   readonly documentation: string | undefined;
 }
@@ -45,7 +45,7 @@ export function writesFor(context: WriteContext, wanted: WantedInGit): Write[] {
     ...(bump ? [{ id: `bump ${bump.commit}`, perform: () => reportBump(context, bump) }] : []),
     ...outdated.map((one) => ({
       id: `close ${one.branch}`,
-      perform: () => closeOutdated(context, one.branch),
+      perform: () => closeOutdated(context, one),
     })),
     ...statuses.map((one) => ({
       id: `status ${one.state} ${one.about} ${one.commit}`,
@@ -99,20 +99,22 @@ async function reportBump(
 }
 
 async function closeOutdated(
-  { git, uncommented }: WriteContext,
-  branch: string,
+  { git, remember }: WriteContext,
+  { branch, owesComment }: OutdatedRequest,
 ): Promise<GitRecord | undefined> {
   const forge = await git.forge();
   const request = await forge?.findPullRequest(branch);
   if (!forge || !request) return revertRecord(branch, 'gone');
   // First, since each try would leave another comment.
   if (request.state === 'open') await forge.closePullRequest(request.number);
-  else if (!uncommented.delete(branch)) return pullRequestRecord(request);
+  else if (!owesComment) return pullRequestRecord(request);
+  remember(revertRecord(branch, `closing ${request.url}`));
+  const closed = pullRequestRecord({ ...request, state: 'closed' });
   await forge.comment(request.number, closedComment(git.head() ?? 'head')).catch((error: unknown) => {
-    if (!isRefusal(error)) uncommented.add(branch);
+    if (isRefusal(error)) remember(closed);
     throw error;
   });
-  return pullRequestRecord({ ...request, state: 'closed' });
+  return closed;
 }
 
 /** The branch is the lock: where it exists, or a pull request from it in any state, nothing is created again. */
