@@ -108,9 +108,15 @@ describe('a rejected release that comes back', () => {
   const again = { ...reverted, lastAppliedCommit: v3 };
 
   it('is reported once', () => {
-    expect(wanted({ status: again }).bump).toEqual({ branch, digest: bad, commit: v3 });
-    expect(wanted({ status: again, records: [bumpRecord(v3)] }).bump).toBeUndefined();
-    expect(wanted({}).bump).toBeUndefined();
+    const records = [revertRecord(branch, 'open https://forge/1')];
+    expect(wanted({ status: again, records }).bump).toEqual({ branch, digest: bad, commit: v3 });
+    expect(wanted({ status: again, records: [...records, bumpRecord(v3)] }).bump).toBeUndefined();
+    expect(wanted({ records }).bump).toBeUndefined();
+  });
+
+  it('is reported once its pull request is there, not before', () => {
+    const { revert, bump } = wanted({ status: again });
+    expect([revert?.branch, bump]).toEqual([branch, undefined]);
   });
 });
 

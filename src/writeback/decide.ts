@@ -78,7 +78,8 @@ export function wantedInGit(facts: Facts): WantedInGit {
   const isMoved = write.ledger && isCommit(after) && after !== before;
   const now = head && revertBranch(where, head.digest);
   const revert = wantedRevert(facts);
-  const bump = wantedBump(facts);
+  // It is a comment on the pull request, so that comes first.
+  const bump = revert ? undefined : wantedBump(facts);
   return {
     ...(isMoved ? { ledger: { ref: ledgerRef(where), before, after } } : {}),
     ...(revert ? { revert } : {}),
