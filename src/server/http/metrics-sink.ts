@@ -129,29 +129,34 @@ interface SeriesMeter {
 
 /** What was counted by the object it is about. */
 function createSeries(find: Find) {
-  const removals = new Map<string, Map<string, () => void>>();
+  const series = new Map<
+    string,
+    { readonly name: string | undefined; readonly removals: Map<string, () => void> }
+  >();
   const seriesOf = ({ name }: SeriesMeter, labels: Labels) => JSON.stringify([name, labels]);
   const objectOf = (key: string) => {
     const [namespace = '', name = ''] = key.split('/');
     return find(namespace, name);
   };
+  function forget(key: string): void {
+    for (const remove of series.get(key)?.removals.values() ?? []) remove();
+    series.delete(key);
+  }
   return {
     objectOf,
     /** Remembers that a metric has a series about an object; gives the metric back. */
     note<Meter extends SeriesMeter>(key: string, meter: Meter, labels: Labels): Meter {
-      const ofObject = removals.get(key) ?? new Map<string, () => void>();
-      removals.set(key, ofObject);
-      ofObject.set(seriesOf(meter, labels), () => meter.remove(labels));
+      // Whoever may edit a Canary gives it any number of targets, one after the other.
+      if (series.get(key)?.name !== labels.name) forget(key);
+      const ofObject = series.get(key) ?? { name: labels.name, removals: new Map<string, () => void>() };
+      series.set(key, ofObject);
+      ofObject.removals.set(seriesOf(meter, labels), () => meter.remove(labels));
       return meter;
     },
     hasNoted: (key: string, meter: SeriesMeter, labels: Labels) =>
-      removals.get(key)?.has(seriesOf(meter, labels)) === true,
+      series.get(key)?.removals.has(seriesOf(meter, labels)) === true,
     forgetGone(): void {
-      for (const [key, ofObject] of removals) {
-        if (objectOf(key)) continue;
-        for (const remove of ofObject.values()) remove();
-        removals.delete(key);
-      }
+      for (const key of [...series.keys()]) if (!objectOf(key)) forget(key);
     },
   };
 }

@@ -221,6 +221,17 @@ describe('what is counted', () => {
       'holdfast_canary_pass_failures_total{name="web-app",namespace="shop"} 1',
     );
   });
+
+  it('goes with the target of a Canary that names another one, so that nobody adds series without end', async () => {
+    const targets = ['web-1', 'web-2', 'web-3'];
+    for (const name of targets) {
+      canaries = [{ ...canaryOf('web'), spec: { targetRef: { name } } }];
+      sink.pass('shop/web', 12, false);
+      for (const canary of canaries) sink.ended(canary, 'Succeeded');
+    }
+    const counted = (await scrape()).filter((line) => /_(total|count)\{name="web/.test(line));
+    expect(counted.map((line) => /name="([^"]+)"/.exec(line)?.[1])).toEqual(['web-3', 'web-3', 'web-3']);
+  });
 });
 
 test('concurrent scrapes share one answer, and constant scraping leaves most of the time to other work', async () => {
