@@ -205,6 +205,32 @@ it('several Canaries share the time that wait has', async () => {
   expect(stderr.match(/Canary shop\/\w+: not at its end after 60 s/g)).toHaveLength(2);
 });
 
+it.each([
+  ['Succeeded', 0, 'Canary shop/web: Succeeded: promoted\n'],
+  ['Failed', 1, 'Canary shop/web: Failed: promoted\n'],
+] as const)(
+  'a commit whose release ended (%s) before the next one began is not waited for',
+  async (result, exitCode, stdout) => {
+    const [mine, next] = ['a'.repeat(40), 'b'.repeat(40)];
+    const history = [{ digest: 'v1:1', commit: mine, result, message: 'promoted' }];
+    const run = { digest: 'v1:2', commit: next };
+    const status = { phase: 'Progressing', lastAppliedCommit: next, run, history, message: 'at 10 %' };
+    const { client } = clusterOf(canaryNamed('web', status));
+    const clock = createVirtualClock();
+
+    const waited = waitFor(client, clock, {
+      namespace: 'shop',
+      name: 'web',
+      commit: mine.slice(0, 7),
+      timeoutMs: 60_000,
+      format: 'text',
+    });
+    await clock.advance(60_000);
+
+    expect(await waited).toEqual({ stdout, stderr: '', exitCode });
+  },
+);
+
 it('who may not list Secrets rolls back to a release that is named, and is asked to name one', async () => {
   const [v1, v2] = ['a'.repeat(40), 'b'.repeat(40)];
   const status = {

@@ -9,6 +9,7 @@ import { readOne } from '../objects.ts';
 import { canaryRow } from '../status/rows.ts';
 import {
   forTargets,
+  type Outcome,
   outcomeCodes,
   outcomeOf,
   pollUntil,
@@ -75,16 +76,9 @@ export async function waitFor(
   const rest = await pollUntil(clock, leftMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
-    const isMeant = options.commit === undefined || status.lastAppliedCommit?.startsWith(options.commit);
-    const rest = isMeant ? outcomeOf(status) : undefined;
-    // Of the commit that was named, a rollback is no success.
-    const { commit } = options;
-    const isGone =
-      rest === 'RolledBack' &&
-      commit !== undefined &&
-      status.rejected?.some((entry) => entry.commit.startsWith(commit));
-    const outcome = isGone ? ('Failed' as const) : rest;
-    if (outcome) return { canary, status, outcome };
+    const isMeant = isAbout(status, options.commit);
+    const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit);
+    if (end) return { canary, status, ...end };
     const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
     if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
     awaited = now;
@@ -100,10 +94,9 @@ export async function waitFor(
     const stdout = options.format === 'text' ? '' : formatOutput('WaitResult', body, options.format);
     return { stdout, stderr, exitCode: outcomeCodes.TimedOut };
   }
-  const { canary, status, outcome } = rest;
-  const { message, lastAppliedCommit, lastPromotedCommit } = status;
+  const { canary, status, outcome, message, why } = rest;
+  const { lastAppliedCommit, lastPromotedCommit } = status;
   const exitCode = outcomeCodes[outcome];
-  const why = outcome === 'Failed' ? whyFailed(status) : undefined;
   if (options.format !== 'text') {
     const { phase } = status;
     const data = { outcome, phase, lastAppliedCommit, lastPromotedCommit, message, why };
@@ -115,6 +108,37 @@ export async function waitFor(
     stderr: '',
     exitCode,
   };
+}
+
+/** How what is waited for ended. */
+interface End {
+  readonly outcome: Outcome;
+  readonly message: string | undefined;
+  /** Of a failure. */
+  readonly why?: string | undefined;
+}
+
+function isAbout({ lastAppliedCommit }: CanaryStatus, commit: string | undefined): boolean {
+  return commit === undefined || lastAppliedCommit?.startsWith(commit) === true;
+}
+
+/** Where the Canary came to rest; of the commit that was named a rollback is no success. */
+function restOf(status: CanaryStatus, commit: string | undefined): End | undefined {
+  const rest = outcomeOf(status);
+  const isGone = commit !== undefined && status.rejected?.some((entry) => entry.commit.startsWith(commit));
+  const outcome = rest === 'RolledBack' && isGone ? 'Failed' : rest;
+  const { message } = status;
+  return outcome && { outcome, message, why: outcome === 'Failed' ? whyFailed(status) : undefined };
+}
+
+/** How the release of a commit ended that a newer one came after; undefined: it has not begun, or the newer one took its place. */
+function pastRelease({ history = [] }: CanaryStatus, commit = ''): End | undefined {
+  const past = history.find((entry) => entry.commit.startsWith(commit));
+  if (!past || past.result === 'Superseded') return undefined;
+  const { message, result } = past;
+  return result === 'Failed'
+    ? { outcome: 'Failed', message, why: message }
+    : { outcome: 'Succeeded', message };
 }
 
 /** Phase, step and message. Times are left out: they change with every look. */
