@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
-import type { RequestClient } from './request.ts';
+import { createVirtualClock } from '../../engine/virtual-clock.test-support.ts';
+import { ended, type RequestClient } from './request.ts';
 import { beginSync } from './sync.ts';
 
 it('a suspended Source is not asked to fetch, since it would not', async () => {
@@ -30,4 +31,38 @@ it('a suspended Source is not asked to fetch, since it would not', async () => {
     reason: 'Suspended',
   });
   expect(asked).toEqual([]);
+});
+
+it('of a Source whose spec is refused, what is wrong with it is told in place of whether Holdfast runs', async () => {
+  const condition = {
+    type: 'Ready',
+    status: 'False',
+    reason: 'InvalidSpec',
+    message: 'spec.schedule: no cron',
+  };
+  const client = {
+    get: async () => ({
+      apiVersion: 'holdfast.dev/v1alpha1',
+      kind: 'Source',
+      metadata: { namespace: 'shop', name: 'apps' },
+      spec: {},
+      status: { conditions: [condition] },
+    }),
+    patch: async () => undefined,
+  } as unknown as RequestClient;
+  const clock = createVirtualClock();
+
+  const begun = await beginSync(client, clock, {
+    namespace: 'shop',
+    name: 'apps',
+    timeoutMs: 60_000,
+    format: 'text',
+  });
+  const answer = ended(begun);
+  await clock.advance(60_000);
+
+  expect(await answer).toMatchObject({
+    stderr: 'Source shop/apps: no fetch from Git yet; its spec is refused: spec.schedule: no cron\n',
+    exitCode: 4,
+  });
 });

@@ -75,13 +75,17 @@ async function synced(
   { source, value, askedMs, ...options }: AskedSync,
 ): Promise<CommandResult> {
   const leftMs = askedMs + options.timeoutMs - clock.nowMs();
+  let seen: SourceStatus = {};
   const status = await pollUntil(clock, leftMs, async () => {
-    const now = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
-    return now.handled?.sync === value ? now : undefined;
+    seen = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
+    return seen.handled?.sync === value ? seen : undefined;
   });
   const { format } = options;
   if (!status) {
-    const stderr = `${describe(source)}: no fetch from Git yet; is Holdfast running?\n`;
+    const before = conditionOf(seen, 'Ready');
+    const why =
+      before?.reason === 'InvalidSpec' ? `its spec is refused: ${before.message}` : 'is Holdfast running?';
+    const stderr = `${describe(source)}: no fetch from Git yet; ${why}\n`;
     const body = { source: namespacedName(source), fetched: false };
     const stdout = format === 'text' ? '' : formatOutput('SyncResult', body, format);
     return { stdout, stderr, exitCode: exitCodes.timedOut };
