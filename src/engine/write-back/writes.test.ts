@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, test } from 'vitest';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { CommitStatus, PullRequest } from '../../api/forge.ts';
 import type { Forge } from '../../contracts/forge.ts';
@@ -296,6 +296,26 @@ describe('a commit that takes a release back', () => {
 
     expect(await write({ revert: wanted }, git)).toEqual([`revert ${branch} commit ${onBranch}`]);
   });
+});
+
+test('a ledger that somebody deleted is made again, without waiting for the next commit', async () => {
+  const ref = 'refs/holdfast/prod/shop/web/lkg';
+  let known: string | undefined = good;
+  const moveRef: Repository['moveRef'] = async ({ before, after }) => {
+    if (world.refs.get(ref) !== before)
+      throw Object.assign(new Error('it was changed'), { code: 'Conflict' });
+    world.refs.set(ref, after);
+  };
+  const noteLedger: SourceGit['noteLedger'] = (_canary, commit) => {
+    known = commit;
+  };
+  const git = { ...world.git, repository: { ...world.git.repository, moveRef }, noteLedger };
+  const move = () => write({ ledger: { ref, before: known, after: head } }, git);
+  await expect(move()).rejects.toThrow('it was changed');
+
+  expect(await move()).toEqual([`ledger at ${head}`]);
+
+  expect(world.refs.get(ref)).toBe(head);
 });
 
 describe('commit statuses', () => {

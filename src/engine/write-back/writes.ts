@@ -64,7 +64,7 @@ async function moveLedger(
     if (codeOf(error) !== 'Conflict') throw error;
     // Another copy may have written the very same; else the next look starts from where the ref is.
     const now = (await git.repository.listRefs(update.ref)).get(update.ref);
-    if (now !== undefined) git.noteLedger(canaryKey, now);
+    git.noteLedger(canaryKey, now);
     if (now !== update.after) throw error;
   }
   git.noteLedger(canaryKey, update.after);

@@ -17,8 +17,8 @@ export interface SourceGit {
   readonly head: () => string | undefined;
   /** The ledger's commit of a Canary, as seen last. */
   readonly ledger: (canaryKey: string) => string | undefined;
-  /** Remembers where the ledger is now; without a commit it is read again. */
-  readonly noteLedger: (canaryKey: string, commit: string) => void;
+  /** Remembers where the ledger is now; undefined: somebody deleted it. */
+  readonly noteLedger: (canaryKey: string, commit: string | undefined) => void;
   /** Polls soon. */
   readonly wake: () => void;
   readonly forge: () => Promise<Forge | undefined>;
@@ -40,7 +40,10 @@ export function createSourceGit(
     head: () => state.snapshot?.commit.commit,
     ledger: (canaryKey) => state.ledger?.commits.get(canaryKey),
     noteLedger(canaryKey, commit) {
-      state.ledger = { commits: new Map([...(state.ledger?.commits ?? []), [canaryKey, commit]]) };
+      const commits = new Map(state.ledger?.commits);
+      if (commit === undefined) commits.delete(canaryKey);
+      else commits.set(canaryKey, commit);
+      state.ledger = { commits };
     },
     forge,
     wake,
