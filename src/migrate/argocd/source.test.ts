@@ -53,6 +53,8 @@ test.each([
   ['refs/heads/1.0.0', { branch: '1.0.0' }],
   ['refs/tags/stable', { tag: 'stable' }],
   ['1.x', { semver: '1.x' }],
+  ['v1.2.*', { semver: 'v1.2.*' }],
+  ['release-1.x', { branch: 'release-1.x' }],
   ['>=1.0.0', { semver: '>=1.0.0' }],
   ['a'.repeat(40), { commit: 'a'.repeat(40) }],
 ])('the revision %s', (targetRevision, ref) => {

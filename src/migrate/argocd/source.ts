@@ -148,7 +148,9 @@ function refOf(revision: unknown): SourceRef | undefined {
   if (/^[0-9a-f]{40}$/.test(text)) return { commit: text };
   const [, kind, name = ''] = /^refs\/(heads|tags)\/(.+)$/.exec(text) ?? [];
   if (kind) return kind === 'heads' ? { branch: name } : { tag: name };
-  if (/[*^~<>]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { semver: text };
+  // `release-1.x` is a branch.
+  const beginsAsRange = /^\s*(?:[*^~<>=!]|v?\d|[xX](?:\.|$))/.test(text);
+  if (beginsAsRange && /[*^~<>]|(?:^|\.)[xX](?:\.|$)/.test(text)) return { semver: text };
   return /^v?\d+\.\d+\.\d+/.test(text) ? { tag: text } : { branch: text };
 }
 
