@@ -70,3 +70,33 @@ test.each([
   );
   expect(lists()).toBe(cost);
 });
+
+test.each([
+  ['prunes by itself', { automated: { prune: true } }, true],
+  ['has automated sync turned off', { automated: { prune: true, enabled: false } }, false],
+  ['never prunes', { automated: { prune: true }, syncOptions: ['Prune=false'] }, false],
+])('a parent Application that %s deletes what leaves its files, or not', async (_, syncPolicy, prunes) => {
+  const metadata = {
+    name: 'apps',
+    namespace: 'argocd',
+    annotations: { 'argocd.argoproj.io/tracking-id': 'root:x' },
+  };
+  const application = (name: string): KubernetesObject => ({
+    apiVersion: 'argoproj.io/v1alpha1',
+    kind: 'Application',
+    metadata: { ...metadata, name },
+    spec: { syncPolicy },
+  });
+  const client = {
+    find: async (_group: string, kind: string) =>
+      kind === 'Application' ? { apiVersion: 'argoproj.io/v1alpha1', namespaced: true } : undefined,
+    get: async ({ name }: { name: string }) => application(name),
+    list: async () => ({ items: [] }),
+  };
+  const connection = { client } as unknown as Connection;
+  const former = { kind: 'Application', namespace: 'argocd', name: 'apps' } as const;
+
+  const { parent } = await readFacts(connection, { former, dependsOn: [] });
+
+  expect(parent).toMatchObject({ name: 'application root', prunes });
+});

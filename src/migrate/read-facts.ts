@@ -20,6 +20,7 @@ import { inventoryOf } from '../engine/sync/scope/inventory.ts';
 import { isMadeByController } from '../engine/sync/scope/prune-plan.ts';
 import { createClusterPort } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
+import { prunesByItself, type SyncPolicy } from './argocd/source.ts';
 import type { Member, MoveFacts, Parent } from './facts.ts';
 import { shellLine } from './kubectl.ts';
 import { conditionOf } from './steps.ts';
@@ -239,10 +240,10 @@ async function parentOf(client: ClusterClient, marked: KubernetesObject): Promis
   const { namespace = '' } = marked.metadata;
   const name = track.owner.includes('_') ? track.owner.slice(track.owner.indexOf('_') + 1) : track.owner;
   const found = await getTool(client, 'Application', { namespace, name });
-  const { syncPolicy } = (found?.spec ?? {}) as { syncPolicy?: { automated?: { prune?: boolean } } };
+  const { syncPolicy } = (found?.spec ?? {}) as { syncPolicy?: SyncPolicy };
   return {
     name: track.detail,
-    prunes: syncPolicy?.automated?.prune === true,
+    prunes: prunesByItself(syncPolicy),
     look: shellLine('argocd', 'app', 'sync', name),
   };
 }
