@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ClusterAccess } from '../access/credentials.ts';
+import type { Authentication, ClusterAccess } from '../access/credentials.ts';
 import { ApiError } from '../errors.ts';
 import { eventually } from '../testing/manual-clock.ts';
 import {
@@ -232,6 +232,21 @@ describe('transport', () => {
     const error = await failureOf(connect(access).request(write));
     expect(error).toMatchObject({ kind: 'unauthorized', actor: 'administrator' });
     expect(server.seen).toHaveLength(4);
+  });
+
+  it('gives a person time to sign in by a plug-in: its time is not that of the request', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const signedIn = new Promise<Authentication>((resolve) =>
+      setTimeout(() => resolve({ headers: {}, tls: { insecure: false } }), 300),
+    );
+    const access: ClusterAccess = {
+      ...accessTo(server.url),
+      authenticate: () => signedIn,
+    };
+
+    const { status } = await connect(access, { deadlineMs: 200 }).request(read);
+
+    expect(status).toBe(200);
   });
 
   it('stops immediately when its caller aborts', async () => {

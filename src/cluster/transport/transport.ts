@@ -84,8 +84,9 @@ export function createTransport(options: TransportOptions): Transport {
   };
   return {
     request: async (request) => {
-      // The deadline starts after the wait for a turn.
+      // The deadline starts after the wait for a turn, and for a person whom a plug-in asks to sign in.
       await parts.rateLimit(request.signal);
+      await options.access.authenticate();
       const deadlineMs = request.deadlineMs ?? options.deadlineMs ?? 30_000;
       return withDeadline(parts, request, deadlineMs, (signal) => requestWithRetries(parts, request, signal));
     },
@@ -165,6 +166,7 @@ async function requestOnce(parts: Parts, request: ApiRequest, signal: AbortSigna
 
 /** The opening has a deadline; once open, only the caller's signal ends the stream. */
 async function openStream(parts: Parts, request: ApiRequest): Promise<ApiStream> {
+  await parts.options.access.authenticate();
   const lifetime = linkSignals(request.signal);
   try {
     return await withDeadline(parts, request, streamOpenMs, async (opening) => {
