@@ -143,6 +143,16 @@ describe('loadClusterAccess', () => {
     await expect(load(file)).rejects.toThrow(/exec credential plug-ins are not allowed/);
   });
 
+  it('looks for the program of a plug-in beside the kubeconfig where its path is relative, as kubectl does', async () => {
+    const program = write('beside', '#!/bin/sh\necho \'{"status":{"token":"found"}}\'\n');
+    chmodSync(program, 0o755);
+    const file = kubeconfig({ user: { exec: { command: `./${path.basename(program)}` } } });
+
+    const access = await load(file, { allowExec: true });
+
+    expect((await access.authenticate()).headers.authorization).toBe('Bearer found');
+  });
+
   it('does not repeat what a failing plug-in printed', async () => {
     const user = { exec: { command: 'sh', args: ['-c', 'echo hunter2; echo hunter2 >&2; exit 3'] } };
     const access = await load(kubeconfig({ user }), { allowExec: true });

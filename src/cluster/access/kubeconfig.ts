@@ -121,7 +121,17 @@ function completeUser(user: User, rawUsers: unknown, index: number, directory: s
     ...(typeof raw.tokenFile === 'string' ? { tokenFile: raw.tokenFile } : {}),
     impersonateGroups: Array.isArray(groups) ? groups.map(String) : [],
   };
-  return absolute(completed, ['certFile', 'keyFile', 'tokenFile'], directory);
+  return {
+    ...absolute(completed, ['certFile', 'keyFile', 'tokenFile'], directory),
+    exec: execIn(user.exec, directory),
+  };
+}
+
+/** A program with a slash in its name is beside the kubeconfig, and any other one on PATH. */
+function execIn(exec: User['exec'], directory: string): User['exec'] {
+  const { command } = (exec ?? {}) as { readonly command?: unknown };
+  if (typeof command !== 'string' || !command.includes('/')) return exec;
+  return { ...exec, command: path.resolve(directory, command) };
 }
 
 function absolute<T extends object>(entry: T, fields: readonly string[], directory: string): T {
