@@ -81,7 +81,7 @@ describe('loadClusterAccess', () => {
     expect(await current()).toBe('Bearer one');
     writeFileSync(token, 'two');
     expect(await current()).toBe('Bearer one');
-    access.refresh();
+    access.refresh(await access.authenticate());
     expect(await current()).toBe('Bearer two');
     writeFileSync(token, 'three');
     clock.advance(21_000);
@@ -151,6 +151,24 @@ describe('loadClusterAccess', () => {
     const access = await load(file, { allowExec: true });
 
     expect((await access.authenticate()).headers.authorization).toBe('Bearer found');
+  });
+
+  it('asks a plug-in once for all requests that were refused with the same credentials', async () => {
+    const program = write(
+      'again',
+      `#!/bin/sh\necho x >> "${directory}/again-runs"\nn=$(wc -l < "${directory}/again-runs")\necho "{\\"status\\":{\\"token\\":\\"$((n))\\"}}"\n`,
+    );
+    chmodSync(program, 0o755);
+    const access = await load(kubeconfig({ user: { exec: { command: program } } }), { allowExec: true });
+    const refused = await access.authenticate();
+    access.refresh(refused);
+    const asked = access.authenticate();
+
+    access.refresh(refused);
+    await asked;
+    access.refresh(refused);
+
+    expect((await access.authenticate()).headers.authorization).toBe('Bearer 2');
   });
 
   it('does not repeat what a failing plug-in printed', async () => {

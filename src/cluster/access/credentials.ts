@@ -15,7 +15,7 @@ const expiryLeewayMs = 10_000;
 /** Credentials of one kubeconfig context, cached. */
 interface Credentials {
   authenticate(): Promise<Authentication>;
-  refresh(): void;
+  refresh(refused: Authentication): void;
 }
 
 /** Reads a context's credentials on demand: inline data, files (re-read), basic auth, or an exec plug-in. */
@@ -24,6 +24,8 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
     | { readonly value: Promise<Authentication>; readonly validUntilMs: number; readonly readAtMs: number }
     | undefined;
   let plugin: ExecCredential | undefined;
+  /** As it was read last; undefined while what was refused is read again. */
+  let latest: Authentication | undefined;
 
   async function read(): Promise<Authentication> {
     const expiresAtMs = plugin?.expiresAtMs ?? Number.POSITIVE_INFINITY;
@@ -39,14 +41,22 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
       if (current && nowMs < current.validUntilMs && nowMs >= current.readAtMs) return current.value;
       const value = read();
       current = { value, readAtMs: nowMs, validUntilMs: nowMs + fileFreshnessMs };
-      value.catch(() => {
-        current = undefined;
-      });
+      value.then(
+        (read) => {
+          if (current?.value === value) latest = read;
+        },
+        () => {
+          current = undefined;
+        },
+      );
       return value;
     },
-    refresh() {
+    refresh(refused) {
+      // Requests that were sent together are refused one after the other: a person is asked to sign in once.
+      if (JSON.stringify(latest) !== JSON.stringify(refused)) return;
       current = undefined;
       plugin = undefined;
+      latest = undefined;
     },
   };
 }
@@ -130,8 +140,8 @@ export interface ClusterAccess {
   readonly proxy?: ClusterProxy;
   /** Current credentials; files and plug-ins are asked again when they may have changed. Throws `configuration` errors. */
   authenticate(): Promise<Authentication>;
-  /** The server refused the credentials: the next `authenticate` reads everything again. */
-  refresh(): void;
+  /** The server refused these credentials: the next `authenticate` reads everything again, unless that was done since. */
+  refresh(refused: Authentication): void;
 }
 
 /** What a credential plug-in gave (client.authentication.k8s.io). Holds secrets. */

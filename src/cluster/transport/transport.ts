@@ -4,7 +4,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
-import type { ClusterAccess, TlsMaterial } from '../access/credentials.ts';
+import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import type { ClusterProxy } from '../access/proxy-url.ts';
 import { isApiError, localError } from '../errors.ts';
 import {
@@ -156,8 +156,8 @@ function pauseBeforeRetry(
 
 /** One try, and a second one with fresh credentials after 401: a refused request was not carried out, so this is safe for writes. */
 async function requestOnce(parts: Parts, request: ApiRequest, signal: AbortSignal): Promise<ApiAnswer> {
-  return withFreshCredentials(parts, async () => {
-    const settings = await settingsFor(parts, parts.pool, signal);
+  return withFreshCredentials(parts, async (authentication) => {
+    const settings = settingsFor(parts, parts.pool, { authentication, signal });
     refuseUnsent(request, signal);
     parts.counts[request.verb] += 1;
     return exchange(request, settings);
@@ -172,8 +172,8 @@ async function openStream(parts: Parts, request: ApiRequest): Promise<ApiStream>
     return await withDeadline(parts, request, streamOpenMs, async (opening) => {
       const abandon = () => lifetime.abort();
       opening.addEventListener('abort', abandon, { once: true });
-      const answer = await withFreshCredentials(parts, async () => {
-        const settings = await settingsFor(parts, parts.watchPool, lifetime.signal);
+      const answer = await withFreshCredentials(parts, async (authentication) => {
+        const settings = settingsFor(parts, parts.watchPool, { authentication, signal: lifetime.signal });
         refuseUnsent(request, lifetime.signal);
         parts.counts[request.verb] += 1;
         return openExchange(request, settings);
@@ -203,22 +203,25 @@ function refuseUnsent(request: ApiRequest, signal: AbortSignal): void {
   if (signal.aborted) throw unsent(request);
 }
 
-async function withFreshCredentials<T>(parts: Parts, attempt: () => Promise<T>): Promise<T> {
+async function withFreshCredentials<T>(
+  { options: { access } }: Parts,
+  attempt: (authentication: Authentication) => Promise<T>,
+): Promise<T> {
+  const authentication = await access.authenticate();
   try {
-    return await attempt();
+    return await attempt(authentication);
   } catch (error) {
     if (!isApiError(error, 'unauthorized')) throw error;
-    parts.options.access.refresh();
-    return attempt();
+    access.refresh(authentication);
+    return attempt(await access.authenticate());
   }
 }
 
-async function settingsFor(
+function settingsFor(
   parts: Parts,
   pool: ConnectionPool,
-  signal: AbortSignal,
-): Promise<ExchangeSettings> {
-  const authentication = await parts.options.access.authenticate();
+  { authentication, signal }: Pick<ExchangeSettings, 'authentication' | 'signal'>,
+): ExchangeSettings {
   const { server, proxy } = parts.options.access;
   return {
     server,
