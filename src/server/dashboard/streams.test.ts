@@ -1,5 +1,6 @@
 import { EventEmitter } from 'node:events';
-import type { ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
+import { type AddressInfo, Socket } from 'node:net';
 import { setImmediate } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
@@ -98,4 +99,43 @@ test('one person has eight places, and nothing runs once all are closed', async 
   const before = looks;
   await pass(clock, 10_000);
   expect(looks).toBe(before);
+});
+
+test('a page that was left before its stream began takes no place, and is not looked for', async () => {
+  const clock = createVirtualClock();
+  const streams = createStreams(clock, () => undefined);
+  let closed = 0;
+  let looks = 0;
+  const feed = {
+    async next() {
+      looks += 1;
+      return [];
+    },
+    close: () => {
+      closed += 1;
+    },
+  };
+  const left = new Promise<void>((resolve, reject) => {
+    const server = createServer((_, response) => {
+      // Who it is was still being asked.
+      response.on('close', () => {
+        streams.open('alice', feed, response);
+        server.close();
+        resolve();
+      });
+      client.destroy();
+    });
+    const client = new Socket();
+    client.on('error', reject);
+    server.listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo;
+      client.connect(port, '127.0.0.1', () => client.write('GET / HTTP/1.1\r\nHost: x\r\n\r\n'));
+    });
+  });
+
+  await left;
+  const before = looks;
+  await pass(clock, 10_000);
+
+  expect([looks, closed]).toEqual([before, 1]);
 });

@@ -91,6 +91,8 @@ export function createStreams(
       open.size < limits.dashboardStreams &&
       [...open].filter((stream) => stream.user === user).length < limits.dashboardStreamsPerPerson,
     open(user, feed, response) {
+      // It was left while it was asked who that is: no event says so any more.
+      if (response.destroyed) return feed.close();
       const nowMs = clock.nowMs();
       const stream = { user, feed, response, writtenMs: nowMs, drainedMs: nowMs, isBusy: false };
       open.add(stream);
