@@ -1,7 +1,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createManualClock } from '../testing/manual-clock.ts';
 import { type AccessOptions, loadClusterAccess } from './cluster-access.ts';
 
@@ -169,6 +169,26 @@ describe('loadClusterAccess', () => {
     access.refresh(refused);
 
     expect((await access.authenticate()).headers.authorization).toBe('Bearer 2');
+  });
+
+  it('shows what a plug-in says to the person at the terminal, such as the code to sign in with', async () => {
+    const user = {
+      exec: { command: 'sh', args: ['-c', `echo enter ABC >&2; echo '{"status":{"token":"x"}}'`] },
+    };
+    const said: string[] = [];
+    const { isTTY } = process.stderr;
+    process.stderr.isTTY = true;
+    const written = vi
+      .spyOn(process.stderr, 'write')
+      .mockImplementation((chunk) => said.push(`${chunk}`) > 0);
+    try {
+      await (await load(kubeconfig({ user }), { allowExec: true })).authenticate();
+    } finally {
+      written.mockRestore();
+      process.stderr.isTTY = isTTY;
+    }
+
+    expect(said.join('')).toBe('enter ABC\n');
   });
 
   it('does not repeat what a failing plug-in printed', async () => {

@@ -163,7 +163,7 @@ interface ExecEntry {
   readonly env?: unknown;
 }
 
-/** Runs the kubeconfig's exec plug-in. The program gets the whole environment, as with kubectl; its output never enters a message. */
+/** Runs the kubeconfig's exec plug-in. The program gets the whole environment, as with kubectl; its output never enters a message, and what it says goes to a terminal only. */
 async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
   if (typeof entry.command !== 'string' || entry.command === '') {
     throw localError('configuration', 'kubeconfig: users[].user.exec.command is missing');
@@ -186,10 +186,12 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): 
       killSignal: 'SIGKILL',
       maxBuffer: maximumOutputBytes,
     } as const;
-    execFile(command, args, { env, ...limits }, (error, stdout) => {
+    const child = execFile(command, args, { env, ...limits }, (error, stdout) => {
       if (!error) return resolve(stdout);
       reject(localError('configuration', `credential plug-in ${command}: ${whyFailed(error)}`));
     });
+    // Such as the code to sign in with. A log is not shown what it says.
+    if (process.stderr.isTTY) child.stderr?.on('data', (said) => process.stderr.write(said));
   });
 }
 
