@@ -134,7 +134,22 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
   return () => closing.abort();
 }
 
-/** Until the stream ends; the answer is what the server said last, where it ended it itself. */
+/** Holdfast sends something every 15 s: after this time the connection is dead, as one through a pod that is gone, and nobody says so. */
+const silentMs = 60_000;
+
+async function unlessSilent<T>(work: Promise<T>): Promise<T | undefined> {
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const silence = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), silentMs);
+  });
+  try {
+    return await Promise.race([work, silence]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Until the stream ends, or is silent; the answer is what the server said last, where it ended it itself. */
 async function readEvents(
   body: ReadableStream<Uint8Array>,
   onEvent: (event: string, data: unknown) => void,
@@ -143,7 +158,12 @@ async function readEvents(
   const decoder = new TextDecoder();
   let text = '';
   for (;;) {
-    const { done, value } = await reader.read();
+    const read = await unlessSilent(reader.read());
+    if (!read) {
+      void reader.cancel();
+      return 'Holdfast sends nothing any more.';
+    }
+    const { done, value } = read;
     if (done) return undefined;
     const blocks = (text + decoder.decode(value, { stream: true })).split('\n\n');
     text = blocks.pop() ?? '';

@@ -1,0 +1,52 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { follow, lost } from './connection.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  vi.stubGlobal('sessionStorage', { getItem: () => 'token' });
+});
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
+});
+
+/** A server whose streams say one thing at the start, and nothing more but what `beat` sends. */
+function server() {
+  const open = new Set<ReadableStreamDefaultController<Uint8Array>>();
+  const send = (text: string) => new TextEncoder().encode(text);
+  let asked = 0;
+  vi.stubGlobal('fetch', async () => {
+    asked += 1;
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        open.add(controller);
+        controller.enqueue(send('event: fresh\ndata: {}\n\n'));
+      },
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  });
+  return {
+    asked: () => asked,
+    beat: () => {
+      for (const controller of open) controller.enqueue(send(':\n\n'));
+    },
+  };
+}
+
+test('a connection over which nothing comes any more, not even heartbeats, is told and opened again', async () => {
+  const { asked, beat } = server();
+  const close = follow('view=fleet', () => undefined);
+  for (let seconds = 0; seconds < 120; seconds += 15) {
+    await vi.advanceTimersByTimeAsync(15_000);
+    beat();
+  }
+  const whileItBeats = [asked(), lost.value];
+
+  await vi.advanceTimersByTimeAsync(60_500);
+  const told = lost.value;
+  await vi.advanceTimersByTimeAsync(2_000);
+  close();
+
+  expect(whileItBeats).toEqual([1, '']);
+  expect([told, asked()]).toEqual([expect.stringContaining('nothing'), 2]);
+});
