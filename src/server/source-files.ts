@@ -8,6 +8,7 @@ import type { Source } from '../api/source/source.ts';
 import { checkSource } from '../api/source/validate.ts';
 import type { Cluster } from '../contracts/cluster.ts';
 import { windowProblems } from '../engine/windows.ts';
+import { followProblems } from '../git/poll/source-problems.ts';
 import { renderPlain } from '../render/render.ts';
 import { type FileProblem, formatProblem, type RenderedObject } from '../render/rendered-object.ts';
 
@@ -100,8 +101,12 @@ function sourceOf(
     ];
   const parsed = parseSource(object, { strict: true });
   if (!parsed.ok) return parsed.problems.map(at);
-  const windows = windowProblems(parsed.value.spec.windows, Date.now());
-  const problems = [...checkSource(parsed.value).problems, ...windows];
+  const nowMs = Date.now();
+  const hindrances = [
+    ...followProblems(parsed.value, nowMs),
+    ...windowProblems(parsed.value.spec.windows, nowMs),
+  ];
+  const problems = [...checkSource(parsed.value).problems, ...hindrances];
   if (problems.length > 0) return problems.map(at);
   const source = parsed.value;
   const labels = { ...source.metadata.labels, [fromFileLabel]: 'true' };

@@ -128,6 +128,16 @@ describe('validate', () => {
       /^s\.yaml:5: spec\.url: holds credentials/,
     ],
     [
+      'a Source with a schedule that cannot be read',
+      { 's.yaml': `${source}  schedule: every day\n` },
+      /^s\.yaml:7: spec\.schedule: schedule "every day": /,
+    ],
+    [
+      'a Source with a range of versions that cannot be read',
+      { 's.yaml': source.replace('branch: main', 'semver: release-1.x') },
+      /^s\.yaml:6: spec\.ref\.semver: "release-1\.x" is not a version range/,
+    ],
+    [
       'a MetricTemplate without a query',
       {
         'm.yaml':

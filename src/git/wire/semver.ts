@@ -19,7 +19,8 @@ export async function highestVersion<T>(
   tagOf: (item: T) => string,
   pause: () => Promise<void>,
 ): Promise<{ best: T | undefined; matching: T[] }> {
-  const alternatives = range.split('||').map((text) => alternativeOf(text, range));
+  const alternatives = alternativesOf(range);
+  if (typeof alternatives === 'string') throw new GitError('Refused', `spec.ref.semver: ${alternatives}`);
   const found: Array<{ readonly item: T; readonly version: SemVer }> = [];
   for (const item of items) {
     await pause();
@@ -34,11 +35,26 @@ export async function highestVersion<T>(
   return { best: found[0]?.item, matching: found.map(({ item }) => item) };
 }
 
+/** Why a range cannot be read, or undefined. */
+export function rangeProblem(range: string): string | undefined {
+  const read = alternativesOf(range);
+  return typeof read === 'string' ? read : undefined;
+}
+
+function alternativesOf(range: string): Alternative[] | string {
+  try {
+    return range.split('||').map(alternativeOf);
+  } catch {
+    return `${JSON.stringify(range.slice(0, 80))} is not a version range`;
+  }
+}
+
 const NOT = /!=\s*([^\s,]+)/g;
 /** To Flux every version is about 0.0.0. */
 const ANY = /~>?\s*v?0\.0\.0(?:-[^\s,]*)?(?=[\s,]|$)/g;
 
-function alternativeOf(text: string, whole: string): Alternative {
+/** Throws for one that cannot be read. */
+function alternativeOf(text: string): Alternative {
   const includePrerelease = /\d-[0-9A-Za-z]/.test(text);
   const withPatch = (_: string, operator: string, major: string, minor = '0') =>
     `${operator}${major}.${minor}.0`;
@@ -50,12 +66,7 @@ function alternativeOf(text: string, whole: string): Alternative {
     .replaceAll(',', ' ')
     .replaceAll('=>', '>=')
     .replaceAll('=<', '<=');
-  try {
-    return { range: read(bounds), not: [...text.matchAll(NOT)].map(([, version = '']) => read(version)) };
-  } catch {
-    const shown = JSON.stringify(whole.slice(0, 80));
-    throw new GitError('Refused', `spec.ref.semver: ${shown} is not a version range`);
-  }
+  return { range: read(bounds), not: [...text.matchAll(NOT)].map(([, version = '']) => read(version)) };
 }
 
 /** `>=1.2` next to a pre-release is `>=1.2.0`, without those of 1.2.0, and `<2` is `<2.0.0`, with them. */

@@ -292,6 +292,11 @@ describe('the Sources of a plan', () => {
       /^sources\/shop\.yaml:6: spec\.ref: needs/,
     ],
     [
+      'impossible to follow',
+      sourceText().replace('{branch: main}', '{semver: release-1.x}'),
+      /^sources\/shop\.yaml:6: spec\.ref\.semver: "release-1\.x" is not a version range/,
+    ],
+    [
       'broken YAML',
       sourceText().replace('{branch: main}', '{branch: main'),
       /^sources\/shop\.yaml:\d+: is not/,

@@ -9,6 +9,7 @@ import { checkSource } from '../../api/source/validate.ts';
 import type { CommitReader } from '../../engine/sync/read/commit-files.ts';
 import { windowProblems } from '../../engine/windows.ts';
 import { GitError } from '../../git/errors.ts';
+import { followProblems } from '../../git/poll/source-problems.ts';
 import { renderPlain } from '../../render/render.ts';
 import { formatProblem, type RenderedObject } from '../../render/rendered-object.ts';
 
@@ -82,7 +83,9 @@ function sourceOf(object: KubernetesObject): Source | Problem {
   const parsed = parseSource(object);
   if (!parsed.ok) return parsed.problems[0] ?? { path: '', message: 'cannot be read' };
   const { value } = parsed;
-  return [...checkSource(value).problems, ...windowProblems(value.spec.windows, Date.now())][0] ?? value;
+  const nowMs = Date.now();
+  const hindrances = [...followProblems(value, nowMs), ...windowProblems(value.spec.windows, nowMs)];
+  return [...checkSource(value).problems, ...hindrances][0] ?? value;
 }
 
 /** Sources of base that head breaks, with why: they are not removed, and the cluster keeps them as they are. Pure. */

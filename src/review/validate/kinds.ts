@@ -12,6 +12,7 @@ import { nearest, type Problem } from '../../api/problems.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import { windowProblems } from '../../engine/windows.ts';
+import { followProblems } from '../../git/poll/source-problems.ts';
 import { metricProvider, supportedMetricProviders } from '../../providers/metrics/table.ts';
 import { routerFor, supportedProviders } from '../../providers/routing/table.ts';
 import { kubernetesProblems } from './kubernetes-objects.ts';
@@ -129,7 +130,9 @@ function routeRemarks(canary: Canary, defaultProvider: string): Remark[] {
 
 function sourceRemarks(source: Source, { forbidsOtherNamespaces }: KindOptions): Remark[] {
   const checked = checkSource(source, { forbidsOtherNamespaces });
-  const problems = [...checked.problems, ...windowProblems(source.spec.windows, Date.now())];
+  const nowMs = Date.now();
+  const hindrances = [...followProblems(source, nowMs), ...windowProblems(source.spec.windows, nowMs)];
+  const problems = [...checked.problems, ...hindrances];
   return [...as('problem', problems), ...as('warning', checked.warnings)];
 }
 
