@@ -139,3 +139,24 @@ test('a page that was left before its stream began takes no place, and is not lo
 
   expect([looks, closed]).toEqual([before, 1]);
 });
+
+test('a stream that ends while its reader takes nothing says so once, and is disconnected in the end', async () => {
+  const clock = createVirtualClock();
+  const streams = createStreams(clock, () => undefined);
+  const { taken, response, as } = reader();
+  // What is left to send keeps the response open.
+  Object.assign(response, { writableLength: 1_000, end: () => taken.push('(ended)') });
+  const feed = {
+    async next(): Promise<never> {
+      throw new StreamEnd('You are logged out.');
+    },
+    close: () => undefined,
+  };
+  const closed = new Promise((resolve) => response.once('close', resolve));
+
+  streams.open('alice', feed, as);
+  await pass(clock, 62_000);
+  await closed;
+
+  expect(taken).toEqual(['event: end\ndata: {"message":"You are logged out."}\n\n', '(ended)']);
+});

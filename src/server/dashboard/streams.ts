@@ -34,6 +34,8 @@ interface Stream {
   writtenMs: number;
   drainedMs: number;
   isBusy: boolean;
+  /** Nothing may be written any more, although what was may not have been taken yet. */
+  hasEnded: boolean;
 }
 
 /** Nothing runs without readers. */
@@ -52,7 +54,7 @@ export function createStreams(
   async function serve(stream: Stream): Promise<void> {
     const { feed, response } = stream;
     if (isStuck(stream)) return void response.destroy();
-    if (stream.isBusy || response.writableLength > limits.dashboardBufferedBytes) return;
+    if (stream.isBusy || stream.hasEnded || response.writableLength > limits.dashboardBufferedBytes) return;
     stream.isBusy = true;
     try {
       for (const { event, data } of await feed.next()) write(stream, event, data);
@@ -69,6 +71,7 @@ export function createStreams(
     if (!isForeseen) onError(error);
     const message = isForeseen ? error.message : 'the dashboard failed; see the log of Holdfast';
     write(stream, 'end', { message });
+    stream.hasEnded = true;
     stream.response.end();
   }
 
@@ -94,7 +97,15 @@ export function createStreams(
       // It was left while it was asked who that is: no event says so any more.
       if (response.destroyed) return feed.close();
       const nowMs = clock.nowMs();
-      const stream = { user, feed, response, writtenMs: nowMs, drainedMs: nowMs, isBusy: false };
+      const stream = {
+        user,
+        feed,
+        response,
+        writtenMs: nowMs,
+        drainedMs: nowMs,
+        isBusy: false,
+        hasEnded: false,
+      };
       open.add(stream);
       response.on('close', () => {
         open.delete(stream);
