@@ -254,9 +254,9 @@ export function sourceIntervalMs({ spec }: Source): number {
   return Math.max(limits.minSourceIntervalMs, durationOr(spec.interval, 30_000));
 }
 
-/** Milliseconds that one sync may take: 60 s if absent. */
+/** Milliseconds that one sync may take: 60 s if absent. A whole number that timers can wait, which is up to 24 days. */
 export function sourceTimeoutMs({ spec }: Source): number {
-  return durationOr(spec.timeout, 60_000);
+  return Math.min(2 ** 31 - 1, Math.ceil(durationOr(spec.timeout, 60_000)));
 }
 
 /** Milliseconds until a failed sync is tried again: the poll interval if absent. */

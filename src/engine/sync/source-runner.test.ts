@@ -1,3 +1,4 @@
+import { setTimeout } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import type { Condition, KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
@@ -116,7 +117,11 @@ function createPoller() {
 }
 
 /** Follows the Source; nothing is polled yet. */
-function startRunner(world: ReturnType<typeof createWorld>, poller: ReturnType<typeof createPoller>) {
+function startRunner(
+  world: ReturnType<typeof createWorld>,
+  poller: ReturnType<typeof createPoller>,
+  followed = source,
+) {
   const { cluster } = world;
   const parts = {
     cluster,
@@ -126,8 +131,8 @@ function startRunner(world: ReturnType<typeof createWorld>, poller: ReturnType<t
     presence: { read: (object: KubernetesObject) => cluster.get({ ...object, name: object.metadata.name }) },
     rights: { isTrusted: () => true, protectedNamespaces: [], crossNamespaceRefs: true },
     clock: { nowMs: () => 0, after: () => () => undefined },
-    sources: () => [source],
-    source: () => source,
+    sources: () => [followed],
+    source: () => followed,
     canaries: () => [],
     canary: () => undefined,
     bindings: { ensure: async () => undefined },
@@ -142,7 +147,7 @@ function startRunner(world: ReturnType<typeof createWorld>, poller: ReturnType<t
     openPoller: poller.open,
     repositories: { open: () => world.repository },
   } as unknown as SourceRunnerParts;
-  const runner = startSourceRunner(parts, 'shop/shop', source, Promise.resolve());
+  const runner = startSourceRunner(parts, 'shop/shop', followed, Promise.resolve());
   world.begin();
   return runner;
 }
@@ -170,4 +175,20 @@ test('while a commit is being applied its status is not written, whatever change
   await poller.pollWhileWoken();
 
   expect(world.said).toEqual(['Applied', 'Applied']);
+});
+
+test.each([
+  ['longer than timers can wait', '600h'],
+  ['longer than a deadline may be', '2000h'],
+  ['of no whole number of milliseconds', '1.1h'],
+])('a timeout that is %s lets syncs end, and earlier commits be read', async (_, timeout) => {
+  const world = createWorld();
+  const poller = createPoller();
+  const runner = startRunner(world, poller, { ...source, spec: { ...(source.spec as object), timeout } });
+  world.applying.push(() => setTimeout(20));
+
+  await poller.pollWhileWoken();
+
+  expect(world.said).toEqual(['Applied']);
+  expect(await runner.reproduce('shop/web', head.commit)).toEqual({ problem: 'it does not hold the Canary' });
 });
