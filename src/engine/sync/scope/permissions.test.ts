@@ -1,7 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { type SourceRights, whyNotAllowed, writerOf } from './permissions.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
+import { createAccountRights, type SourceRights, whyNotAllowed, writerOf } from './permissions.ts';
 
 function source(allow: Source['spec']['allow']): Source {
   const metadata = { name: 'shop', namespace: 'shop' };
@@ -195,4 +199,37 @@ it.each<[string, Source, SourceRights, KubernetesObject, RegExp]>([
   ],
 ])('keeps a Source from writing %s', (_, wanted, given, written, message) => {
   expect(whyNotAllowed(wanted, written, given)).toMatch(message);
+});
+
+it('forgets whether an account may write an object once that is to be asked anew', async () => {
+  let nowMs = 0;
+  const answers: Array<WeakRef<Promise<boolean>>> = [];
+  const asked: string[] = [];
+  const account = {
+    mayPatch({ name = '' }: { name?: string }) {
+      const answer = Promise.resolve(name !== '');
+      answers.push(new WeakRef(answer));
+      asked.push(name);
+      return answer;
+    },
+  };
+  const cluster = { as: () => account } as unknown as Cluster;
+  const rights = createAccountRights({ cluster, clock: { nowMs: () => nowMs } });
+  const mayWrite = (name: string) =>
+    rights.mayWrite('deployer', {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata: { name, namespace: 'shop' },
+    });
+
+  for (const name of ['first', 'first', 'second', 'third']) expect(await mayWrite(name)).toBe(true);
+  expect(asked).toEqual(['', 'first', 'second', 'third']);
+  nowMs = 120_000;
+  await mayWrite('fourth');
+  await setImmediate();
+  setFlagsFromString('--expose-gc');
+  (runInNewContext('gc') as () => void)();
+
+  const kept = answers.map((answer) => answer.deref() !== undefined);
+  expect(kept).toEqual([false, false, false, false, true, true]);
 });

@@ -161,11 +161,21 @@ export function createAccountRights({
   readonly clock: Pick<Clock, 'nowMs'>;
 }): AccountRights {
   const answers = new Map<string, Answer>();
+  let forgottenMs = clock.nowMs();
+
+  /** Each commit may be about other names: what counts no longer is not kept. */
+  function forgetOld(nowMs: number): void {
+    // Wall clocks jump.
+    if (Math.abs(nowMs - forgottenMs) < believedMs) return;
+    forgottenMs = nowMs;
+    for (const [key, { untilMs }] of answers) if (untilMs <= nowMs) answers.delete(key);
+  }
 
   function ask(account: string, { apiVersion, kind, namespace, name }: Question): Promise<boolean> {
     const key = [account, apiVersion, kind, namespace ?? '', name ?? ''].join(' ');
     const known = answers.get(key);
     const nowMs = clock.nowMs();
+    forgetOld(nowMs);
     if (known && nowMs < known.untilMs) return known.isAllowed;
     const where = { apiVersion, kind, ...(namespace ? { namespace } : {}), ...(name ? { name } : {}) };
     const isAllowed = cluster.as(account).mayPatch(where);
