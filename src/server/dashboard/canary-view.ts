@@ -29,7 +29,7 @@ export function canaryView(canary: KubernetesObject, parts: CanaryParts): Canary
   const state = full.postPromotion;
   return {
     row: canaryRow(canary, sourceOf),
-    target: `${spec.targetRef.kind ?? 'Deployment'} ${spec.targetRef.name}`,
+    target: spec.targetRef.name && `${spec.targetRef.kind ?? 'Deployment'} ${spec.targetRef.name}`,
     provider: full.provider ?? spec.provider ?? '',
     steps: stepsOf(canary as Canary),
     status: { serving, checks, history, rejected, lastKnownGood, lastAppliedCommit, answers, failedChecks },

@@ -1,8 +1,11 @@
 import { expect, test } from 'vitest';
+import { systemClock } from '../../api/clock.ts';
 import { groupKindsAnnotation, type KubernetesObject } from '../../api/kubernetes.ts';
-import type { SourceView } from '../../dashboard/views.ts';
+import type { WatchedSet } from '../../contracts/cluster.ts';
+import type { CanaryView, SourceView } from '../../dashboard/views.ts';
 import type { Wish } from '../http/reviews.ts';
-import { sourceFeed, type Viewer } from './feeds.ts';
+import { canaryFeed, sourceFeed, type Viewer } from './feeds.ts';
+import { createModel } from './model.ts';
 import { sourceRow } from './rows.ts';
 
 const shop: KubernetesObject = {
@@ -52,4 +55,47 @@ test('kinds of one name in two groups are listed once, each by its own right', a
   const members = [service('v1', 'web'), service('serving.knative.dev/v1', 'cart')];
   expect((await listed(members, () => true)).toSorted()).toEqual(['cart', 'web']);
   expect(await listed(members, ({ group }) => group !== 'serving.knative.dev')).toEqual(['web']);
+});
+
+test('a Canary without a spec, which the CRD lets in, is shown with what is wrong with it', async () => {
+  const message = 'spec: is missing';
+  const canary: KubernetesObject = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { namespace: 'shop', name: 'web', uid: '1' },
+    status: { conditions: [{ type: 'Ready', status: 'False', reason: 'InvalidSpec', message }] },
+  };
+  const setOf = (objects: readonly KubernetesObject[]) =>
+    ({
+      synced: () => true,
+      problem: () => undefined,
+      get: () => objects[0],
+      list: () => objects,
+      onChange: () => undefined,
+      close: () => undefined,
+    }) as unknown as WatchedSet;
+  const model = createModel({
+    canaries: () => setOf([canary]),
+    openWatch: () => setOf([]),
+    namespaces: [],
+    clock: systemClock,
+    isLeader: () => true,
+    problem: () => undefined,
+    contact: () => undefined,
+  });
+  const viewer = {
+    model,
+    access: { may: async () => 'yes' },
+    person: { user: 'alice' },
+    confirm: async () => undefined,
+    nowMs: () => 0,
+    kindOf: async () => ({ apiVersion: 'apps/v1', plural: 'deployments' }),
+    documentation: undefined,
+  } as unknown as Viewer;
+
+  const events = await canaryFeed(viewer, 'shop', 'web').next();
+
+  const view = events.find(({ event }) => event === 'canary')?.data as CanaryView | undefined;
+  expect([view?.row.reason, view?.row.message, view?.target]).toEqual(['InvalidSpec', message, '']);
+  model.close();
 });

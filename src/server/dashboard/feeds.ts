@@ -1,3 +1,4 @@
+import type { Canary } from '../../api/canary/canary.ts';
 import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import type {
   CanaryRow,
@@ -126,7 +127,8 @@ async function readable(
 /** One Canary. */
 export function canaryFeed(viewer: Viewer, namespace: string, name: string): Feed {
   const { model, documentation } = viewer;
-  return objectFeed(viewer, { kind: 'Canary', namespace, name }, async (canary, rights) => {
+  return objectFeed(viewer, { kind: 'Canary', namespace, name }, async (stored, rights) => {
+    const canary = withTarget(stored);
     const [requests, pods, changes] = await Promise.all([
       requestsFor(viewer, canary),
       podSection(viewer, rights, canary),
@@ -149,6 +151,11 @@ export function canaryFeed(viewer: Viewer, namespace: string, name: string): Fee
       key: JSON.stringify({ ...view, timeline: [timesSeconds.slice(0, -1), rest] }),
     };
   });
+}
+
+/** The CRD lets a Canary in that has no spec; its status says what is wrong with it. */
+function withTarget(canary: KubernetesObject): KubernetesObject {
+  return { ...canary, spec: { targetRef: { name: '' }, ...(canary.spec as Partial<Canary['spec']>) } };
 }
 
 /** One Source. */
