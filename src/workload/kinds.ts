@@ -43,8 +43,11 @@ export function watchedKinds(reference: KindReference): ReadonlyArray<{ apiVersi
 
 /** The kind of a Canary's target. Throws RefusedError for one that is not supported. */
 export function workloadKind(canary: Canary): WorkloadKind {
-  const { kind, name } = canary.spec.targetRef;
-  const found = kindOf(canary.spec.targetRef);
+  const { targetRef } = (canary.spec ?? {}) as Partial<Canary['spec']>;
+  // The CRD lets one in that has no spec.
+  if (!targetRef) return refuseTarget(canary, 'spec.targetRef', 'is missing');
+  const { kind, name } = targetRef;
+  const found = kindOf(targetRef);
   if (found) return found;
   return refuseTarget(
     canary,

@@ -70,5 +70,7 @@ function namedObjects(canary: Canary): CanaryObject[] {
 }
 
 export function providerOf(canary: KubernetesObject): string {
-  return canaryStatus(canary).provider ?? (canary as Canary).spec.provider ?? '';
+  // The CRD lets one in that has no spec.
+  const { provider = '' } = (canary.spec ?? {}) as Partial<Canary['spec']>;
+  return canaryStatus(canary).provider ?? provider;
 }

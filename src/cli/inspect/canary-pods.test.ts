@@ -48,3 +48,8 @@ it.each(['kubernetes', 'native'])(
     expect(found.map(({ pod: { metadata } }) => metadata.name)).toEqual(['web-6d5b2448f9-x7k2p']);
   },
 );
+
+it('of a Canary without a spec, which the CRD lets in, it is said that the target is missing', async () => {
+  const { spec: _, ...empty } = canary;
+  await expect(podsOf({} as never, empty)).rejects.toThrow('Canary shop/web: spec.targetRef: is missing');
+});

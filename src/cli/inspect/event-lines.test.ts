@@ -62,6 +62,16 @@ describe('the Events of a Canary', () => {
   });
 });
 
+it('a Canary without a spec, which the CRD lets in, hides no Events of others', () => {
+  const { apiVersion, kind } = web;
+  const empty = { apiVersion, kind, metadata: { name: 'empty', namespace: 'shop' } };
+  const concerns = concernOf([empty, web], []);
+  expect(['Canary shop/empty', 'Deployment shop/web'].map((about) => concerns(event(about)))).toEqual([
+    true,
+    true,
+  ]);
+});
+
 it.each([
   ['apps/v1', 'StatefulSet', 'Pod shop/web-0', 'Pod shop/web-primary-6d5b2448f9-x7k2p'],
   ['apps/v1', 'DaemonSet', 'Pod shop/web-x7k2p', 'Pod shop/web-6d5b2448f9-x7k2p'],
