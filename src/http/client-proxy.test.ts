@@ -1,3 +1,5 @@
+import { createServer, type Socket } from 'node:net';
+import { setTimeout } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { createHttpClient } from './client.ts';
 import { startTestProxy, startTestServer, testCertificate } from './testing/servers.ts';
@@ -12,6 +14,27 @@ async function openProxy(credentials?: string) {
   const proxy = await startTestProxy(credentials);
   cleanups.push(proxy.close);
   return proxy;
+}
+
+/** A proxy that takes connections and answers nothing; `read` gets those on which something was asked. */
+async function openSilentProxy(read: (socket: Socket) => void) {
+  const sockets = new Set<Socket>();
+  const server = createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('data', () => read(socket));
+  });
+  const address = await new Promise<string>((resolve) =>
+    server.listen(0, '127.0.0.1', () => {
+      const bound = server.address();
+      resolve(typeof bound === 'object' ? `127.0.0.1:${bound?.port}` : '');
+    }),
+  );
+  cleanups.push(async () => {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  });
+  return { address, opened: () => sockets.size };
 }
 
 test('plain HTTP goes through the proxy with its credentials', async () => {
@@ -57,3 +80,24 @@ test('a proxy that requires other credentials is distinguished from such a serve
   await expect(asked).rejects.toMatchObject({ code: 'ProxyCredentials' });
   await expect(asked).rejects.not.toThrow(/wrong/);
 });
+
+test.each([
+  ['closes the connection', 'Closed', (socket: Socket) => socket.end()],
+  ['closes it after half an answer', 'Closed', (socket: Socket) => socket.end('HTTP/1.1 200')],
+  ['answers nothing', 'Unreachable', () => undefined],
+] as const)(
+  'a proxy that %s instead of opening the tunnel fails the request, and is not asked on',
+  async (_, code, read) => {
+    const proxy = await openSilentProxy(read);
+    const client = createHttpClient({ allowLoopback: true, connectTimeoutMs: 1_000 });
+    cleanups.push(() => client.close());
+
+    const request = client.send({ url: 'https://localhost:1/', proxy: `http://${proxy.address}` });
+
+    await expect(request).rejects.toMatchObject({ code });
+    await setTimeout(100);
+    const before = proxy.opened();
+    await setTimeout(200);
+    expect([before, proxy.opened()]).toEqual([1, 1]);
+  },
+);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
-import { Agent, buildConnector, type Dispatcher, ProxyAgent } from 'undici';
+import { Agent, buildConnector, type Dispatcher, Pool, ProxyAgent } from 'undici';
 import {
   type AddressPolicy,
   guardedLookup,
@@ -48,6 +48,7 @@ export function createDispatchers(
       headersTimeout: 0,
       bodyTimeout: 0,
       proxyTunnel: false,
+      clientFactory: (address, options) => tunnelPool(address, options, connectTimeoutMs),
       // Both are options of the sockets; the types know only those of TLS.
       proxyTls: {
         timeout: connectTimeoutMs,
@@ -89,6 +90,22 @@ export function createDispatchers(
       await Promise.all(open.map((pool) => pool.destroy()));
     },
   };
+}
+
+/** The connections to a proxy on which tunnels are opened. */
+function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool {
+  const pool = new Pool(proxy, { ...options, headersTimeout: answerTimeoutMs });
+  const open: (asked: Dispatcher.ConnectOptions<null>) => Promise<Dispatcher.ConnectData<null>> =
+    pool.connect.bind(pool);
+  const connect = async (asked: Dispatcher.ConnectOptions<null>) => {
+    try {
+      return await open(asked);
+    } catch (error) {
+      // For a socket that is closed undici opens another one, again and again, whatever has become of the request.
+      throw new Error('the proxy opened no tunnel', { cause: error });
+    }
+  };
+  return Object.assign(pool, { connect });
 }
 
 /** One connector for each port: a lookup does not get the port, which the rule for the API server needs. */
