@@ -12,6 +12,7 @@ const words: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_TIMEOUT: 'no answer in time',
   UND_ERR_BODY_TIMEOUT: 'the answer stopped halfway',
   UND_ERR_SOCKET: 'the connection was cut by the other side',
+  ERR_PROXY_CLOSED: 'the proxy closed the connection instead of opening a tunnel',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   CERT_NOT_YET_VALID: 'its certificate is not valid yet; compare the clocks',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is signed by itself, which is not trusted',

@@ -82,8 +82,8 @@ test('a proxy that requires other credentials is distinguished from such a serve
 });
 
 test.each([
-  ['closes the connection', 'Closed', (socket: Socket) => socket.end()],
-  ['closes it after half an answer', 'Closed', (socket: Socket) => socket.end('HTTP/1.1 200')],
+  ['closes the connection', 'Unreachable', (socket: Socket) => socket.end()],
+  ['closes it after half an answer', 'Unreachable', (socket: Socket) => socket.end('HTTP/1.1 200')],
   ['answers nothing', 'Unreachable', () => undefined],
 ] as const)(
   'a proxy that %s instead of opening the tunnel fails the request, and is not asked on',

@@ -92,8 +92,8 @@ export function createDispatchers(
   };
 }
 
-/** The connections to a proxy on which tunnels are opened. */
-function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool {
+/** The connections to a proxy on which tunnels are opened: for a ProxyAgent, which has none of its own bounds for them. */
+export function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool {
   const pool = new Pool(proxy, { ...options, headersTimeout: answerTimeoutMs });
   const open: (asked: Dispatcher.ConnectOptions<null>) => Promise<Dispatcher.ConnectData<null>> =
     pool.connect.bind(pool);
@@ -102,7 +102,11 @@ function tunnelPool(proxy: URL, options: object, answerTimeoutMs: number): Pool 
       return await open(asked);
     } catch (error) {
       // For a socket that is closed undici opens another one, again and again, whatever has become of the request.
-      throw new Error('the proxy opened no tunnel', { cause: error });
+      const { code = '' } = error as { code?: string };
+      if (!/^UND_ERR_(SOCKET|INFO)$/.test(code)) throw error;
+      throw Object.assign(new Error('the proxy opened no tunnel', { cause: error }), {
+        code: 'ERR_PROXY_CLOSED',
+      });
     }
   };
   return Object.assign(pool, { connect });

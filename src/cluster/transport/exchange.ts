@@ -106,7 +106,7 @@ export function networkError(
   // The headers that undici waits for are those of a proxy's answer to CONNECT: for others its timer is off.
   const neverSent =
     refused !== undefined ||
-    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_HEADERS_TIMEOUT|CERT|TLS|OSSL|UNABLE_TO_VERIFY/.test(
+    /ECONNREFUSED|ENOTFOUND|EAI_AGAIN|EHOSTUNREACH|ENETUNREACH|UND_ERR_CONNECT_TIMEOUT|UND_ERR_HEADERS_TIMEOUT|ERR_PROXY_CLOSED|CERT|TLS|OSSL|UNABLE_TO_VERIFY/.test(
       code,
     );
   const through = way?.proxy ? ` through the kubeconfig's proxy-url ${way.proxy}` : '';

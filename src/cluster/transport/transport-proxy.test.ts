@@ -19,13 +19,14 @@ const write: ApiRequest = { verb: 'apply', path: '/apis/x', object: 'Deployment 
 const watch: ApiRequest = { verb: 'watch', path: '/api/v1/pods', object: 'pods' };
 
 /** A proxy that opens tunnels, on a free loopback port; `asked` holds each CONNECT with the credentials that came. */
-async function startTunnels(refusal?: number, tls?: KeyPair) {
+async function startTunnels(refusal?: number | 'none', tls?: KeyPair) {
   const asked: string[] = [];
   const sockets = new Set<Socket>();
   const server: Server = tls ? createTlsServer(tls) : createServer();
   server.on('connection', (socket: Socket) => sockets.add(socket));
   server.on('connect', (request, socket) => {
     asked.push([request.url, request.headers['proxy-authorization']].filter(Boolean).join(' '));
+    if (refusal === 'none') return socket.end();
     if (refusal) return socket.end(`HTTP/1.1 ${refusal} No\r\ncontent-length: 0\r\n\r\n`);
     const { hostname, port } = new URL(`http://${request.url}`);
     const upstream = connect(Number(port), hostname, () => {
@@ -117,5 +118,13 @@ describe('a transport through a proxy', () => {
       message: expect.stringMatching(/the connection was refused.*proxy-url http:\/\/127\.0\.0\.1:1\)$/),
     });
     expect(server.seen).toEqual([]);
+  });
+
+  it('reports a proxy that closes the connection instead of opening a tunnel, and does not ask it on and on', async () => {
+    const proxy = await startTunnels('none');
+    const server = await startServer();
+    const closed = openTransport(server.url, `http://${proxy.host}`).request(write);
+    await expect(closed).rejects.toMatchObject({ kind: 'transient', effectUnknown: false });
+    expect(proxy.asked.length).toBeLessThan(10);
   });
 });

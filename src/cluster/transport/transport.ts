@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
-import { Agent, type Dispatcher, Pool, ProxyAgent } from 'undici';
+import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
+import { tunnelPool } from '../../http/dispatchers.ts';
 import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import type { ClusterProxy } from '../access/proxy-url.ts';
 import { isApiError, localError } from '../errors.ts';
@@ -349,7 +350,7 @@ function createTunnels(
     uri: origin,
     ...(authorization ? { token: authorization } : {}),
     // A proxy that does not answer CONNECT would hold one of the connections for undici's 300 s.
-    clientFactory: (proxy, options) => new Pool(proxy, { ...options, headersTimeout: connectTimeoutMs }),
+    clientFactory: (proxy, options) => tunnelPool(proxy, options, connectTimeoutMs),
     proxyTls: { ...socketSettings, ...(tls.ca ? { ca: [...rootCertificates, tls.ca] } : {}) },
     requestTls: {
       timeout: connectTimeoutMs,
