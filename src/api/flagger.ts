@@ -29,3 +29,13 @@ export function watchedNamespace({ spec }: KubernetesObject): string | undefined
 
 /** The finalizer's name, Flagger's own: either program can finish what the other began. */
 export const finalizer = 'finalizer.flagger.app';
+
+/** Whether an object has the finalizer. */
+export function hasFinalizer({ metadata }: KubernetesObject): boolean {
+  return metadata.finalizers?.includes(finalizer) === true;
+}
+
+/** Whether a Canary is being deleted and waits for the finalizer. */
+export function awaitsFinalizer(canary: KubernetesObject): boolean {
+  return canary.metadata.deletionTimestamp !== undefined && hasFinalizer(canary);
+}

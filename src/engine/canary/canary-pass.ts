@@ -1,4 +1,5 @@
 import type { Canary } from '../../api/canary/canary.ts';
+import { awaitsFinalizer } from '../../api/flagger.ts';
 import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
@@ -6,7 +7,6 @@ import { report } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { createDeletions } from './deletions.ts';
-import { awaitsFinalizer } from './perform/finalizer.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 import { readAnew } from './watches.ts';

@@ -1,13 +1,8 @@
 /** Flagger's finalizer: the Canary stays until its target has taken the traffic back (flagger-behaviour 2.12). */
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
-import { finalizer } from '../../../api/flagger.ts';
+import { finalizer, hasFinalizer } from '../../../api/flagger.ts';
 import { type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
 import type { CanaryParts, Performers } from '../context/context.ts';
-
-/** Whether it is being deleted and waits for our finalizer. */
-export function awaitsFinalizer({ metadata }: KubernetesObject): boolean {
-  return metadata.deletionTimestamp !== undefined && hasFinalizer(metadata);
-}
 
 /**
  * Whether something is given back before the Canary is deleted: the traffic, or a native workload that is held at a step. Reads raw fields,
@@ -27,7 +22,7 @@ export async function adjustFinalizer(parts: CanaryParts, canary: Canary): Promi
   const { metadata } = canary;
   if (metadata.deletionTimestamp !== undefined) return false;
   const wanted = handsBack(parts, canary);
-  if (wanted === hasFinalizer(metadata)) return false;
+  if (wanted === hasFinalizer(canary)) return false;
   const others = (metadata.finalizers ?? []).filter((name) => name !== finalizer);
   await writeFinalizers(parts, canary, wanted ? [...others, finalizer] : others);
   return true;
@@ -59,8 +54,4 @@ async function writeFinalizers(
 ): Promise<void> {
   const { uid, resourceVersion } = canary.metadata;
   await parts.cluster.patch(referenceOf(canary), { metadata: { uid, resourceVersion, finalizers } });
-}
-
-function hasFinalizer({ finalizers }: { finalizers?: string[] | undefined }): boolean {
-  return finalizers?.includes(finalizer) === true;
 }

@@ -4,11 +4,11 @@ import { type Canary, postPromotionAnnotation, sharesWorkload } from '../../../a
 import type { SpecInForce } from '../../../api/canary/status.ts';
 import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
+import { awaitsFinalizer } from '../../../api/flagger.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
-import { awaitsFinalizer } from '../perform/finalizer.ts';
 
 /** Reasons of specs that only their author can fix. */
 const invalidReasons: ReadonlySet<string> = new Set(['InvalidSpec', 'UnknownProvider']);
