@@ -6,12 +6,13 @@ import { freshNamespace, type Json, type WatchStream } from './target.ts';
 
 const MERGE = 'application/merge-patch+json';
 
+/** The next events; a server may send bookmarks between them whenever it likes. */
 async function take(stream: WatchStream, count: number): Promise<string[]> {
   const seen: string[] = [];
-  for (let index = 0; index < count; index += 1) {
+  while (seen.length < count) {
     const event = await stream.next();
     if (!event) break;
-    seen.push(`${event.type} ${event.object.metadata?.name ?? ''}`.trim());
+    if (event.type !== 'BOOKMARK') seen.push(`${event.type} ${event.object.metadata?.name ?? ''}`.trim());
   }
   return seen;
 }
