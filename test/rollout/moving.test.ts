@@ -163,12 +163,13 @@ describe('a Canary whose spec names a provider that copies in place of native', 
     fc.assert(property, { numRuns });
   });
 
-  it('sends requests of a route that names the primary to the target, while the primary is made', () => {
+  it('keeps requests from a primary of which one pod of two has room, also where an older route names it', () => {
     const model = new Model({ provider: 'gatewayapi:v1' });
     model.leaveInPlace('a', at(0));
-    model.behaviours.set('a', { ...GOOD, primaryReady: false });
-    for (let count = 0; count < 10; count += 1) model.tick(1000);
-    expect([model.route?.canaryWeight, model.target?.ready, model.primary?.ready ?? 0]).toEqual([100, 2, 0]);
+    model.room = 1;
+    model.primary = { digest: 'a', settingsKey: 's1', desired: 2, ready: 1, oldReady: 0, version: 1 };
+    for (let count = 0; count < 5; count += 1) model.tick(1000);
+    expect([model.primary.ready, model.route?.canaryWeight, model.target?.ready]).toEqual([1, 100, 2]);
   });
 
   it('has its primary serve before its target rests, whatever happens on the way', () => {
