@@ -106,6 +106,26 @@ test('without any account it is written, read and pruned as an account that has 
   await eventually('the role is taken back', async () => !(await binding()));
 });
 
+test('the last-known-good comes back also where the account may write the primary no more', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed, { serviceAccountName: 'deployer' });
+  await bed.start({ defaultServiceAccount: 'nobody' });
+  await waitForPhase(bed, 'Initialized');
+  const primary = () => bed.get('apps/v1', 'Deployment', 'web-primary');
+  const env = { PRIMARY_READY: 'false' };
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2', { env }) });
+  await eventually('v2 is tried there', async () => imageOf(await primary()) === 'shop/web:2');
+
+  bed.sandbox.fault(({ method, path, impersonated }) =>
+    method !== 'GET' && impersonated === deployer && path.endsWith('/deployments/web-primary')
+      ? { code: 403, reason: 'Forbidden', message: 'deployments.apps "web-primary" is forbidden' }
+      : undefined,
+  );
+  await waitForPhase(bed, 'Failed');
+
+  expect(imageOf(await primary())).toBe('shop/web:1');
+});
+
 test('without any account it reaches no other namespace, and is told the two ways out', async () => {
   await bed.send('POST', '/api/v1/namespaces', {
     apiVersion: 'v1',

@@ -157,7 +157,8 @@ test('without a Source, a deleted target takes nothing from the primary: its Ser
     { name: 'web-primary', weight: 100 },
     { name: 'web-canary', weight: 0 },
   ]);
-  const status = await until('web', isCalledFor);
+  const serves = (status: CanaryStatus) => isCalledFor(status) && status.serving?.length === 1;
+  const status = await until('web', serves);
   expect(status.serving).toMatchObject([{ workload: 'web-primary', weight: 100, ready: 2 }]);
 });
 
