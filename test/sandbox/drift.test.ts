@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
-import { condition, createSource, deployment, eventually, statusOf } from './holdfast-bed.ts';
+import { condition, createSource, deployment, eventually, notesOf, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -128,10 +128,7 @@ describe('fields of others', () => {
     await follow({ 'a.json': configMap('info') });
     await untilLevel('info');
 
-    const said = () =>
-      bed.sandbox.store
-        .list('events.k8s.io/events', 'shop')
-        .flatMap((event) => (event.reason === 'FieldsTaken' ? [event.note] : []));
+    const said = () => notesOf(bed, 'FieldsTaken');
     await eventually('it is an event', async () => said().length > 0);
     expect(said()).toEqual([expect.stringContaining('ConfigMap shop/a')]);
   });

@@ -10,6 +10,7 @@ import {
   createSource,
   deployment,
   eventually,
+  notesOf,
   waitForPhase,
 } from './holdfast-bed.ts';
 import { startQuickBed } from './quick-bed.ts';
@@ -176,7 +177,5 @@ test('drills come by themselves at the times of the schedule', async () => {
   await eventually('a later one failed', async () => {
     return condition(await bed.canary(), 'RollbackReady')?.reason === 'DrillFailed';
   });
-  await eventually('it is an event', async () =>
-    bed.sandbox.store.list('events.k8s.io/events', 'shop').some(({ reason }) => reason === 'DrillFailed'),
-  );
+  await eventually('it is an event', async () => notesOf(bed, 'DrillFailed').length > 0);
 });

@@ -202,6 +202,13 @@ export async function createSource(bed: Bed, spec: Record<string, unknown> = {})
   if (status !== 201) throw new Error(`the Source was refused: ${JSON.stringify(body)}`);
 }
 
+/** Notes of the events in `shop` with this reason. */
+export function notesOf(bed: Bed, reason: string): unknown[] {
+  return bed.sandbox.store
+    .list('events.k8s.io/events', 'shop')
+    .flatMap((event) => (event.reason === reason ? [event.note] : []));
+}
+
 /** A Deployment as a manifest. */
 export function deployment(
   image: string,

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { SourceStatus } from '../../src/api/source/source.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
-import { createSource, eventually, statusOf } from './holdfast-bed.ts';
+import { createSource, eventually, notesOf, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 /** What a receiver was told, in order. */
@@ -127,10 +127,7 @@ test('an alert that a receiver refuses is an event of the Source', async () => {
   await createSource(bed, { alerts: [{ name: 'chat', providerRef: { name: 'refused' } }] });
   await bed.start();
 
-  const said = () =>
-    bed.sandbox.store
-      .list('events.k8s.io/events', 'shop')
-      .flatMap((event) => (event.reason === 'AlertNotSent' ? [event.note] : []));
+  const said = () => notesOf(bed, 'AlertNotSent');
   await eventually('it is an event', async () => said().length > 0);
   expect(said()).toEqual([expect.stringContaining('alert chat (InvalidManifests) could not be sent')]);
 });

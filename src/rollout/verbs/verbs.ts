@@ -348,7 +348,7 @@ function startOlder(
   const message = `rolling back to ${describeRelease(wanted)}`;
   const onPrimary = isOnlyOnPrimary(context, current);
   if (
-    isOnlyOnPrimary(context, current) &&
+    onPrimary &&
     !world.foreignTarget &&
     servingPods(world.target) > 0 &&
     !hasArrived(context, current.run, 'canary')
