@@ -1,7 +1,7 @@
 /** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
 import type { CanaryStatus } from './canary/status.ts';
 import { shorten } from './limits.ts';
-import { nothing, rolloutReasons } from './reasons.ts';
+import { nothing, rowOf } from './reasons.ts';
 
 /** One report of `status.incidents`; created when the state is entered, and not changed later. */
 export type Incident = NonNullable<CanaryStatus['incidents']>[number];
@@ -106,8 +106,8 @@ export function factsOf(incident: Incident, documentation = ''): Fact[] {
 /** A release that waits for a person goes on by itself once what its reason names is there. */
 function nextByReason({ outcome, reason, severity }: Incident): string | undefined {
   if (severity === 'info') return undefined;
-  const isWaiting = outcome === 'Stopped' && Object.hasOwn(rolloutReasons, reason);
-  const [next = ''] = isWaiting ? rolloutReasons[reason as keyof typeof rolloutReasons].next.split(';') : [];
+  const row = outcome === 'Stopped' ? rowOf(reason) : undefined;
+  const [next = ''] = row?.next.split(';') ?? [];
   return ['', 'nothing'].includes(next) ? 'nothing automatic' : next;
 }
 
@@ -133,8 +133,7 @@ function commitText(
 }
 
 function actOf(reason: string): string | undefined {
-  if (!Object.hasOwn(rolloutReasons, reason)) return undefined;
-  const { act } = rolloutReasons[reason as keyof typeof rolloutReasons];
+  const act = rowOf(reason)?.act;
   return act === nothing ? undefined : act;
 }
 

@@ -478,6 +478,11 @@ export const rolloutReasons = {
 /** A reason of the closed table. */
 export type RolloutReason = keyof typeof rolloutReasons;
 
+/** The row of a reason that was read back; undefined where it is of another version, or none. */
+export function rowOf(reason: string): ReasonRow | undefined {
+  return Object.hasOwn(rolloutReasons, reason) ? rolloutReasons[reason as RolloutReason] : undefined;
+}
+
 /** A reason read back from a status, if it is one of the table; else the fallback. */
 export function knownReason(word: string | undefined, fallback: RolloutReason): RolloutReason {
   return word !== undefined && Object.hasOwn(rolloutReasons, word) ? (word as RolloutReason) : fallback;

@@ -12,7 +12,7 @@ import {
 } from '../../api/canary/summary.ts';
 import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
-import { nothing, rolloutReasons } from '../../api/reasons.ts';
+import { nothing, rowOf } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import {
   formatAge,
@@ -266,9 +266,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const status = canaryStatus(canary);
   const { lastAppliedCommit: head = '', lastPromotedCommit: good, rejected = [] } = status;
   const reason = conditionOf(status, 'Ready')?.reason ?? '';
-  const row = Object.hasOwn(rolloutReasons, reason)
-    ? rolloutReasons[reason as keyof typeof rolloutReasons]
-    : undefined;
+  const row = rowOf(reason);
   const advice: Advice[] = [];
   const add = (text: string, command: string) => advice.push({ text, command });
   if (row && row.act !== nothing) advice.push({ text: row.act });

@@ -3,7 +3,7 @@ import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary
 import { factsOf, runbookOf } from '../../api/incident.ts';
 import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { nothing, rolloutReasons } from '../../api/reasons.ts';
+import { nothing, rowOf } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
 import { isMadeFor } from '../../workload/pods/pods.ts';
 import { canaryRow, stepsOf } from './rows.ts';
@@ -58,8 +58,7 @@ function subjectsIn(canary: KubernetesObject): Record<string, string> {
 }
 
 function adviceOn(reason: string): string {
-  if (!Object.hasOwn(rolloutReasons, reason)) return '';
-  const { act } = rolloutReasons[reason as keyof typeof rolloutReasons];
+  const { act = nothing } = rowOf(reason) ?? {};
   return act === nothing ? '' : `${act} (${runbookOf(reason)})`;
 }
 
