@@ -73,7 +73,8 @@ interface ApiServerParts {
 
 /** An HTTP server of the Kubernetes API; not listening yet. */
 export function createApiServer(parts: ApiServerParts): Server {
-  return createServer((incoming, response) => {
+  // Clients end connections that they do not use: one that the server ends may just have been given a request, on a busy machine.
+  return createServer({ keepAliveTimeout: 0 }, (incoming, response) => {
     void serve(parts, incoming, response);
   });
 }
