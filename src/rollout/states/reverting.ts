@@ -293,7 +293,7 @@ function tryNewer(
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, state.run);
   if (isCanaryServing && !standsIn && (isAllOn(context, 'canary') || leftMs > 0))
     return stay(state, statusNote, routeNote(context, state.run), wake(leftMs));
-  const onCanary = !standsIn && servingPods(world.primary) > 0 && !world.foreignTarget;
+  const onCanary = !standsIn && servingPods(world.primary) > 0;
   return admit(context, newer, { ...(onCanary ? {} : { side: 'primary' }), before: state.run });
 }
 

@@ -174,6 +174,24 @@ it.each([
   },
 );
 
+it('a release of another tool has no request before its analysis while pods of the last-known-good serve', () => {
+  const model = live({}, (empty) => {
+    empty.foreign = true;
+  });
+  model.commit('b', { ...GOOD, primaryReady: false });
+  until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+  pass(model, 10_000);
+  model.breakPods('primary', 1, { of: 'a' });
+  until(model, 'Failed and Held', () => standing(model).startsWith('Failed/Held LKGNotReady'));
+  model.commit('c', { ...GOOD, canaryMetric: 50 });
+  model.tick(1000);
+  const shares = seenBy(model, () => model.route?.canaryWeight);
+  pass(model, 120_000);
+  expect(shares).toEqual([0, 50, 0]);
+  expect(model.rejected.map(({ digest }) => digest)).toEqual(['b', 'c']);
+  expect(model.broken).toEqual([]);
+});
+
 it('a release of another tool goes through the primary when nothing else serves there', () => {
   const model = live({}, (empty) => {
     empty.foreign = true;
