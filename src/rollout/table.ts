@@ -154,7 +154,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     prefers: heldPrefers,
     head: 'takesBack',
     followsHead:
-      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure manual or after a rollback on the primary',
+      'the last-known-good reverts it; a newer commit is rolled out from the last-known-good, with onFailure manual or after a rollback on the primary, or on the canary if it does not get the pods for all traffic within progressDeadlineSeconds',
     deadline:
       'auto: reverted after progressDeadlineSeconds without progress; revert: at once; hold and manual: none',
     checks: 'after promotion',

@@ -28,10 +28,11 @@ import {
   withProgressReset,
   withRun,
 } from '../state.ts';
-import { canaryMayServe, hasArrived, isAllOn } from '../traffic/traffic.ts';
+import { isAllOn } from '../traffic/traffic.ts';
 import {
   describeRelease,
   isLost,
+  type RecordView,
   type ReleaseView,
   type Run,
   rejectionOf,
@@ -40,6 +41,7 @@ import {
 } from '../world.ts';
 import { admit, newerRevision } from './head.ts';
 import { applyPrimary, isChanging, recreatedCanary } from './restore.ts';
+import { type PlaceToTry, sideToTry } from './reverting.ts';
 import { failDead, failVerification, revert, startRevert } from './transitions.ts';
 
 type Held = StateOf<'Held'>;
@@ -63,18 +65,32 @@ export function heldPrefers(context: Context, state: Held): Preference {
 }
 
 /** The healthy canary carries the traffic; the promotion continues when the primary recovers. onFailure applies as it is in each step (issue 11, 7). */
-export function held(context: Context, state: Held): Outcome {
+export function held(context: Context, before: Held): Outcome {
   const { world, plan } = context;
-  const newer = newerRelease(context, state);
-  const superseded = newer && giveWayTo(context, state, newer);
-  if (superseded) return superseded;
+  const newer = newerRelease(context, before);
+  const good = newer && revertedFirst(context, before);
+  if (good) {
+    const finding = `a newer revision waits: ${describeRelease(newer)}`;
+    return startRevert(context, before, good, {
+      reason: 'Superseded',
+      finding,
+      reject: false,
+      control: false,
+    });
+  }
+  const place = newer && sideToTry(context, before);
+  if (newer && place && !place.waits)
+    return admit(context, newer, { before: place.state.run, side: place.side });
+  // Where the hold has a deadline of its own, that ends it.
+  const waiting = newer && place && staysHeld(context, before.run) ? { ...place, newer } : undefined;
+  const state = waiting?.state ?? before;
   if (staysOnPrimary(state)) return recheck(context, state);
   if (awaitsPrimary(context, state) && hasConverged(world.primary, plan.primaryReadyPercent))
     return enter(
       promotingAgain(context, state),
       emit('Normal', 'Resumed', `the primary runs ${describeRelease(state.run)} now; promotion continues`),
     );
-  return byPolicy(context, state);
+  return byPolicy(context, state, waiting);
 }
 
 /** A newer revision in Git. Under halt no template is written, so that a change of config outside Git does not count. */
@@ -92,25 +108,26 @@ function isHalt({ plan }: Context): boolean {
 }
 
 /**
- * The primary is reverted to the last-known-good first. If that must not or cannot be written, the newer revision is tried on the primary
- * once the canary has all traffic, and on a canary that cannot serve while the primary does.
+ * What the primary is reverted to before a newer revision is tried. Undefined: that must not or cannot be written, or is what a person wanted to
+ * leave by a rollback.
  */
-function giveWayTo(context: Context, state: Held, head: ReleaseView): Outcome | undefined {
-  const { good, world } = context;
-  const before = state.run;
-  // After a rollback the last-known-good is what a person wanted to leave.
-  if (!good || isLost(good) || isHalt(context) || before.rollback) {
-    const standsIn = canaryServes(world.target) && canaryMayServe(context, before);
-    if (standsIn && !hasArrived(context, before, 'canary')) return undefined;
-    const onCanary = !standsIn && servingPods(world.primary) > 0;
-    return admit(context, head, { before, ...(onCanary ? {} : { side: 'primary' }) });
-  }
-  const finding = `a newer revision waits: ${describeRelease(head)}`;
-  return startRevert(context, state, good, { reason: 'Superseded', finding, reject: false, control: false });
+function revertedFirst(context: Context, { run }: Held): RecordView | undefined {
+  const { good } = context;
+  return !good || isLost(good) || isHalt(context) || run.rollback ? undefined : good;
+}
+
+/** Nothing but a person or a newer commit ends the hold. */
+function staysHeld({ plan, good }: Context, run: Run): boolean {
+  const { onFailure } = plan.postPromotion;
+  return onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting === true || !revertTarget(good, run);
 }
 
 /** What ends the hold automatically: nothing for hold and halt; revert reverts at once; auto at the deadline. */
-function byPolicy(context: Context, before: Held): Outcome {
+function byPolicy(
+  context: Context,
+  before: Held,
+  waiting?: PlaceToTry & { readonly newer: ReleaseView },
+): Outcome {
   const { world, plan } = context;
   const { onFailure, progressDeadlineMs } = plan.postPromotion;
   const state = withRun(before, withProgress(context, before.run, world.primary));
@@ -123,11 +140,13 @@ function byPolicy(context: Context, before: Held): Outcome {
     ...(isRestored && !world.primary ? [applyPrimary(context, run.digest)] : []),
     ...(isRestored ? recreatedCanary(context, run.digest) : []),
   );
-  const waits =
-    onFailure === 'hold' || onFailure === 'halt' || run.keepWaiting || !revertTarget(context.good, run);
   const isWaiting = awaitsPrimary(context, state);
   const action = isWaiting ? 'promotion continues if the primary recovers' : 'nothing automatic';
-  if (waits) return stay(before, note(state.reason, message, { action }), restored);
+  if (waiting) {
+    const what = `${describeRelease(waiting.newer)} is tried once the canary carries all traffic; ${message}`;
+    return stay(before, note(state.reason, what, waiting.next), restored, waiting.waits ?? {});
+  }
+  if (staysHeld(context, run)) return stay(before, note(state.reason, message, { action }), restored);
   const diagnosis = diagnose(world.primary, world.target);
   if (onFailure === 'revert' || !isWaiting)
     return revert(context, state, {

@@ -10,6 +10,7 @@ import {
   type Effects,
   emit,
   enter,
+  type Next,
   note,
   type Outcome,
   type Preference,
@@ -21,6 +22,7 @@ import {
   type Context,
   elapsedMs,
   later,
+  type RunState,
   type State,
   type StateOf,
   sinceProgressMs,
@@ -30,6 +32,7 @@ import {
   withRun,
 } from '../state.ts';
 import {
+  canaryMayServe,
   fullSize,
   hasArrived,
   isAllOn,
@@ -38,7 +41,14 @@ import {
   routeNote,
   stopCanary,
 } from '../traffic/traffic.ts';
-import { describeDamage, describeRelease, isLost, type RecordView, type ReleaseView } from '../world.ts';
+import {
+  describeDamage,
+  describeRelease,
+  isLost,
+  type RecordView,
+  type ReleaseView,
+  type Side,
+} from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';
 import { applyPrimary, recreatedCanary, recreatedPrimary } from './restore.ts';
 import { end, hold, rejectionFor } from './transitions.ts';
@@ -277,24 +287,45 @@ export function isGoodBack({ world, good, plan }: Context, state: State): boolea
   return isAwaited && isBack && hasConverged(world.primary, plan.primaryReadyPercent);
 }
 
-/**
- * On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can: also if the canary did not get
- * the pods for all traffic before the deadline.
- */
+/** A newer revision is tried at once, or once it is clear where. */
 function tryNewer(
   context: Context,
   before: RevertFailed,
   { newer, statusNote }: { newer: ReleaseView; statusNote: Effects },
 ): Outcome {
+  const { state, side, waits } = sideToTry(context, before);
+  if (waits) return stay(state, statusNote, waits);
+  return admit(context, newer, { side, before: state.run });
+}
+
+/** Where a release is tried that does not wait for the last-known-good; with `waits` it is not tried yet. */
+export interface PlaceToTry<S extends RunState = StateOf<'Held'>> {
+  readonly state: S;
+  readonly side: Side;
+  readonly waits?: Effects | undefined;
+  readonly next?: Next | undefined;
+}
+
+/**
+ * On the primary while the canary serves alone; else on the canary, while the primary serves as far as it can: also if the canary did not get
+ * the pods for all traffic before the deadline.
+ */
+export function sideToTry<S extends RevertFailed | StateOf<'Held'>>(
+  context: Context,
+  before: S,
+): PlaceToTry<S> {
   const { world, plan } = context;
-  const isCanaryServing = canaryServes(world.target) && !world.foreignTarget;
+  const isCanaryServing = canaryServes(world.target) && canaryMayServe(context, before.run);
   const standsIn = isCanaryServing && hasArrived(context, before.run, 'canary');
   const state = withRun(before, withProgress(context, before.run, world.target));
+  const side = standsIn || servingPods(world.primary) === 0 ? 'primary' : 'canary';
   const leftMs = plan.progressDeadlineMs - sinceProgressMs(context, state.run);
-  if (isCanaryServing && !standsIn && (isAllOn(context, 'canary') || leftMs > 0))
-    return stay(state, statusNote, routeNote(context, state.run), wake(leftMs));
-  const onCanary = !standsIn && servingPods(world.primary) > 0;
-  return admit(context, newer, { ...(onCanary ? {} : { side: 'primary' }), before: state.run });
+  if (!isCanaryServing || standsIn || (!isAllOn(context, 'canary') && leftMs <= 0)) return { state, side };
+  const next = {
+    action: 'it is tried once the canary carries all traffic, or without that',
+    timeMs: leftMs > 0 ? world.nowMs + leftMs : undefined,
+  };
+  return { state, side, next, waits: combine(routeNote(context, state.run), wake(leftMs)) };
 }
 
 /** The last-known-good became ready: the release ends as was decided. */

@@ -3,18 +3,26 @@ import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import { hasHooks } from '../checks.ts';
-import { ALL, enter, note, type Outcome, stay } from '../outcome.ts';
+import { ALL, enter, type NewRejection, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
-import { isGoodBack } from '../states/reverting.ts';
+import { isGoodBack, sideToTry } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
-import { hasArrived } from '../traffic/traffic.ts';
 import { windowWaitMs } from '../windows.ts';
-import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
+import {
+  describeRelease,
+  headRelease,
+  isLost,
+  type RecordView,
+  type Run,
+  rejectionOf,
+  type Side,
+  soundRecord,
+} from '../world.ts';
 
 /** The answer to a request. */
 export type Answer =
@@ -217,23 +225,26 @@ const retry: Verb = (context, current, request) => {
     return notApplicable(
       `pods of ${describeRelease(head)} may still serve, and it is not tried in place over them before the last-known-good is ready: push a newer commit, or roll back to another release`,
     );
-  // The canary keeps serving; the release is tried again on the primary.
-  if (
-    !hasArrived(context, state.run, 'canary') &&
-    world.target !== undefined &&
-    world.route !== undefined &&
-    servingPods(world.target) > 0
-  )
-    return {
-      result: 'Later',
-      outcome: {
-        ...stay(state, note('Retry', `${message}, once the canary carries all traffic`)),
-        prefers: ALL.canary,
-      },
-    };
-  const { next, events = [], status = {} } = admit(context, head, { side: 'primary', before: state.run });
+  const place = placeOrWait(context, state, { reason: 'Retry', message });
+  if ('result' in place) return place;
+  const { next, events = [], status = {} } = admit(context, head, place);
   return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
 };
+
+/** Where it is tried, and in whose place; it waits for that as long as a newer revision would. */
+function placeOrWait(
+  context: Context,
+  current: StateOf<'Held' | 'RevertFailed'>,
+  { reason, message, rejects = [] }: { reason: RolloutReason; message: string; rejects?: NewRejection[] },
+): Extract<Answer, { result: 'Later' }> | { readonly side: Side; readonly before: Run } {
+  const { state, side, waits, next } = sideToTry(context, current);
+  if (!waits) return { side, before: state.run };
+  const statusNote = note(reason, `${message}, once the canary carries all traffic`, next);
+  return {
+    result: 'Later',
+    outcome: { ...stay(state, statusNote, waits), rejects, prefers: ALL.canary },
+  };
+}
 
 /**
  * Rolls out an older proven release without analysis, on the canary first, so that it is known to still become ready. Head's digest is
@@ -346,30 +357,16 @@ function startOlder(
     mountsConfig: true,
   };
   const message = `rolling back to ${describeRelease(wanted)}`;
-  const onPrimary = isOnlyOnPrimary(context, current);
-  if (
-    onPrimary &&
-    !world.foreignTarget &&
-    servingPods(world.target) > 0 &&
-    !hasArrived(context, current.run, 'canary')
-  )
-    return {
-      result: 'Later',
-      outcome: {
-        ...stay(current, note('RolledBack', `${message}, once the canary carries all traffic`)),
-        rejects,
-        prefers: ALL.canary,
-      },
-    };
+  const isTriedBesides = isOnlyOnPrimary(context, current);
+  const besides = isTriedBesides
+    ? placeOrWait(context, current, { reason: 'RolledBack', message, rejects })
+    : undefined;
+  if (besides && 'result' in besides) return besides;
   const before = 'state' in where ? { before: where.state.run } : {};
-  const admitted = admit(context, release, {
-    rollback,
-    ...before,
-    ...(onPrimary ? { side: 'primary' as const } : {}),
-  });
+  const admitted = admit(context, release, { rollback, ...before, ...besides });
   const outcome = { ...admitted, rejects };
   // Another tool writes the canary: the older release cannot be tried there first.
-  if (!world.foreignTarget || onPrimary || !soundRecord(world, wanted.digest)) return done(message, outcome);
+  if (!world.foreignTarget || besides || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;
   if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
   const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });

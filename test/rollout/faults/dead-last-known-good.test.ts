@@ -253,6 +253,27 @@ describe('the last-known-good does not come up, and the canary has too few pods 
       expect(model.outages).toEqual([]);
     }
   });
+
+  it.each([
+    ['retry', 'c'],
+    ['rollback-to', 'a'],
+  ] as const)('a %s waits for them no longer than a newer commit does', (verb, digest) => {
+    for (const spec of [{ analysis }, { provider: 'kubernetes', analysis: allOrNothing }]) {
+      const model = short(spec);
+      model.ask(verb, `${digest}@1`);
+      pass(model, 50_000);
+      const { next, answers } = model.status;
+      expect([next?.action, answers]).toEqual([expect.stringContaining('or without that'), undefined]);
+      pass(model, 15_000);
+      expect(model.status.answers?.[verb]?.result).toBe('Done');
+      model.healPods();
+      model.behaviours.set('c', GOOD);
+      until(model, 'it is live', () => model.status.lastKnownGood?.digest === digest);
+      expect(model.asks).not.toContain(`primary analysis ${digest}`);
+      expect(model.broken).toEqual([]);
+      expect(model.outages).toEqual([]);
+    }
+  });
 });
 
 describe('a newer revision, when neither side serves any more', () => {
@@ -284,21 +305,38 @@ describe('the record of the last-known-good is lost while a release is held (iss
     expect(model.outages).toEqual([]);
   });
 
-  it('but only once the canary carries all traffic: until then old pods of the primary serve, and it stays held', () => {
+  /** `c` is at head; half of the canary's pods are broken, and old pods of the primary serve. */
+  const halfServing = () => {
     const model = live({ postPromotion: { onFailure: 'hold' } });
     model.commit('b', { ...GOOD, primaryReady: false });
     until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
     model.damaged.add('a');
     model.written.length = 0;
-    model.breakPods('canary', 1);
+    model.breakPods('canary', 1, { of: 'b' });
     if (model.route) Object.assign(model.route, { primaryWeight: 50, canaryWeight: 50 });
     model.commit('c');
-    pass(model, 200_000);
-    expect(standing(model)).toMatch(/^Promoting\/Held/);
+    pass(model, 50_000);
+    expect(standing(model)).toMatch(
+      /^Promoting\/Held .* sha-c "release c" is tried once the canary carries all traffic; sha-b/,
+    );
     expect(model.written).toEqual([]);
+    return model;
+  };
+
+  it('but only once the canary carries all traffic: until then old pods of the primary serve, and it stays held', () => {
+    const model = halfServing();
     model.healPods();
     pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
     expectLive(model, 'c');
+    expect(model.asks).toContain('primary analysis c');
+  });
+
+  it('and it is tried on the canary when that never carries all traffic, while old pods of the primary serve', () => {
+    const model = halfServing();
+    pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
+    expect(model.asks).toContain('canary analysis c');
+    expect(model.outages).toEqual([]);
   });
 });
 
