@@ -11,13 +11,14 @@ import {
 import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { sinceMs, stamp } from '../api/time.ts';
+import { stamp } from '../api/time.ts';
 import { reachableCanaryPods } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 import {
   type Ending,
   headRelease,
   lastKnownGood,
+  passedMs,
   type RecordView,
   type RejectionView,
   type ReleaseView,
@@ -90,11 +91,11 @@ function headWithFirstCommit(world: World): ReleaseView | undefined {
 
 /**
  * Milliseconds since a time, never negative; absent: 0. A time that another leader wrote counts as at most one interval before this process
- * became leader: a wrong clock neither skips a check nor makes a deadline pass (S30).
+ * became leader, and as that moment at the latest: a wrong clock neither skips a check nor makes a deadline pass, nor keeps one away (S30).
  */
 export function elapsedMs({ world, plan }: Context, time: string | undefined): number {
   const { nowMs, leadingSinceMs } = world;
-  const elapsed = sinceMs(nowMs, time);
+  const elapsed = passedMs(world, time);
   if (leadingSinceMs === undefined || nowMs - elapsed >= leadingSinceMs) return elapsed;
   return Math.min(elapsed, nowMs - leadingSinceMs + plan.intervalMs);
 }

@@ -4,6 +4,7 @@ import type { Canary } from '../api/canary/canary.ts';
 import { type CanaryPhase, type CanaryStatus, gitPart } from '../api/canary/status.ts';
 import type { CheckOutcome, CommitInfo, RouteView } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
+import { sinceMs } from '../api/time.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 
 /** Everything `step` reads: one Canary at one moment, as read back by the engine. */
@@ -313,6 +314,14 @@ export function runOf(status: CanaryStatus): Run | undefined {
   const { throughPrimary, ...run } = (status.run ?? {}) as Partial<Run> & { throughPrimary?: boolean };
   if (run.digest === undefined) return undefined;
   return { ...run, ...(throughPrimary ? { side: 'primary' } : {}) } as Run;
+}
+
+/** Milliseconds since a time, never negative. One ahead of our clock was written by a leader before this one, so that it is over since then (S30). */
+export function passedMs(
+  { nowMs, leadingSinceMs = nowMs }: Pick<World, 'nowMs' | 'leadingSinceMs'>,
+  time: string | undefined,
+): number {
+  return Date.parse(time ?? '') > nowMs ? nowMs - leadingSinceMs : sinceMs(nowMs, time);
 }
 
 /** Head's release, if Git was read and holds one. */

@@ -1,7 +1,7 @@
 /** Leaders follow one another, and their clocks differ: no stamp hides a release or stops a timer (issue 11, 13). */
 import { describe, expect, it } from 'vitest';
 import { GOOD, Model } from '../model.ts';
-import { atWeight, expectBack, expectLive, live, pass, standing, until } from './worlds.ts';
+import { atWeight, expectBack, expectLive, live, pass, seenBy, standing, until } from './worlds.ts';
 
 const HOUR_MS = 3_600_000;
 
@@ -56,6 +56,31 @@ describe('the leader of before was an hour ahead', () => {
     model.commit('c');
     pass(model, 300_000, () => model.status.phase === 'Succeeded');
     expectLive(model, 'c');
+  });
+
+  it('and a deletion that has handed its traffic back ends', () => {
+    const model = live({ revertOnDeletion: true }, (empty) => empty.leadAnew(HOUR_MS));
+    model.delete();
+    until(model, 'Terminated', () => model.status.phase === 'Terminated');
+    expect(model.gone).toBe(false);
+    model.leadAnew();
+    pass(model, 1_000);
+    expect(model.gone).toBe(false);
+    pass(model, 2_000);
+    expect([model.gone, model.ownerless]).toEqual([true, { routes: true, primary: false }]);
+    expect(model.outages).toEqual([]);
+  });
+
+  it('and what it reverted then is no cause that releases of an hour later share', () => {
+    const model = live();
+    model.leadAnew();
+    const failedTime = new Date(model.nowMs + HOUR_MS).toISOString();
+    model.peers = { verifying: 0, failingNow: 0, failedTimes: Array.from({ length: 3 }, () => failedTime) };
+    pass(model, 310_000);
+    model.commit('b', { ...GOOD, primaryMetric: 50 });
+    const states = seenBy(model, () => model.status.postPromotion?.state);
+    until(model, 'the end', () => model.status.phase === 'Failed');
+    expect(states).not.toContain('Held');
   });
 
   it('and a move to another provider goes on', () => {

@@ -33,6 +33,8 @@ describe('the problem that people know of', () => {
     ];
     expect(problemOf(undefined, at('2026-01-01T11:59:30Z'), nowMs)).toBeUndefined();
     expect(problemOf(undefined, at(minuteAgo), nowMs)).toMatchObject({ reason: 'Unreachable' });
+    // The clock of a leader of before was an hour ahead.
+    expect(problemOf(undefined, at('2026-01-01T13:00:00Z'), nowMs)).toMatchObject({ reason: 'Unreachable' });
   });
 
   it('stays the same until there is another one or the Source is Ready', () => {

@@ -247,7 +247,8 @@ export function problemOf(
     return before;
   const fetched = findCondition(conditions, 'Fetched');
   const sinceMs = Date.parse(fetched?.lastTransitionTime ?? '');
-  const isYoung = fetched?.status === 'False' && nowMs - sinceMs < patienceMs;
+  // A time far ahead is of a leader whose clock was.
+  const isYoung = fetched?.status === 'False' && Math.abs(nowMs - sinceMs) < patienceMs;
   return isYoung ? before : { reason: ready.reason, time: new Date(nowMs).toISOString() };
 }
 
