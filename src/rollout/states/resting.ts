@@ -122,7 +122,7 @@ function settle(
   state: Resting,
   { head, before }: { head: ReleaseView; before: Effects },
 ): Outcome {
-  const { world, plan } = context;
+  const { world } = context;
   const { status } = world;
   const isSettled = state.phase === 'Succeeded' || state.phase === 'Initialized';
   const named = isSettled && status.lastAppliedSpec === head.digest;
@@ -140,14 +140,18 @@ function settle(
         emit('Normal', 'Succeeded', `the primary already runs ${describeRelease(head)}: nothing to roll out`),
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
-  const isReady = hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
-  const statusNote = isReady
+  const statusNote = isWhole(context)
     ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describeRelease(head)} is live`)
     : note(
         'PrimaryNotReady',
         `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
   return stay(next, before, syncScalers(context), news, statusNote);
+}
+
+/** The primary has its pods, or none by its scaler. */
+function isWhole({ world, plan }: Context): boolean {
+  return hasConverged(world.primary, plan.primaryReadyPercent) || isScaledToZero(world);
 }
 
 /** Head is a release that was rejected: the last-known-good stays and nothing is written (S14). */
@@ -173,7 +177,8 @@ function keepRejected(
       ? head.commit.subject
       : (world.status.history?.find((entry) => entry.commit === commit)?.subject ?? '');
   const name = describeRelease({ digest: head.digest, commit, subject });
-  const line = `${name} was rejected (${rejection?.reason}); ${describeRelease(good)} serves. Revert or fix it in Git, or retry`;
+  const serves = isWhole(context) ? 'serves' : `is not ready: ${whyNotReady(world.primary)}`;
+  const line = `${name} was rejected (${rejection?.reason}); ${describeRelease(good)} ${serves}. Revert or fix it in Git, or retry`;
   return stay(
     next,
     before,

@@ -167,6 +167,25 @@ describe('what the status says (issue 11, 15)', () => {
     expect(model.status.history?.[0]).toMatchObject({ digest: 'b', reason: 'ChecksFailed' });
   });
 
+  it.each([1, 2])(
+    'of a last-known-good that loses %i of 2 pods after a release was rejected: not that it serves',
+    (lost) => {
+      const model = live();
+      model.commit('b', { ...GOOD, canaryMetric: 50 });
+      until(model, 'Failed', isOver(model));
+      pass(model, 10_000);
+      expect(model.status.message).toContain('sha-a "release a" serves');
+      model.breakPods('primary', lost);
+      pass(model, 10_000);
+      expect(model.status.message).toMatch(
+        /sha-b .* was rejected \(AnalysisFailed\); sha-a "release a" is not ready: /,
+      );
+      model.healPods();
+      pass(model, 10_000);
+      expect(model.status.message).toContain('sha-a "release a" serves');
+    },
+  );
+
   it('of a rollback to what serves alone: it is refused, with words', () => {
     const model = live();
     model.commit('b', { ...GOOD, canaryMetric: 50 });
