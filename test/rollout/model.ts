@@ -104,6 +104,8 @@ export class Model {
   scalers: ScalerModel | undefined;
   /** Most pods of the primary that find a node. */
   room = Number.POSITIVE_INFINITY;
+  /** A webhook gives the primary no more pods than this, whatever is written. */
+  capped = Number.POSITIVE_INFINITY;
   /** While the canary has pods, the last new pod of the primary finds no room, and this is why. */
   crowdedBy: string | undefined;
   /** Digests whose record was damaged, and those of them that Git gives although head is another one. */
@@ -800,6 +802,7 @@ export class Model {
     ];
     const before = JSON.stringify(all());
     this.change(action);
+    if (this.primary && this.primary.desired > this.capped) resized(this.primary, this.capped);
     const changed = before !== JSON.stringify(all());
     if (changed) this.writes += 1;
     return changed;

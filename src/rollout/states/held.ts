@@ -1,7 +1,7 @@
 import { gitPart } from '../../api/canary/status.ts';
 import { findings, verdictOf } from '../../health/check-results.ts';
 import { diagnose, sentence } from '../../health/diagnosis.ts';
-import { canaryServes, hasConverged, lostReadiness, servingPods } from '../../health/readiness.ts';
+import { canaryServes, lostReadiness, servingPods } from '../../health/readiness.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import {
   ALL,
@@ -40,7 +40,7 @@ import {
   soundRecord,
 } from '../world.ts';
 import { admit, newerRevision } from './head.ts';
-import { applyPrimary, isChanging, recreatedCanary } from './restore.ts';
+import { applyPrimary, isChanging, isComplete, recreatedCanary, whyIncomplete } from './restore.ts';
 import { type PlaceToTry, sideToTry } from './reverting.ts';
 import { failDead, failVerification, revert, startRevert } from './transitions.ts';
 
@@ -66,7 +66,6 @@ export function heldPrefers(context: Context, state: Held): Preference {
 
 /** The healthy canary carries the traffic; the promotion continues when the primary recovers. onFailure applies as it is in each step (issue 11, 7). */
 export function held(context: Context, before: Held): Outcome {
-  const { world, plan } = context;
   const newer = newerRelease(context, before);
   const good = newer && revertedFirst(context, before);
   if (good) {
@@ -85,7 +84,7 @@ export function held(context: Context, before: Held): Outcome {
   const waiting = newer && place && staysHeld(context, before.run) ? { ...place, newer } : undefined;
   const state = waiting?.state ?? before;
   if (staysOnPrimary(state)) return recheck(context, state);
-  if (awaitsPrimary(context, state) && hasConverged(world.primary, plan.primaryReadyPercent))
+  if (awaitsPrimary(context, state) && isComplete(context))
     return enter(
       promotingAgain(context, state),
       emit('Normal', 'Resumed', `the primary runs ${describeRelease(state.run)} now; promotion continues`),
@@ -160,7 +159,7 @@ function byPolicy(
   if (!mayRecover || leftMs <= 0)
     return revert(context, state, {
       reason: state.reason,
-      finding: sentence(diagnosis, world.primary),
+      finding: whyIncomplete(context, sentence(diagnosis, world.primary)),
       control: false,
       cause: diagnosis.cause,
     });

@@ -1,5 +1,5 @@
 import { diagnose } from '../../health/diagnosis.ts';
-import { hasConverged, whyNotReady } from '../../health/readiness.ts';
+import { whyNotReady } from '../../health/readiness.ts';
 import {
   ALL,
   act,
@@ -40,7 +40,14 @@ import {
 import { isPaused, notePause } from '../windows.ts';
 import { describeRelease, isDigestLost, type Run, soundRecord } from '../world.ts';
 import { saveRecords } from './head.ts';
-import { applyPrimary, recreatedCanary, reportLost, restoreTemplate, scalePrimaryBack } from './restore.ts';
+import {
+  applyPrimary,
+  isComplete,
+  recreatedCanary,
+  reportLost,
+  restoreTemplate,
+  whyIncomplete,
+} from './restore.ts';
 import { end, failDead, failPromotion } from './transitions.ts';
 
 /** Traffic before the primary is written. */
@@ -118,20 +125,19 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   const { primary } = world;
   const state = withRun(before, withProgress(context, before.run, primary));
   const { run } = state;
-  const again = restoreTemplate(context, run.digest);
-  if (again) return stay(state, again);
   // It passed checks before: if it fails now, verification has failed, in whichever order its pods and their fault were seen.
   const dead = state.post.passedChecks === undefined ? undefined : failDead(context, state);
   if (dead) return dead;
-  const isScaled = scalePrimaryBack(context).length > 0;
-  if (!isScaled && hasConverged(primary, plan.primaryReadyPercent)) return shift(context, state);
+  if (isComplete(context)) return shift(context, state);
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
   const isPointless = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);
   if (isPointless || leftMs <= 0) return failPromotion(context, state);
+  const again = restoreTemplate(context, run.digest);
+  if (again) return stay(state, again, wake(leftMs));
   const statusNote = note(
     'Converging',
-    `the primary is rolling out ${describeRelease(run)}: ${whyNotReady(primary)}`,
+    `the primary is rolling out ${describeRelease(run)}: ${whyIncomplete(context, whyNotReady(primary))}`,
     {
       action: 'hold or revert if it makes no progress',
       timeMs: world.nowMs + leftMs,

@@ -3,7 +3,7 @@ import { trafficAt } from '../../api/canary/plan.ts';
 import { gitPart } from '../../api/canary/status.ts';
 import { limits } from '../../api/limits.ts';
 import { copyName, isBroken } from '../../health/drift.ts';
-import { canaryServes, servingPods } from '../../health/readiness.ts';
+import { canaryServes, hasConverged, servingPods } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { type Action, act, combine, type Effects, emit, note, stall, wake } from '../outcome.ts';
 import type { Context } from '../state.ts';
@@ -60,12 +60,18 @@ export function applySettings({ world, head }: Context): Effects {
 
 /** A template of the primary that others changed is written again, and judged only after that (issue 11, 11). */
 export function restoreTemplate(context: Context, digest: string): Effects | undefined {
-  const { primary, sharesWorkload } = context.world;
+  const change = changeOfTemplate(context);
+  if (change === undefined) return undefined;
+  return combine(
+    act(applyPrimary(context, digest)),
+    note('ForeignChange', `${change} of the primary; it is restored`),
+  );
+}
+
+function changeOfTemplate({ world: { primary, sharesWorkload } }: Context): string | undefined {
   const change = primary?.drift?.fields.find(({ path }) => path.startsWith('spec.template'));
   if (!change || sharesWorkload) return undefined;
-  const manager = primary?.drift?.manager ?? 'another client';
-  const message = `${manager} changed ${change.path} of the primary; it is restored`;
-  return combine(act(applyPrimary(context, digest)), note('ForeignChange', message));
+  return `${primary?.drift?.manager ?? 'another client'} changed ${change.path}`;
 }
 
 /** A primary that was scaled by hand gets the number of pods that Git asks for; at zero pods it gets at least one (issue 11, 14 and 22). */
@@ -80,6 +86,27 @@ export function scalePrimaryBack({ world }: Context): Action[] {
   const wanted = wantedPods(primary);
   if (wanted === undefined) return [];
   return primary.desiredReplicas === wanted ? [] : [{ type: 'ScalePrimary', replicas: wanted }];
+}
+
+/** The primary runs its release as it was written, with the number of pods that it should have. */
+export function isComplete(context: Context): boolean {
+  const { world, plan } = context;
+  return hasConverged(world.primary, plan.primaryReadyPercent) && whyKeptBack(context) === undefined;
+}
+
+/** Why it is not complete: what somebody else makes of it, or `why`. */
+export function whyIncomplete(context: Context, why: string): string {
+  return whyKeptBack(context) ?? why;
+}
+
+/** What was put back, and is there again. */
+function whyKeptBack(context: Context): string | undefined {
+  const { primary } = context.world;
+  const change = changeOfTemplate(context);
+  if (change !== undefined) return `${change} of the primary again and again`;
+  const [back] = scalePrimaryBack(context);
+  if (!primary || back?.type !== 'ScalePrimary') return undefined;
+  return `${primary.name} has ${primary.desiredReplicas} of ${back.replicas} pods: something else sets their number`;
 }
 
 /** The number of pods the primary should have; undefined if Git gives none and it has some. */

@@ -13,6 +13,7 @@ import {
   type Run,
   revertTarget,
 } from '../world.ts';
+import { whyIncomplete } from './restore.ts';
 
 /** Decides how a release ends. A rejection counts from then on, before it is written to its Secret (S14). */
 export function end(
@@ -119,7 +120,7 @@ export function failPromotion(context: Context, state: RunState): Outcome {
   const diagnosis = diagnose(world.primary, world.target);
   const failure: Failure = {
     reason: 'PrimaryNotReady',
-    finding: sentence(diagnosis, world.primary),
+    finding: whyIncomplete(context, sentence(diagnosis, world.primary)),
     control: false,
     cause: diagnosis.cause,
   };

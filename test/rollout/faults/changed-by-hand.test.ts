@@ -11,6 +11,7 @@ import {
   metrics,
   pass,
   seenBy,
+  standing,
   until,
   untilOver,
 } from './worlds.ts';
@@ -89,6 +90,43 @@ describe('somebody scales the primary that no scaler owns', () => {
     pass(model, 60_000);
     expect(seen).not.toContain('True ReplicasChanged');
     expect(model.primary?.desired).toBe(4);
+  });
+});
+
+describe('what somebody else makes of the primary is there again after each write', () => {
+  it.each([
+    [
+      'another image',
+      /kubectl-set changed spec.template.* again and again/,
+      (model: Model) => {
+        const { reconcile } = model;
+        model.reconcile = (crashAfter) => {
+          if (model.primary?.digest === 'b') model.editPrimary();
+          return reconcile.call(model, crashAfter) && false;
+        };
+      },
+    ],
+    [
+      'fewer pods',
+      /podinfo-primary has 1 of 2 pods: something else sets their number/,
+      (model: Model) => {
+        model.capped = 1;
+        model.scaleByHand('primary', 1);
+      },
+    ],
+  ])('%s: the release is held at its deadline, and says why', (_name, why, change) => {
+    const model = live({ postPromotion: { metrics, onFailure: 'hold' } });
+    change(model);
+    model.commit('b');
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    pass(model, 90_000);
+    expect(standing(model)).toMatch(/^Promoting\/Held PrimaryNotReady, 100 % on the canary/);
+    expect(model.status.postPromotion?.cause).toMatch(why);
+    const { length } = model.events;
+    pass(model, 60_000);
+    expect(model.events.slice(length)).toEqual([]);
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
   });
 });
 
