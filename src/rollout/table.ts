@@ -170,7 +170,8 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     prefers: revertingPrefers,
     head: 'ownRule',
     followsHead: 'ignored until it has ended',
-    deadline: 'progressDeadlineSeconds without progress of the last-known-good: Failed and Held',
+    deadline:
+      'progressDeadlineSeconds without progress of the last-known-good: Failed and Held; if it is ready, and only has fewer pods than all traffic needs, it gets all traffic',
     checks: 'control',
     writes: 'the primary, route, the rejection',
     next: () => ({ action: 'traffic to the primary once it is ready' }),

@@ -60,8 +60,11 @@ type RevertFailed = StateOf<'RevertFailed'>;
 export function revertingPrefers(context: Context, state: Reverting): Preference {
   const { world, good, plan } = context;
   if (!good) return STAY;
-  if (world.primary?.digest === good.digest)
-    return hasConverged(world.primary, plan.primaryReadyPercent) || canGiveWay(context) ? ALL.primary : STAY;
+  if (world.primary?.digest === good.digest) {
+    if (hasConverged(world.primary, plan.primaryReadyPercent))
+      return { kind: 'all', side: 'primary', overdue: revertLeftMs(context, state) <= 0 };
+    return canGiveWay(context) ? ALL.primary : STAY;
+  }
   if (state.run.side === 'primary' && canaryServes(world.target))
     return { kind: 'all', side: 'canary', evacuate: true };
   const mayClear = !isLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
@@ -86,7 +89,12 @@ export function reverting(context: Context, before: Reverting): Outcome {
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(context, state, { good, rejection });
   if (!hasArrived(context, state.run, 'primary'))
-    return stay(state, known, isAllOn(context, 'primary') ? routeNote(context, state.run) : {});
+    return stay(
+      state,
+      known,
+      isAllOn(context, 'primary') ? routeNote(context, state.run) : {},
+      wake(revertLeftMs(context, state)),
+    );
   const next = withRun(state, { stepTime: state.run.stepTime ?? context.now });
   return cause.control ? control(context, next, good) : conclude(context, next, good);
 }
@@ -133,15 +141,20 @@ function applyGood(
   return stay({ ...state, run: untilWritten(context, run) }, known, act(applyPrimary(context, good.digest)));
 }
 
+/** What the last-known-good has left to make progress; a ready one gets all traffic then, also with fewer pods than carried it (S1). */
+function revertLeftMs(context: Context, { run }: Reverting): number {
+  return context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
+}
+
 /** The primary was written but is not ready: a ready side serves; without progress a person must act (S15). */
 function waitForGood(
   context: Context,
   state: Reverting,
   { good, rejection }: { good: RecordView; rejection: Effects },
 ): Outcome {
-  const { world, plan } = context;
+  const { world } = context;
   const why = whyNotReady(world.primary);
-  const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, state.run);
+  const leftMs = revertLeftMs(context, state);
   if (leftMs <= 0)
     return failRevert(
       context,

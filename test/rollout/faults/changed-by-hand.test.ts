@@ -130,6 +130,20 @@ describe('what somebody else makes of the primary is there again after each writ
   });
 });
 
+it('a last-known-good that something else keeps at fewer pods gets all traffic at the deadline of its revert', () => {
+  const model = live({ analysis, postPromotion: { metrics } });
+  model.commit('b', { ...GOOD, primaryReady: false });
+  until(model, 'the revert', () => model.status.postPromotion?.state === 'Reverting');
+  model.capped = 1;
+  model.scaleByHand('primary', 1);
+  pass(model, 50_000);
+  expect(standing(model)).toMatch(/^Promoting\/Reverting .*, 100 % on the canary, primary a 1\/1/);
+  pass(model, 20_000, () => model.status.run === undefined);
+  expectBack(model, { rejected: 'b' });
+  expect(model.target?.desired).toBe(0);
+  expect(model.outages).toEqual([]);
+});
+
 describe('somebody gives the canary more traffic than any step does', () => {
   it('it goes back to the primary, and the steps start over (S3)', () => {
     const model = live({ analysis: { ...analysis, stepWeight: undefined, stepWeights: [10, 20] } });
