@@ -30,6 +30,7 @@ const reverted: CanaryStatus = {
   lastPromotedCommit: v1,
   lastKnownGood: { commit: v1, digest: good, promotedTime: time, record: 'r' },
   rejected: [{ digest: bad, commit: v2, reason: 'ChecksFailed', time }],
+  history: [{ digest: bad, commit: v2, result: 'Failed', endTime: time }],
   conditions: [
     {
       type: 'Reverted',
@@ -91,6 +92,10 @@ describe('a revert', () => {
     ['Git was not read', { head: undefined }],
     ['the revert is under way', { status: { ...reverted, phase: 'Promoting' } }],
     ['nothing was reverted', { status: { ...reverted, conditions: [] } }],
+    [
+      'another release was reverted',
+      { status: { ...reverted, history: [{ digest: 'v1:c', commit: v3, result: 'Failed', endTime: time }] } },
+    ],
     [
       'the last-known-good fails too',
       { status: { ...reverted, rejected: [{ ...reverted.rejected?.[0], suspect: true }] } },

@@ -140,6 +140,8 @@ function wantedRevert({ where, write, status, head, records }: Facts): WantedRev
   if (mode === 'none' || !head || !rejection || rejection.suspect || status.phase !== 'Failed')
     return undefined;
   if (reverted?.status !== 'True' || status.lastAppliedSpec !== head.digest) return undefined;
+  // The condition is of the release that ended last; head may hold one by now that failed before and never reached the primary.
+  if (status.history?.[0]?.digest !== head.digest) return undefined;
   if (!good || !isCommit(good.commit) || gitPart(good.digest) === gitPart(head.digest)) return undefined;
   const branch = revertBranch(where, head.digest);
   if (records.some((entry) => entry.kind === 'revert' && entry.branch === branch)) return undefined;

@@ -170,3 +170,30 @@ test('without a forge the pull request is a branch, made once, also over a resta
   expect(await refs(branches)).toEqual([made]);
   expect(condition(await bed.canary(), 'WrittenToGit')?.status).toBe('True');
 });
+
+test('a release that never reached the primary is not taken back in Git for the revert of another one', async () => {
+  const [v1, v2, v3] = ['shop/web:1', 'shop/web:2', 'shop/web:3'] as const;
+  await bed.commit('v1', { 'web.json': deployment(v1), 'canary.json': canary() });
+  await createSource(bed, { write: { revert: 'pullRequest' } });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  bed.sandbox.behaviour.rule((pod) => {
+    const image = imageOf({ spec: { template: { spec: pod.spec } } });
+    const isPrimary = pod.metadata.name.startsWith('web-primary-');
+    return image === v2 || (image === v3 && isPrimary) ? { failure: 'ImagePullBackOff' } : undefined;
+  });
+  const branches = 'refs/heads/holdfast/test/shop/web/';
+  await bed.commit('v2', { 'web.json': deployment(v2) });
+  await waitForPhase(bed, 'Failed');
+  await bed.commit('v3', { 'web.json': deployment(v3) });
+  await eventually('v3 is taken back in Git', async () => (await refs(branches)).length === 1, {
+    timeoutMs: 120_000,
+    seen: async () => statusOf(await bed.canary()),
+  });
+
+  const again = await bed.commit('Revert "v3"', { 'web.json': deployment(v2) });
+  await eventually('v2 is at head', async () => statusOf(await bed.canary()).lastAppliedCommit === again);
+  await bed.pass(20_000);
+  expect(await refs(branches)).toHaveLength(1);
+  expect(statusOf(await bed.canary()).phase).toBe('Failed');
+});
