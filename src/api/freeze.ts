@@ -8,7 +8,7 @@ import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './
 import { beginningOf, limits } from './limits.ts';
 import { problemOf } from './problems.ts';
 import { type SourceWindow, windowSchema } from './source/source.ts';
-import { parseDurationMs } from './time.ts';
+import { parseDurationMs, parseTimeMs } from './time.ts';
 
 export const freezeLabel = 'holdfast.dev/freeze';
 
@@ -37,8 +37,8 @@ export function readFreeze(object: KubernetesObject): Freeze {
 export function parseFreeze(object: KubernetesObject): Freeze | string {
   const { selector = '', until, reason, windows, holds } = dataOf(object);
   try {
-    const untilMs = until ? Date.parse(until) : undefined;
-    if (Number.isNaN(untilMs)) return `until ${quoted(until)} is no time`;
+    const untilMs = until ? parseTimeMs(until) : undefined;
+    if (until && untilMs === undefined) return `until ${quoted(until)} is no time`;
     if (holds !== undefined && holds !== 'starts' && holds !== 'all')
       return `holds ${quoted(holds)} is neither all nor starts`;
     return {

@@ -53,6 +53,15 @@ export function stamp(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
+/**
+ * Milliseconds since the epoch of a date that people write, as `2026-12-27T08:00:00Z`; undefined for anything else. By itself, the
+ * JavaScript engine takes `end of 2026` for the first of January, and `27 December` for one of the year 2001.
+ */
+export function parseTimeMs(text: string): number | undefined {
+  const timeMs = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(timeMs) ? undefined : timeMs;
+}
+
 /** Milliseconds since a stamp; never negative, so a clock that went back fires no deadline (S30). Absent: 0. */
 export function sinceMs(nowMs: number, time: string | undefined): number {
   const thenMs = time === undefined ? Number.NaN : Date.parse(time);

@@ -138,6 +138,7 @@ test('the end is a time of the day, a span or a date, and never in the past', ()
   expect(endOf('08:00', nowMs) - nowMs).toBe(20 * hourMs);
   expect(endOf('90m', nowMs) - nowMs).toBe(1.5 * hourMs);
   expect(endOf('2026-12-27T08:00:00Z', nowMs)).toBe(Date.parse('2026-12-27T08:00:00Z'));
-  expect(() => endOf('tonight', nowMs)).toThrow('neither a time');
+  for (const text of ['tonight', 'end of 2027', '27 December'])
+    expect(() => endOf(text, nowMs)).toThrow('neither a time');
   expect(() => endOf('2020-01-01T00:00:00Z', nowMs)).toThrow('in the past');
 });

@@ -4,7 +4,7 @@ import { freezeLabel, readFreeze } from '../../api/freeze.ts';
 import { describe, type KubernetesObject, parseLabelSelector } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
-import { parseDurationMs } from '../../api/time.ts';
+import { parseDurationMs, parseTimeMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
@@ -312,8 +312,8 @@ export function endOf(until: string, nowMs: number): number {
     return end.getTime();
   }
   const spanMs = parseDurationMs(until);
-  const endMs = spanMs === undefined ? Date.parse(until) : nowMs + spanMs;
-  if (Number.isNaN(endMs) || !/\d/.test(until))
+  const endMs = spanMs === undefined ? parseTimeMs(until) : nowMs + spanMs;
+  if (endMs === undefined)
     throw new InputError(
       `--until ${JSON.stringify(until)} is neither a time (18:00), nor a span (2h), nor a date with time (2026-12-27T08:00:00Z)`,
     );

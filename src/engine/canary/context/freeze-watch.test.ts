@@ -47,6 +47,7 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
   const deny = '{kind: deny, schedule: "0 18 * * 5", duration: 62h}';
   const wrong = [
     { until: 'tonight', reason: 'sale' },
+    { until: 'end of 2026' },
     { selector: '=', until: '2026-03-01T11:00:00Z' },
     { holds: 'steps' },
     { windows: '[' },
@@ -59,6 +60,7 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
   const views = wrong.map((data) => freezesInForce([freeze('shop', 'a', data)], canary, at).freeze);
   expect(views).toMatchObject([
     { untilMs: undefined, reason: 'sale (until "tonight" is no time)' },
+    { untilMs: undefined, reason: expect.stringContaining('until "end of 2026" is no time') },
     { untilMs: undefined, reason: expect.stringContaining('cannot be parsed') },
     { untilMs: undefined, reason: expect.stringContaining('holds "steps" is neither all nor starts') },
     { untilMs: undefined, reason: expect.stringContaining('windows cannot be read as YAML') },
