@@ -20,6 +20,7 @@ function found(
   before: KubernetesObject | undefined,
   after: KubernetesObject | undefined,
   spec = {},
+  isOfRollout = false,
 ): string[] {
   const base = sourceForPath('');
   const source = { ...base, spec: { ...base.spec, prune: true, ...spec } };
@@ -32,7 +33,10 @@ function found(
   });
   const both = { before: [...sides.before, other], after: [...sides.after, other] };
   const removals = removalsOf({ source, ...both, isBroken: false, holderOf: () => undefined });
-  return oneWayChanges({ source, ...both, removals }).map(({ rule, severity }) => `${rule} ${severity}`);
+  const rest = isOfRollout ? [other] : both.after;
+  return oneWayChanges({ source, ...both, rest, removals }).map(
+    ({ rule, severity }) => `${rule} ${severity}`,
+  );
 }
 
 const versions = (...list: Array<[name: string, served: boolean, storage: boolean]>) => ({
@@ -142,6 +146,14 @@ describe('changes that cannot be taken back', () => {
     expect(found(before, after, { force: true })).toEqual(['recreated oneWay']);
     const forced = object('Deployment', selector('b'), { 'holdfast.dev/force': 'enabled' });
     expect(found(before, forced)).toEqual(['recreated oneWay']);
+  });
+
+  it('are refused of what a rollout writes, also where deleting and recreating is allowed', () => {
+    const forced = { 'holdfast.dev/force': 'enabled' };
+    const [before, after] = ['one', 'two'].map((mode) =>
+      object('ConfigMap', { data: { mode }, immutable: true }, forced),
+    );
+    expect(found(before, after, {}, true)).toEqual(['immutableField refused']);
   });
 
   it.each(['Namespace', 'CustomResourceDefinition', 'PersistentVolumeClaim'])(

@@ -22,15 +22,19 @@ interface OneWayInput {
   readonly source: Source;
   readonly before: readonly RenderedObject[];
   readonly after: readonly RenderedObject[];
+  /** What of `after` the Source applies itself; rollouts write the others. */
+  readonly rest: readonly RenderedObject[];
   readonly removals: ReadonlyMap<string, Removal>;
 }
 
 /** All of one Source, in the order of head's objects, removed ones last. */
-export function oneWayChanges({ source, before, after, removals }: OneWayInput): OneWayChange[] {
+export function oneWayChanges({ source, before, after, rest, removals }: OneWayInput): OneWayChange[] {
   const older = new Map(before.map((entry) => [objectKey(entry.object), entry]));
+  const applied = new Set(rest.map(({ object }) => objectKey(object)));
   const kept = after.flatMap(({ object, origin }) => {
     const old = older.get(objectKey(object))?.object;
-    const refused = old ? refusedChanges(source, old, object) : [];
+    const writer = applied.has(objectKey(object)) ? source : undefined;
+    const refused = old ? refusedChanges(writer, old, object) : [];
     const found = rulesByKind[object.kind]?.(old, object) ?? [];
     return [...refused, ...found].map((one) => ({ ...one, ...placeOf({ object, origin }) }));
   });
@@ -48,10 +52,19 @@ function placeOf({ object, origin }: RenderedObject): Pick<OneWayChange, 'object
   return { object: describe(object), origin: formatOrigin(origin) };
 }
 
-function refusedChanges(source: Source, before: KubernetesObject, after: KubernetesObject): OneWayFinding[] {
+/** `source` is what applies the object; undefined: a rollout, which deletes nothing that pods may need. */
+function refusedChanges(
+  source: Source | undefined,
+  before: KubernetesObject,
+  after: KubernetesObject,
+): OneWayFinding[] {
   const fields = immutableFields(before, after);
   if (fields.length === 0) return [];
   const what = fields.join(', ');
+  if (!source) {
+    const message = `${what} is immutable: the API server will reject the change, and a rollout deletes and recreates nothing, also with ${forceAnnotation}; rename the object`;
+    return [{ rule: 'immutableField', severity: 'refused', message }];
+  }
   if (mayRecreate(source, after)) {
     const message = `${what} is immutable: the object is deleted and recreated, because ${forceAnnotation} or spec.force is set`;
     return [{ rule: 'recreated', severity: 'oneWay', message }];

@@ -63,7 +63,13 @@ export async function planSource(
     pair.after && (await context.probes.dryRun?.({ source: pair.after, side: afterSide, changed }));
   // What is taken, and perhaps not as meant.
   const doubts = [...afterSide.canaries.values()].flatMap((canary) => canary.doubts ?? []);
-  const changes = oneWayChanges({ source, before: before.entries, after: afterSide.entries, removals });
+  const changes = oneWayChanges({
+    source,
+    before: before.entries,
+    after: afterSide.entries,
+    rest: afterSide.rest,
+    removals,
+  });
   return {
     source: key,
     path: folderOf(source) || '.',
