@@ -120,6 +120,31 @@ test('a Canary that is not valid keeps no other one from its drill', async () =>
   expect(exitCode).toBe(2);
 });
 
+test('what the person who drills may not read or write is told, and is no refusal of the release', async () => {
+  await initialized();
+  const lacks = (verb: string) => ({
+    code: 403,
+    message: `secrets is forbidden: User "ada" cannot ${verb} resource "secrets" in API group "" in the namespace "shop"`,
+  });
+  let mayRead = true;
+  bed.sandbox.fault(({ method, path, query }) => {
+    if (method === 'GET' && /secrets\/holdfast-web-/.test(path) && !mayRead) return lacks('get');
+    return path.endsWith('/secrets/token-primary') && query.has('dryRun') ? lacks('patch') : undefined;
+  });
+
+  const { report, exitCode } = await drill();
+  expect(report).toMatchObject({
+    passed: true,
+    findings: [],
+    unseen: [{ object: 'Secret shop/token-primary' }],
+  });
+  expect(exitCode).toBe(0);
+
+  mayRead = false;
+  await expect(drill()).rejects.toThrow(/Secret shop\/holdfast-web-.*403/);
+  expect(condition(await bed.canary(), 'RollbackReady')?.reason).not.toBe('DrillFailed');
+});
+
 test('a change of the target, which is refused, changes nothing of what is drilled', async () => {
   await initialized();
   const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'other' };

@@ -4,6 +4,7 @@ import { parseCanary } from '../../api/kinds/parse.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import { type DrillReport, drill } from '../../engine/canary/drill/drill.ts';
 import { writeDrillCondition } from '../../engine/canary/drill/drill-schedule.ts';
 import { inForce } from '../../engine/canary/status/spec-in-force.ts';
@@ -37,7 +38,8 @@ interface Drilled {
 
 /** Drills one Canary after the other. Throws ApiError, and InputError for one that is named and not valid. */
 export async function drillCanaries(client: ClusterClient, query: DrillQuery): Promise<Drilled> {
-  const { canaries, invalid } = await canariesOf(client, query);
+  const { canaries, ...found } = await canariesOf(client, query);
+  const invalid = [...found.invalid];
   const { selectorLabels, includeLabelPrefixes, ownNamespace, nowMs } = query;
   // A drill makes no key: without one there are no records either.
   const key = await readClusterKey({ get: (reference) => client.get(reference) }, ownNamespace);
@@ -51,8 +53,14 @@ export async function drillCanaries(client: ClusterClient, query: DrillQuery): P
   const options = { selectorLabels, includeLabelPrefixes };
   const reports: DrillReport[] = [];
   const unwritten: string[] = [];
+  const parts = { cluster, dryRun: createDryRun(client), records, options };
   for (const canary of canaries) {
-    const report = await drill({ cluster, dryRun: createDryRun(client), records, options }, canary);
+    const report = await drill(parts, canary).catch((error: unknown) => {
+      // One whose record may not be read keeps no other one from its drill.
+      if (query.name !== undefined || !isApiError(error, 'forbidden')) throw error;
+      invalid.push(`Canary ${namespacedName(canary)}: ${error.message}`);
+    });
+    if (!report) continue;
     reports.push(report);
     try {
       if (!canary.spec.suspend) await writeDrillCondition(cluster, canary, report, nowMs);

@@ -1,16 +1,17 @@
 import { expect, test } from 'vitest';
-import { findingOf } from './drill.ts';
+import type { Canary } from '../../../api/canary/canary.ts';
+import { drill, findingOf } from './drill.ts';
+import type { DrillParts } from './objects.ts';
 
-function failure(kind: string, message: string): Error {
-  return Object.assign(new Error(message), { kind });
+function failure(kind: string, message: string, lacksRight = false): Error {
+  return Object.assign(new Error(message), { kind, lacksRight });
 }
 
 test('quota and pod security are findings, missing rights and webhooks without dry-run are not', () => {
-  const of = (kind: string, message: string) => findingOf('Pod shop/web', failure(kind, message));
+  const of = (...why: Parameters<typeof failure>) => findingOf('Pod shop/web', failure(...why));
   expect(of('forbidden', 'pods "web" is forbidden: exceeded quota: small').finding?.reason).toBe('Forbidden');
-  expect(of('forbidden', 'User "x" cannot create resource "pods" in API group ""').unseen?.why).toMatch(
-    /not allowed/,
-  );
+  expect(of('forbidden', 'User "x" cannot create resource "pods"', true).unseen?.why).toMatch(/not allowed/);
+  expect(of('forbidden', "(the server's message is omitted)", true).unseen?.why).toMatch(/not allowed/);
   expect(of('invalid', 'admission webhook "w" does not support dry run').unseen?.why).toMatch(/webhook/);
   expect(of('unknownKind', 'no kind Foo').finding?.object).toBe('Pod shop/web');
 });
@@ -18,4 +19,14 @@ test('quota and pod security are findings, missing rights and webhooks without d
 test('a server that does not answer says nothing about the release', () => {
   for (const kind of ['timeout', 'transient', 'tooManyRequests', 'unauthorized'])
     expect(() => findingOf('Pod shop/web', failure(kind, 'later'))).toThrow('later');
+});
+
+test('a record that may not be read says nothing about the release', async () => {
+  const lastKnownGood = { digest: 'v1:a', commit: '1'.repeat(40), record: 'r', promotedTime: '' };
+  const canary = { metadata: { namespace: 'shop', name: 'web' }, status: { lastKnownGood } };
+  const load = async () => {
+    throw failure('forbidden', "get Secret shop/r: 403 (the server's message is omitted)", true);
+  };
+  const parts = { records: { load } } as unknown as DrillParts;
+  await expect(drill(parts, canary as unknown as Canary)).rejects.toThrow('get Secret shop/r: 403');
 });

@@ -29,7 +29,7 @@ export interface DrillReport {
 
 /**
  * Tries everything that the last-known-good consists of: config copies, primary, Services, and one pod of the primary's template. Images are not
- * pulled. Throws when the API server does not answer: then nothing is known.
+ * pulled. Throws when the API server does not answer, or does not let the record be read: then nothing is known.
  */
 export async function drill(parts: DrillParts, canary: Canary): Promise<DrillReport> {
   const key = namespacedName(canary);
@@ -48,7 +48,8 @@ export async function drill(parts: DrillParts, canary: Canary): Promise<DrillRep
     return { ...report, release: { ...report.release, commit, subject }, ...tried };
   } catch (error) {
     const { finding } = findingOf(`Secret ${key.split('/')[0]}/${lastKnownGood.record}`, error);
-    return { ...report, passed: false, findings: finding ? [finding] : [], unseen: [], objects: 0 };
+    if (!finding) throw error;
+    return { ...report, passed: false, findings: [finding], unseen: [], objects: 0 };
   }
 }
 
@@ -73,7 +74,9 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
   const applied = [...configs, workload, ...generated];
   for (const object of applied) await attempt(object, () => parts.dryRun.apply(object));
   for (const pod of pods) await attempt(pod, () => parts.dryRun.create(pod));
-  findings.push(...(await missingReferences(parts.cluster, workload, configs)));
+  await attempt(workload, async () => {
+    findings.push(...(await missingReferences(parts.cluster, workload, configs)));
+  });
   return { passed: findings.length === 0, findings, unseen, objects: applied.length + pods.length };
 }
 
@@ -159,7 +162,8 @@ export function findingOf(
   const kind = (error as { kind?: unknown } | null)?.kind;
   if (!(error instanceof Error) || noAnswer.has(kind)) throw error;
   const { message } = error;
-  if (kind === 'forbidden' && /cannot (create|patch|get) resource/.test(message))
+  // The message about a Secret says nothing of the right that is missing.
+  if ((error as { lacksRight?: unknown }).lacksRight === true)
     return { unseen: { object, why: `not allowed to dry-run it: ${message}` } };
   if (/does not support dry run/i.test(message))
     return { unseen: { object, why: `an admission webhook does not support dry-run: ${message}` } };
