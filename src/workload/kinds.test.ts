@@ -34,6 +34,7 @@ describe('the primary side', () => {
 
     expect(objects).toEqual({
       missing: [],
+      unwanted: [],
       configs: [
         {
           apiVersion: 'v1',

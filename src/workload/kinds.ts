@@ -4,7 +4,7 @@ import { daemonSet, nativeDaemonSet } from './daemonset/daemonset.ts';
 import { deployment, nativeDeployment } from './deployment/deployment.ts';
 import { knative, primarySide } from './knative/knative.ts';
 import { service } from './service/service.ts';
-import { configCopies, missingConfigs, plainConfig } from './shared/configs.ts';
+import { configCopies, missingConfigs, plainConfig, unwantedCopies } from './shared/configs.ts';
 import { canaryCopyName, primaryName } from './shared/metadata.ts';
 import {
   type NativeKind,
@@ -127,15 +127,17 @@ export function canaryObjects(source: WorkloadSource): SideObjects {
 
 /**
  * The primary side: config copies, then the primary. `missing` names configs that are in neither Git nor the cluster: a reason not to
- * start a release, but none to stop a revert, whose earlier copies are still there. Throws RefusedError.
+ * start a release, but none to stop a revert, whose earlier copies are still there. `unwanted` names copies that must not be there.
+ * Throws RefusedError.
  */
 export function primaryObjects(
   source: PrimarySource,
-): SideObjects & { missing: ReturnType<typeof missingConfigs> } {
+): SideObjects & { missing: ReturnType<typeof missingConfigs>; unwanted: ReturnType<typeof unwantedCopies> } {
   return {
     configs: configCopies(source),
     workload: workloadKind(source.canary).primary(source),
     missing: missingConfigs(source),
+    unwanted: unwantedCopies(source),
   };
 }
 

@@ -156,6 +156,27 @@ test('binary data, immutable objects and objects that opt out are treated as Fla
   });
 });
 
+test('optional config that a release brought is not left for the primary when that release is reverted', async () => {
+  const web = reading('shop/web:1').replace('"name":"settings"', '"name":"settings","optional":true');
+  await started({ 'web.json': web, 'canary.json': canary({ analysis: { iterations: 1 } }) });
+  const copyOfPrimary = () => bed.get('v1', 'ConfigMap', 'settings-primary');
+  bed.sandbox.behaviour.rule((pod) => {
+    const isPrimary = pod.metadata.name.startsWith('web-primary-');
+    const isBroken = bed.sandbox.store.get('/configmaps', 'shop', 'settings-primary') !== undefined;
+    return isPrimary && isBroken ? { failure: 'CrashLoopBackOff' } : undefined;
+  });
+
+  await bed.commit('v2', { 'settings.json': settings({ mode: 'broken' }) });
+  await eventually('the primary got it', copyOfPrimary);
+  await waitForPhase(bed, 'Failed');
+
+  expect(await copyOfPrimary()).toBeUndefined();
+  expect(await bed.get('v1', 'ConfigMap', 'settings')).toMatchObject({ data: { mode: 'broken' } });
+  await bed.pass(10_000);
+  expect(await copyOfPrimary()).toBeUndefined();
+  expect(statusOf(await bed.canary()).phase).toBe('Failed');
+});
+
 /** Secret login of somebody else, as an operator that rotates credentials writes it. */
 async function rotate(password: string, annotations: Record<string, string> = {}): Promise<void> {
   const secret = {

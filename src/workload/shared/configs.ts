@@ -82,10 +82,25 @@ export function primaryConfigNames(
 export function missingConfigs(
   sources: ConfigSources,
 ): Array<{ kind: 'ConfigMap' | 'Secret'; name: string }> {
-  const live = new Set(sources.liveConfigs.map(({ kind, metadata }) => configKey(kind, metadata.name)));
-  return sources.release.liveConfigs
-    .filter(({ kind, name, optional }) => !optional && !live.has(configKey(kind, name)))
+  return absentConfigs(sources)
+    .filter(({ optional }) => !optional)
     .map(({ kind, name }) => ({ kind, name }));
+}
+
+/** Copies of optional config that this release does not have: its pods would read what another release left there. */
+export function unwantedCopies(sources: ConfigSources): ReturnType<typeof missingConfigs> {
+  const { canary, sharedConfigs } = sources;
+  return absentConfigs(sources)
+    .filter(({ optional }) => optional)
+    .map(({ kind, name }) => ({
+      kind,
+      name: copyName(canary, name, sharedConfigs.has(configKey(kind, name))),
+    }));
+}
+
+function absentConfigs({ release, liveConfigs }: ConfigSources): Release['liveConfigs'] {
+  const live = new Set(liveConfigs.map(({ kind, metadata }) => configKey(kind, metadata.name)));
+  return release.liveConfigs.filter(({ kind, name }) => !live.has(configKey(kind, name)));
 }
 
 function copyOf(

@@ -1,5 +1,6 @@
 /** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
 import type { Canary } from '../../../api/canary/canary.ts';
+import { livePart } from '../../../api/canary/status.ts';
 import { canaryLabel, type KubernetesObject, namespacedName, ownLabels } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
@@ -80,6 +81,26 @@ export async function readLiveConfigs(
     release.liveConfigs.map(({ kind, name }) => cluster.get({ apiVersion: 'v1', kind, namespace, name })),
   );
   return found.filter((object) => object !== undefined);
+}
+
+/**
+ * The part of it that a primary of this release gets. What is optional counts only where the release was tested with config outside Git, or where
+ * it belongs to no release: else it came later, maybe with the very commit that is reverted.
+ */
+export async function liveConfigsForPrimary(
+  cluster: Pick<Cluster, 'get'>,
+  namespace: string,
+  release: Release,
+): Promise<KubernetesObject[]> {
+  const found = await readLiveConfigs(cluster, namespace, release);
+  if (livePart(release.digest) !== undefined) return found;
+  const optional = new Set(
+    release.liveConfigs.flatMap(({ kind, name, optional }) => (optional ? [configKey(kind, name)] : [])),
+  );
+  return found.filter((config) => {
+    const isOfReleases = isTracked(config) && !isFollowed(config);
+    return !isOfReleases || !optional.has(configKey(config.kind, config.metadata.name));
+  });
 }
 
 /** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */

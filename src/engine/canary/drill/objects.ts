@@ -9,7 +9,7 @@ import { primaryObjects, primaryReplicas, sideNames, workloadKind } from '../../
 import { generatedServices } from '../../../workload/service/generated-services.ts';
 import { selectorLabel, serviceNames } from '../../../workload/shared/metadata.ts';
 import type { Records } from '../../records/records.ts';
-import { copiesOfOthers, readLiveConfigs } from '../context/live-config.ts';
+import { copiesOfOthers, liveConfigsForPrimary } from '../context/live-config.ts';
 import type { EngineOptions } from '../context/observation.ts';
 
 /** What a drill needs. */
@@ -37,7 +37,7 @@ export async function primaryOf(
     ...options,
     replicas: primaryReplicas({ canary, settings }),
     live,
-    liveConfigs: await readLiveConfigs(cluster, namespace, release),
+    liveConfigs: await liveConfigsForPrimary(cluster, namespace, release),
     sharedConfigs: await copiesOfOthers(cluster, canary, release),
     untracked: live ? untrackedIn(live, { canary, release }) : new Set(),
   });

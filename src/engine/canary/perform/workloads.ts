@@ -1,4 +1,11 @@
-import { describe, type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import {
+  canaryLabel,
+  describe,
+  type KubernetesObject,
+  ownLabels,
+  referenceOf,
+  versionOf,
+} from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/release.ts';
 import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
@@ -22,7 +29,7 @@ import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { readLiveConfigs, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
+import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyRollout,
@@ -54,7 +61,7 @@ export const workloadPerformers = {
       ...sourceOf(context, bytes),
       replicas: scalerKindOf(canary.spec) ? await ownedReplicas(context, primary) : replicas,
       live: primary,
-      liveConfigs: await readLiveConfigs(parts.cluster, view.namespace, release),
+      liveConfigs: await liveConfigsForPrimary(parts.cluster, view.namespace, release),
       sharedConfigs: await sharedConfigs(parts, canary, release),
       untracked: primary ? untrackedConfigs(observation, primary, release) : new Set(),
       includeLabelPrefixes: parts.options.includeLabelPrefixes,
@@ -62,6 +69,7 @@ export const workloadPerformers = {
     if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
     const writer = onBehalfOfSource(context, digest);
     for (const copy of objects.configs) await applyUnwatched(writer, copy);
+    for (const copy of objects.unwanted) await removeCopy(context, copy);
     // Always written: `applied` must not hide that the primary was changed back.
     parts.applied.forget(objects.workload);
     return applyRollout(writer, objects.workload, primary);
@@ -103,7 +111,7 @@ export const workloadPerformers = {
     if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
     const { release } = await bytesOf(context, digest);
     const shared = sharedIn(primary, { canary, release });
-    const found = await readLiveConfigs(context.parts.cluster, view.namespace, release);
+    const found = await liveConfigsForPrimary(context.parts.cluster, view.namespace, release);
     // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
     const liveConfigs = found.filter((config) => {
       const { kind, metadata } = config;
@@ -182,6 +190,17 @@ function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Re
 function sourceOf({ parts, observation }: ActionContext, { release, settings, settingsKey }: ReleaseBytes) {
   const { selectorLabels } = parts.options;
   return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
+}
+
+/** Deletes a copy of config, if it is this Canary's own. */
+async function removeCopy(
+  { parts, observation }: ActionContext,
+  { kind, name }: { readonly kind: string; readonly name: string },
+): Promise<void> {
+  const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
+  const live = await parts.cluster.get(reference);
+  const isOwn = live?.metadata.labels?.[canaryLabel] === ownLabels(observation.canary)[canaryLabel];
+  if (live && isOwn) await parts.cluster.delete(reference, versionOf(live));
 }
 
 function missing(
