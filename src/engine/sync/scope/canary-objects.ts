@@ -66,10 +66,12 @@ export function isCanary({ apiVersion, kind }: Pick<KubernetesObject, 'apiVersio
   return kind === 'Canary' && apiVersion.startsWith('flagger.app/');
 }
 
-/** `objectKey` of the config that the pods of a workload read, also of what is not tracked. */
-export function configKeysOf(workload: KubernetesObject): string[] {
+/** `objectKey` of the config that the pods of a workload read, also of what is not tracked; `required`: without which they do not start. */
+export function configKeysOf(workload: KubernetesObject, which: 'all' | 'required' = 'all'): string[] {
   const { namespace } = workload.metadata;
-  return configReferences(templateOf({ target: workload })).map(({ kind, name }) =>
-    objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
-  );
+  return configReferences(templateOf({ target: workload }))
+    .filter(({ optional }) => which === 'all' || !optional)
+    .map(({ kind, name }) =>
+      objectKey({ apiVersion: 'v1', kind, metadata: namespace ? { name, namespace } : { name } }),
+    );
 }

@@ -193,7 +193,17 @@ describe('Canaries and what they live by', () => {
       ...object('Deployment', 'web'),
       spec: {
         template: {
-          spec: { containers: [{ name: 'app', envFrom: [{ configMapRef: { name: 'read' } }] }] },
+          spec: {
+            containers: [
+              {
+                name: 'app',
+                envFrom: [
+                  { configMapRef: { name: 'read' } },
+                  { configMapRef: { name: 'optional', optional: true } },
+                ],
+              },
+            ],
+          },
         },
       },
     };
@@ -202,10 +212,11 @@ describe('Canaries and what they live by', () => {
       object('ConfigMap', 'read'),
       object('Secret', 'proven'),
       object('ConfigMap', 'old'),
+      object('ConfigMap', 'optional'),
     ];
     const keep = new Set([objectKey(object('Secret', 'proven'))]);
     const found = plan(members, [reader], { keep });
-    expect(found.remove).toEqual(['old']);
+    expect(found.remove).toEqual(['old', 'optional']);
     expect(found.waiting).toEqual([
       'read: Deployment shop/web reads it',
       'proven: a release that serves or can be rolled back to needs it',

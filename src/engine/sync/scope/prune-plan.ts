@@ -66,7 +66,7 @@ export function planPrune(input: PruneInput): PrunePlan {
   const readers = new Map(
     members
       .filter(({ kind }) => workloadKinds.has(kind))
-      .flatMap((one) => configKeysOf(one).map((key) => [key, one] as const)),
+      .flatMap((one) => configKeysOf(one, 'required').map((key) => [key, one] as const)),
   );
   const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
   const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
@@ -106,7 +106,7 @@ function guardAgainst(
 /** The input with what is looked up for each object. */
 interface Leaving extends PruneInput {
   readonly leavingKeys: ReadonlySet<string>;
-  /** Workloads by the `objectKey` of config that their pods read. */
+  /** Workloads by the `objectKey` of config that their pods need. */
   readonly readers: ReadonlyMap<string, KubernetesObject>;
 }
 
