@@ -46,6 +46,14 @@ export function isStale(error: unknown): boolean {
   return error instanceof StaleView || kind === 'conflict' || kind === 'alreadyExists' || kind === 'gone';
 }
 
+/**
+ * Whether a write was refused for nothing but fields that cannot be changed in place. Adapters say so of their errors: one that is refused for more
+ * than that would be refused again once the live object is deleted, and be gone.
+ */
+export function isImmutableChange(error: unknown): boolean {
+  return (error as { isImmutable?: unknown } | null)?.isImmutable === true;
+}
+
 /** A failure that the engine found itself. */
 export class EngineError extends Error implements Failure {
   readonly reason: string;

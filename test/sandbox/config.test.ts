@@ -246,6 +246,31 @@ test('a bad Secret is stopped by the analysis, and the primary keeps the old one
   expect(await copiedPassword()).toBe('three');
 });
 
+test('a Secret that is made anew with another type reaches the primary, also over a copy that somebody made immutable', async () => {
+  const secrets = '/api/v1/namespaces/shop/secrets';
+  const login = (type: string, password: string) => ({
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'login', namespace: 'shop' },
+    type,
+    stringData: { username: 'ada', password },
+  });
+  await bed.send('POST', secrets, login('Opaque', 'one'));
+  await started({
+    'web.json': loggingIn('shop/web:1'),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  const immutable = { immutable: true };
+  await bed.send('PATCH', `${secrets}/login-primary`, immutable, 'application/merge-patch+json');
+
+  await bed.send('DELETE', `${secrets}/login`);
+  await bed.send('POST', secrets, login('kubernetes.io/basic-auth', 'two'));
+
+  await waitForPhase(bed, 'Succeeded');
+  expect(await copiedPassword()).toBe('two');
+  expect(await bed.get('v1', 'Secret', 'login-primary')).toMatchObject({ type: 'kubernetes.io/basic-auth' });
+});
+
 test.each([
   ['that earlier releases used', loggingIn],
   ['that the release brings', deployment],

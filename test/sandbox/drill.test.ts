@@ -164,10 +164,11 @@ test('a change of the target, which is refused, changes nothing of what is drill
 
 test('a key that is gone and a copy that cannot be written are found, and the condition heals with the next drill', async () => {
   await initialized();
-  await patch('/api/v1/namespaces/shop/configmaps/flags-primary', {
-    data: { list: 'other' },
-    immutable: true,
-  });
+  const copy = '/api/v1/namespaces/shop/configmaps/flags-primary';
+  await patch(copy, { data: { list: 'other' }, immutable: true });
+  expect((await drill()).report.findings).toEqual([]);
+  // Somebody else's object is not made anew.
+  await patch(copy, { metadata: { labels: { 'holdfast.dev/canary': null } } });
   await bed.send('DELETE', `${secrets}/token`);
   await patch(`${secrets}/token-primary`, { data: { value: null } });
   const { report, exitCode } = await drill();
@@ -181,7 +182,7 @@ test('a key that is gone and a copy that cannot be written are found, and the co
   expect(found).toMatchObject({ status: 'False', reason: 'DrillFailed' });
   expect(found?.message).toContain('key value of Secret token-primary');
 
-  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/flags-primary');
+  await bed.send('DELETE', copy);
   await patch(`${secrets}/token-primary`, { data: { value: 'czNjcmV0' } });
   expect((await drill()).report.passed).toBe(true);
   expect(condition(await bed.canary(), 'RollbackReady')?.status).toBe('True');

@@ -1,14 +1,20 @@
 /** The drill: would the cluster take the last-known-good today? Everything is asked by dry-run; nothing is stored. */
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import {
+  canaryLabel,
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import type { DecodedRecord } from '../../../release/record.ts';
 import { templateOf } from '../../../release/release.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { holdsKey, type NeededKey, neededKeys } from '../../../workload/shared/config-keys.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
-import { failureOf } from '../../failure.ts';
+import { failureOf, isImmutableChange } from '../../failure.ts';
 import { type DrillParts, drillPod, primaryOf, servicesOf } from './objects.ts';
 
 /** What a drill found. */
@@ -71,13 +77,30 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
       else unseen.push(found.unseen);
     }
   };
-  const applied = [...configs, workload, ...generated];
+  for (const copy of configs) await attempt(copy, () => applyCopy(parts, copy));
+  const applied = [workload, ...generated];
   for (const object of applied) await attempt(object, () => parts.dryRun.apply(object));
   for (const pod of pods) await attempt(pod, () => parts.dryRun.create(pod));
   await attempt(workload, async () => {
     findings.push(...(await missingReferences(parts.cluster, workload, configs)));
   });
-  return { passed: findings.length === 0, findings, unseen, objects: applied.length + pods.length };
+  return {
+    passed: findings.length === 0,
+    findings,
+    unseen,
+    objects: configs.length + applied.length + pods.length,
+  };
+}
+
+/** As the rollout writes it: one of ours that cannot be changed in place is made anew. */
+async function applyCopy({ cluster, dryRun }: DrillParts, copy: KubernetesObject): Promise<void> {
+  const ownerOf = ({ metadata }: KubernetesObject) => metadata.labels?.[canaryLabel];
+  try {
+    await dryRun.apply(copy);
+  } catch (error) {
+    const live = isImmutableChange(error) ? await cluster.get(referenceOf(copy)) : undefined;
+    if (!live || ownerOf(live) !== ownerOf(copy)) throw error;
+  }
 }
 
 /** ConfigMaps, Secrets and keys that the primary's pods need and that are neither among the copies nor in the cluster. */

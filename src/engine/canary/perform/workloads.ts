@@ -27,7 +27,7 @@ import {
 import { scalerKindOf } from '../../../workload/scaler.ts';
 import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
-import { EngineError, StaleView } from '../../failure.ts';
+import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
@@ -68,8 +68,8 @@ export const workloadPerformers = {
     });
     if (objects.missing.length > 0 && !primary) throw missing(context, objects.missing);
     const writer = onBehalfOfSource(context, digest);
-    for (const copy of objects.configs) await applyUnwatched(writer, copy);
-    for (const copy of objects.unwanted) await removeCopy(context, copy);
+    for (const copy of objects.configs) await applyCopy(context, copy, writer);
+    for (const { kind, name } of objects.unwanted) await removeCopy(context, kind, name);
     // Always written: `applied` must not hide that the primary was changed back.
     parts.applied.forget(objects.workload);
     return applyRollout(writer, objects.workload, primary);
@@ -127,7 +127,7 @@ export const workloadPerformers = {
       includeLabelPrefixes,
     });
     let wrote = false;
-    for (const copy of copies) wrote = (await applyUnwatched(context, copy)) || wrote;
+    for (const copy of copies) wrote = (await applyCopy(context, copy)) || wrote;
     return wrote;
   },
 } satisfies Partial<Performers>;
@@ -192,15 +192,29 @@ function sourceOf({ parts, observation }: ActionContext, { release, settings, se
   return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
 }
 
-/** Deletes a copy of config, if it is this Canary's own. */
+/** Writes a copy of config. One that cannot be changed in place is made anew: its original has another type, or somebody made it immutable. */
+async function applyCopy(context: ActionContext, copy: KubernetesObject, writer = context): Promise<boolean> {
+  try {
+    return await applyUnwatched(writer, copy);
+  } catch (error) {
+    const isGone = isImmutableChange(error) && (await removeCopy(context, copy.kind, copy.metadata.name));
+    if (!isGone) throw error;
+    return applyUnwatched(writer, copy);
+  }
+}
+
+/** Deletes a copy of config; false if there is none that is this Canary's own. */
 async function removeCopy(
   { parts, observation }: ActionContext,
-  { kind, name }: { readonly kind: string; readonly name: string },
-): Promise<void> {
+  kind: string,
+  name: string,
+): Promise<boolean> {
   const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
   const live = await parts.cluster.get(reference);
   const isOwn = live?.metadata.labels?.[canaryLabel] === ownLabels(observation.canary)[canaryLabel];
-  if (live && isOwn) await parts.cluster.delete(reference, versionOf(live));
+  if (!live || !isOwn) return false;
+  await parts.cluster.delete(reference, versionOf(live));
+  return true;
 }
 
 function missing(

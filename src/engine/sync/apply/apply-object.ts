@@ -14,7 +14,7 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
-import { EngineError, failureOf } from '../../failure.ts';
+import { EngineError, failureOf, isImmutableChange } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
@@ -116,14 +116,6 @@ export const forceAnnotation = 'holdfast.dev/force';
 
 const goneWaitMs = 10_000;
 const goneRetryMs = 250;
-
-/**
- * Whether a write was refused for nothing but fields that cannot be changed in place. Adapters say so of their errors: one that is refused for more
- * than that would be refused again once the live object is deleted, and be gone.
- */
-function isImmutableChange(error: unknown): boolean {
-  return (error as { isImmutable?: unknown } | null)?.isImmutable === true;
-}
 
 /** `holdfast.dev/force: enabled` on the object, or `spec.force` of its Source unless others lose their data with it. */
 export function mayRecreate({ spec }: Pick<Source, 'spec'>, wanted: KubernetesObject): boolean {
