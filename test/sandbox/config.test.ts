@@ -177,6 +177,28 @@ test('optional config that a release brought is not left for the primary when th
   expect(statusOf(await bed.canary()).phase).toBe('Failed');
 });
 
+test('config with another name in each release leaves no copies behind of releases that are not kept', async () => {
+  const named = (number: number) => ({
+    'web.json': reading('shop/web:1').replace('"name":"settings"', `"name":"settings-${number}"`),
+    'settings.json': settings({ mode: `${number}` }).replace('"settings"', `"settings-${number}"`),
+  });
+  await started({ ...named(1), 'canary.json': canary({ spec: { skipAnalysis: true } }) });
+  for (const number of [2, 3, 4, 5, 6, 7])
+    await succeededAfter(() => bed.commit(`v${number}`, named(number)));
+
+  const copies = () =>
+    bed.sandbox.store
+      .list('/configmaps', 'shop')
+      .map(({ metadata }) => metadata.name)
+      .filter((name) => name.endsWith('-primary'))
+      .sort();
+  const kept = [3, 4, 5, 6, 7].map((number) => `settings-${number}-primary`);
+  await eventually('the older copies are gone', async () => copies().length <= kept.length, {
+    seen: async () => copies(),
+  });
+  expect(copies()).toEqual(kept);
+});
+
 /** Secret login of somebody else, as an operator that rotates credentials writes it. */
 async function rotate(password: string, annotations: Record<string, string> = {}): Promise<void> {
   const secret = {

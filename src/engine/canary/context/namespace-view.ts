@@ -27,6 +27,8 @@ export interface NamespaceView {
   rejections(): readonly KubernetesObject[];
   /** Metadata of a primary's copy of a ConfigMap or Secret. */
   configCopy(kind: 'ConfigMap' | 'Secret', name: string): KubernetesObject | undefined;
+  /** Metadata of all copies for the primaries of the namespace. */
+  configCopies(): readonly KubernetesObject[];
   /**
    * Names the version of a ConfigMap or Secret, empty when there is none; undefined while that is not known. Watched, by metadata alone,
    * from the first question on.
@@ -154,6 +156,7 @@ export function watchNamespace(
     records: () => records.list(namespace),
     rejections: () => rejections.list(namespace),
     configCopy: (kind, name) => copies[kind].get(namespace, name),
+    configCopies: () => allOf(copies, namespace),
     configVersion(kind, name) {
       const set = configsOf(kind);
       if (!set.synced()) return undefined;
@@ -174,6 +177,16 @@ export function watchNamespace(
       configs.clear();
     },
   };
+}
+
+/** The objects of both sets, with their kinds. */
+function allOf(
+  { ConfigMap, Secret }: ReturnType<typeof watchAlways>['copies'],
+  namespace: string,
+): KubernetesObject[] {
+  const of = (set: WatchedSet, { apiVersion, kind }: RouteKind) =>
+    set.list(namespace).map((object) => ({ ...object, apiVersion, kind }));
+  return [...of(ConfigMap, configMapKind), ...of(Secret, secretKind)];
 }
 
 function queryFor(kind: RouteKind, own: string): WatchQuery {

@@ -1,5 +1,9 @@
+import { canaryLabel, ownLabels, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
-import type { Performers } from '../context/context.ts';
+import { configReferences, templateOf } from '../../../release/release.ts';
+import { configKey } from '../../../workload/shared/configs.ts';
+import { digestAnnotation } from '../../../workload/shared/metadata.ts';
+import type { ActionContext, Performers } from '../context/context.ts';
 import { bytesOf, canaryName } from '../observe/releases.ts';
 import { accountFor } from './write.ts';
 
@@ -26,11 +30,15 @@ export const recordPerformers = {
     return parts.records.stamp(canaryName(observation.canary), digest, annotations);
   },
 
-  /** Deletes records whole. */
-  async RemoveRecords({ parts, observation }, { names }) {
+  /** Deletes records whole, and what was copied for their releases alone. */
+  async RemoveRecords(context, { names }) {
+    const { parts, observation } = context;
     let wrote = false;
-    for (const name of names)
+    for (const name of names) {
+      const digest = observation.world.records.find((record) => record.name === name)?.digest;
+      if (digest !== undefined) await removeCopiesOf(context, digest);
       wrote = (await parts.records.remove(canaryName(observation.canary), name)) || wrote;
+    }
     return wrote;
   },
 
@@ -45,3 +53,16 @@ export const recordPerformers = {
   Unreject: ({ parts, observation }, { digest }) =>
     parts.records.reject(canaryName(observation.canary), digest, undefined),
 } satisfies Partial<Performers>;
+
+/** A copy names the release that it was written for last; names with a hash in them, as of kustomize, leave one behind with each release. */
+async function removeCopiesOf({ parts, observation }: ActionContext, digest: string): Promise<void> {
+  const { canary, primary, view } = observation;
+  const references = primary ? configReferences(templateOf({ target: primary })) : [];
+  const named = new Set(references.map(({ kind, name }) => configKey(kind, name)));
+  const left = view
+    .configCopies()
+    .filter(({ metadata }) => metadata.labels?.[canaryLabel] === ownLabels(canary)[canaryLabel])
+    .filter(({ metadata }) => metadata.annotations?.[digestAnnotation] === digest)
+    .filter(({ kind, metadata }) => !named.has(configKey(kind, metadata.name)));
+  for (const copy of left) await parts.cluster.delete(referenceOf(copy), versionOf(copy));
+}
