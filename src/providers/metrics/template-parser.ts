@@ -201,9 +201,9 @@ type Piece = { kind: 'text'; text: string } | { kind: 'action'; tokens: Token[];
 const tokenPattern =
   /(?<space>\s+)|(?<string>"(?:[^"\\\n]|\\.)*"|`[^`]*`)|(?<variable>\$\w*)|(?<field>\.[A-Za-z_]\w*)|(?<name>[A-Za-z_]\w*)|(?<number>-?\d+(?:\.\d+)?)|(?<sign>:=|[=|(),.])/y;
 const kinds = ['string', 'variable', 'field', 'name', 'number', 'sign'] as const;
-/** An action whose text may hold `}}` only inside a string or a comment. */
+/** An action whose text may hold `}}` only inside a string or a comment; a comment that does not end is searched for its end once. */
 const actionPattern =
-  /\{\{(?<left>-(?=\s))?(?<body>\s*\/\*[\s\S]*?\*\/\s*|(?:"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?!\}\}|"|`)[\s\S])*?)(?<right>(?<=\s)-)?\}\}/y;
+  /\{\{(?<left>-(?=\s))?(?<body>\s*\/\*[\s\S]*?\*\/\s*|(?!\s*\/\*)(?:"(?:[^"\\\n]|\\.)*"|`[^`]*`|(?!\}\}|"|`)[\s\S])*?)(?<right>(?<=\s)-)?\}\}/y;
 
 /** The pieces in order. Throws TemplateError for an action that does not end or holds what this subset does not know. */
 function pieces(template: string): Piece[] {

@@ -84,6 +84,15 @@ describe('a query template', () => {
     ).toThrow('the rendered query is longer than 65536');
   });
 
+  it.each([
+    ['is doubled again and again', '{{ $x = print $x $x }}'.repeat(18)],
+    ['is printed many times at once', `{{ $x = print${' $x'.repeat(18_000)} }}`],
+    ['fills many places of a format', `{{ $x = printf "${'%s'.repeat(8_000)}"${' $x'.repeat(8_000)} }}`],
+  ])('refuses a variable that %s, although none of it is asked', (_, growth) => {
+    const template = `{{ $x := "${'x'.repeat(200)}" }}${growth}up`;
+    expect(() => renderTemplate(template, values)).toThrow('given more than 1000000 characters');
+  });
+
   it('leaves text without actions as it is, and never fails in another way than with its own error', () => {
     fc.assert(
       fc.property(
@@ -121,6 +130,7 @@ describe('a query template', () => {
   it('comes to an end with hostile templates of full length', () => {
     expect(() => renderTemplate(`{{ "${'\\'.repeat(60_000)}`, values)).toThrow('has no end');
     expect(() => renderTemplate(`{{ ${'/*'.repeat(30_000)}`, values)).toThrow('has no end');
+    expect(() => renderTemplate('{{/*}}'.repeat(10_900), values)).toThrow('has no end');
     expect(renderTemplate('{{ name }}"'.repeat(5_000), values)).toHaveLength(40_000);
   });
 });

@@ -11,6 +11,8 @@ import {
 
 const longestTemplate = 65_536;
 const longestQuery = 65_536;
+/** Characters that all functions of one template are given: a variable that is printed twice into itself doubles each time. */
+const mostGiven = 1_000_000;
 
 /** What a template may name: text by function name, and the map `variables`. */
 type TemplateValues = Readonly<Record<string, Value>>;
@@ -35,6 +37,7 @@ class Renderer {
   text = '';
   /** The quote that is open at the end of `text`. */
   #quote: string | undefined;
+  #given = 0;
 
   constructor(template: string, values: TemplateValues) {
     this.#template = template;
@@ -43,8 +46,6 @@ class Renderer {
 
   write(nodes: readonly Node[]): void {
     for (const node of nodes) this.#node(node);
-    if (this.text.length > longestQuery)
-      throw new TemplateError(`the rendered query is longer than ${longestQuery} characters`);
   }
 
   #node(node: Node): void {
@@ -70,6 +71,8 @@ class Renderer {
 
   #append(text: string): void {
     this.text += text;
+    if (this.text.length > longestQuery)
+      throw new TemplateError(`the rendered query is longer than ${longestQuery} characters`);
     this.#quote = openQuote(text, this.#quote);
   }
 
@@ -97,6 +100,13 @@ class Renderer {
     if (!head) return '';
     const apply = head.kind === 'call' ? ownEntry(templateFunctions, head.name) : undefined;
     const values = [...rest.map((operand) => this.#operand(operand)), ...piped];
+    for (const value of values) this.#given += typeof value === 'string' ? value.length : 0;
+    if (this.#given > mostGiven)
+      throw errorAt(
+        this.#template,
+        head.offset,
+        `the functions of this query are given more than ${mostGiven} characters`,
+      );
     if (apply) return this.#at(head.offset, () => apply(...values));
     if (values.length > 0) {
       const what = head.kind === 'call' ? head.name : 'this';
