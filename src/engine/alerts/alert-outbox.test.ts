@@ -194,6 +194,23 @@ test('a flood is bounded, and nothing of it is lost', async () => {
   expect(new Set(got).size).toBe(250);
 });
 
+test('receivers of one namespace that are down keep back no alert of another', async () => {
+  const { clock, got, outbox } = world(Array.from({ length: 200 }, () => later));
+  const many = Array.from({ length: 200 }, (_, index) =>
+    incident([{ name: 'chat', state: 'waiting' }], `incident-${index}`),
+  );
+  const other = canaryWith(incident([{ name: 'pager', state: 'waiting' }]));
+  other.metadata.namespace = 'bank';
+  outbox.send(canaryWith(...many));
+  await clock.advance(0);
+
+  outbox.send(other);
+  await clock.advance(0);
+
+  expect(got.at(-1)).toBe('pager one');
+  expect(statesAfter(outbox, other)).toEqual([{ name: 'pager', state: 'sent' }]);
+});
+
 test('an alert to the receiver of the flags needs no alert in the spec', async () => {
   const { got, outbox } = world();
   const canary = canaryWith(incident([{ name: '(default)', state: 'waiting' }]));

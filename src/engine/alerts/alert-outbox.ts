@@ -5,7 +5,7 @@ import type { AlertState, Incident } from '../../api/incident.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
 import type { Alerts } from '../../contracts/notifications.ts';
-import { deliverAlert } from './delivery.ts';
+import { createPlaces, deliverAlert } from './delivery.ts';
 
 /**
  * Sends the alerts that a status names as waiting. The status is the queue: an alert is written there together with the state it reports
@@ -30,6 +30,7 @@ interface AlertOutboxOptions {
   readonly onAnswer: (canaryKey: string) => void;
 }
 
+/** Of one namespace. */
 const maximumUnderWay = 200;
 
 interface Delivery {
@@ -46,11 +47,13 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
   const byCanary = new Map<string, Map<string, Delivery>>();
   const postponed = new Set<string>();
   const running = new Set<Promise<void>>();
+  const places = createPlaces(maximumUnderWay);
   const stopping = new AbortController();
 
-  function start(canaryKey: string, delivery: Delivery): void {
+  function start(canaryKey: string, delivery: Delivery, giveBack: () => void): void {
     const work = deliver(options, delivery, stopping.signal).then((answer) => {
       running.delete(work);
+      giveBack();
       if (!answer) return;
       delivery.answer = answer;
       logDelivery(options, delivery, answer);
@@ -71,12 +74,14 @@ export function createAlertOutbox(options: AlertOutboxOptions): AlertOutbox {
       else byCanary.delete(canaryKey);
       for (const [id, delivery] of waiting) {
         if (current.has(id) || stopping.signal.aborted) continue;
-        if (running.size >= maximumUnderWay) {
-          log.warn({ canary: canaryKey }, 'too many alerts under way; this one waits in the status');
+        const giveBack = places.take(canary);
+        if (!giveBack) {
+          const fields = { canary: canaryKey };
+          log.warn(fields, 'too many alerts of the namespace are under way; this one waits in the status');
           return void postponed.add(canaryKey);
         }
         current.set(id, delivery);
-        start(canaryKey, delivery);
+        start(canaryKey, delivery, giveBack);
       }
     },
     answered: (canary, status) => withAnswers(status, byCanary.get(namespacedName(canary))),

@@ -1,7 +1,7 @@
 import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import type { Incident } from '../../api/incident.ts';
-import { describe } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { EventSink, Log } from '../../contracts/cluster.ts';
@@ -49,6 +49,29 @@ async function attemptOnce(alerts: Alerts, news: AlertNews, signal: AbortSignal)
   }
 }
 
+/** What may be under way at a time, of each namespace by itself: a receiver that hangs in one takes nothing from others. */
+interface Places {
+  /** Undefined: none is free. What it returns gives the place back. */
+  take(about: KubernetesObject): (() => void) | undefined;
+}
+
+/** Creates places of which none is taken. */
+export function createPlaces(perNamespace: number): Places {
+  const taken = new Map<string, number>();
+  return {
+    take({ metadata: { namespace = '' } }) {
+      const before = taken.get(namespace) ?? 0;
+      if (before >= perNamespace) return undefined;
+      taken.set(namespace, before + 1);
+      return () => {
+        const left = (taken.get(namespace) ?? 1) - 1;
+        if (left > 0) taken.set(namespace, left);
+        else taken.delete(namespace);
+      };
+    },
+  };
+}
+
 /** Sends the news of Sources to the receivers of `spec.alerts`. */
 export interface SourceAlerts {
   /** Never waits. Each alert is sent once: what is not accepted when the program ends is not sent again. */
@@ -57,20 +80,29 @@ export interface SourceAlerts {
   stop(): Promise<void>;
 }
 
+/** Of one namespace. */
 const maximumUnderWay = 100;
 
 /** Creates a sender with nothing under way. */
 export function createSourceAlerts(parts: DeliveryParts & { readonly events: EventSink }): SourceAlerts {
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
+  const places = createPlaces(maximumUnderWay);
   return {
     tell(source, incident) {
       const alerts = (source.spec.alerts ?? []).filter(({ severity }) => passes(severity, incident.severity));
       for (const alert of alerts) {
-        if (running.size >= maximumUnderWay || stopping.signal.aborted) return;
+        if (stopping.signal.aborted) return;
+        const giveBack = places.take(source);
+        if (!giveBack) {
+          const fields = { object: describe(source), alert: alert.name };
+          parts.log.warn(fields, 'too many alerts of the namespace are under way; this one is not sent');
+          continue;
+        }
         const news = { about: source, alert, incident };
         const work = deliverAlert(parts, () => news, stopping.signal).then((answer) => {
           running.delete(work);
+          giveBack();
           if (answer?.kind !== 'failed') return;
           const message = `alert ${alert.name} (${incident.reason}) could not be sent: ${answer.detail}`;
           parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });

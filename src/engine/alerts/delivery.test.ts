@@ -1,0 +1,60 @@
+import { expect, test } from 'vitest';
+import type { Incident } from '../../api/incident.ts';
+import type { Source } from '../../api/source/source.ts';
+import { createVirtualClock } from '../virtual-clock.test-support.ts';
+import { createSourceAlerts } from './delivery.ts';
+
+const incident: Incident = {
+  key: 'one',
+  time: '2026-01-01T00:00:00.000Z',
+  outcome: 'Failed',
+  severity: 'error',
+  reason: 'GitUnreachable',
+  message: 'Git cannot be reached',
+  commit: '',
+  serving: [],
+};
+
+function sourceIn(namespace: string, name: string): Source {
+  return {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { name, namespace },
+    spec: {
+      url: 'https://git.example.com/acme/shop.git',
+      ref: { branch: 'main' },
+      alerts: Array.from({ length: 20 }, (_, index) => ({
+        name: `chat-${index}`,
+        providerRef: { name: 'chat' },
+      })),
+    },
+  };
+}
+
+test('receivers of one namespace that are down take no alert of a Source in another', async () => {
+  const clock = createVirtualClock();
+  const got: string[] = [];
+  const logged: string[] = [];
+  const say = (_: object, text: string) => void logged.push(text);
+  const sources = createSourceAlerts({
+    clock,
+    log: { debug: say, info: say, warn: say, error: say },
+    events: { emit() {} },
+    alerts: {
+      async send({ about }) {
+        got.push(about.metadata.namespace ?? '');
+        return { kind: 'failed', detail: 'chat.example.com answered 503', final: false };
+      },
+    },
+  });
+  for (let index = 0; index < 6; index += 1) sources.tell(sourceIn('shop', `source-${index}`), incident);
+  await clock.advance(0);
+
+  sources.tell(sourceIn('bank', 'one'), incident);
+  await clock.advance(0);
+
+  expect(got.filter((namespace) => namespace === 'shop')).toHaveLength(100);
+  expect(got.filter((namespace) => namespace === 'bank')).toHaveLength(20);
+  expect(logged.filter((text) => text.includes('this one is not sent'))).toHaveLength(20);
+  await sources.stop();
+});
