@@ -135,9 +135,9 @@ describe('which forge serves a repository', () => {
     await expect(open(source, secretOf({}))).rejects.toThrow(/which forge 127\.0\.0\.1:1 is/);
   });
 
-  it('asks again when a proxy answered in the place of a forge that is starting', async () => {
+  it.each([429, 500, 503])('asks again after an answer %i of a forge that is starting', async (status) => {
     const answers: Record<string, { status: number; json: unknown }> = {
-      '/api/v1/version': { status: 503, json: {} },
+      '/api/v1/version': { status, json: {} },
     };
     const server = await serverWith(answers);
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
@@ -146,6 +146,26 @@ describe('which forge serves a repository', () => {
     await expect(open(source, secretOf({}))).rejects.toMatchObject({ code: 'Unavailable' });
     answers['/api/v1/version'] = { status: 200, json: { version: '1.26.0' } };
     expect((await open(source, secretOf({})))?.kind).toBe('gitea');
+    await server.close();
+  });
+
+  it('asks again after five minutes when nothing answered as a forge, and keeps a forge that it knew', async () => {
+    const answers: Record<string, { status: number; json: unknown }> = {};
+    const server = await serverWith(answers);
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const source = sourceAt(`${server.url}/acme/shop.git`);
+    const kindAfter = async (waitMs: number, version: { status: number; json: unknown }) => {
+      nowMs += waitMs;
+      answers['/api/v1/version'] = version;
+      return (await open(source, secretOf({})))?.kind;
+    };
+    const none = { status: 404, json: {} };
+    const gitea = { status: 200, json: { version: '1.26.0' } };
+
+    expect(await kindAfter(0, none)).toBeUndefined();
+    expect(await kindAfter(299_000, gitea)).toBeUndefined();
+    expect(await kindAfter(1_000, gitea)).toBe('gitea');
+    expect(await kindAfter(3_600_000, none)).toBe('gitea');
     await server.close();
   });
 

@@ -3,7 +3,7 @@ import { isRecord, type SecretValues } from '../../api/kubernetes.ts';
 import { httpsFormOf, isSshAddress } from '../../api/source/git-address.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient, HttpRequest } from '../../http/types.ts';
-import { ForgeError, forgeErrorOf } from './errors.ts';
+import { codeOfStatus, ForgeError, forgeErrorOf } from './errors.ts';
 import { createForge } from './forge.ts';
 import type { ForgeSettings, GithubAppTokens } from './github-app.ts';
 import { credentialsOf, forgeValuesOf, secretText } from './secret.ts';
@@ -120,13 +120,14 @@ function repositoryPath({ pathname }: URL): string | undefined {
 /** Finds out which forge serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
 type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeDialect | undefined>;
 
-const NOT_ANSWERED: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 const CACHE_MS = 3_600_000;
+/** No forge may also be one that is starting behind a proxy, and what is written meanwhile is written without it. */
+const NONE_CACHE_MS = 300_000;
 const MAX_CACHED = 500;
 
 /**
- * Asks for the version pages of the forges, without credentials; an answer counts for an hour, and for the namespace that asked: what answers
- * is behind a proxy and a CA of its choice.
+ * Asks for the version pages of the forges, without credentials; an answer counts for an hour, that of no forge for five minutes, and for the namespace
+ * that asked: what answers is behind a proxy and a CA of its choice. What was a forge once stays that one until another one answers.
  */
 function createForgeProbe(
   nowMs: () => number,
@@ -140,9 +141,10 @@ function createForgeProbe(
     const key = `${tenant} ${url.origin}/${path}`;
     const known = cached.get(key);
     if (known && known.untilMs > nowMs()) return known.dialect;
-    const dialect = await ask(http, url, path, way);
+    const found = await ask(http, url, path, way);
+    const dialect = found ?? known?.dialect;
     if (cached.size >= MAX_CACHED) cached.clear();
-    cached.set(key, { dialect, untilMs: nowMs() + CACHE_MS });
+    cached.set(key, { dialect, untilMs: nowMs() + (found ? CACHE_MS : NONE_CACHE_MS) });
     return dialect;
   };
 }
@@ -164,7 +166,7 @@ async function ask(
       .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
     // The answer of a proxy, or of a forge that is starting: which forge it is stays unknown.
-    if (NOT_ANSWERED.has(status))
+    if (codeOfStatus(status, headers) === 'Unavailable')
       throw new ForgeError('Unavailable', `find out which forge ${url.host} is: HTTP ${status}`);
     const json = jsonOf(body);
     if (fingerprint.fits({ status, headers, json: isRecord(json) ? json : {} })) return dialect;
