@@ -103,6 +103,17 @@ test.each([
   expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
 });
 
+test.each(['${a/${p}/x}', '${a//${p}/x}'])(
+  'a search for what nearly fits at each place is refused before it is made: %s',
+  (text) => {
+    const half = 'a'.repeat(40_000);
+    const long = values({ a: 'a'.repeat(200_000), p: `${half}b${half}` });
+    const started = process.cpuUsage();
+    expect(() => expand(text, long)).toThrow(/^takes too many steps/);
+    expect(process.cpuUsage(started).user).toBeLessThan(1_000_000);
+  },
+);
+
 test('a pattern on a text of 200,000 characters is read to its end', () => {
   expect(expand('${a##*b}|${a%%c*}', values({ a: `${'a'.repeat(200_000)}bcd` }))).toBe(
     `cd|${'a'.repeat(200_000)}b`,

@@ -176,7 +176,13 @@ const functions: ReadonlyMap<string, Function> = new Map<string, Function>([
   ['%%', (...given) => withoutFit('end', 'longest', given)],
   ['=', otherwise],
   [':', part],
-  ['/', (value, first, second = '') => value.replace(first, () => second)],
+  [
+    '/',
+    (value, first, second = '', budget) => {
+      payForSearch(value, first, budget);
+      return value.replace(first, () => second);
+    },
+  ],
   ['^', (value) => value.replace(/^./su, (character) => character.toUpperCase())],
   [',', (value) => value.replace(/^./su, (character) => character.toLowerCase())],
   ['#', (...given) => withoutFit('start', 'shortest', given)],
@@ -186,6 +192,11 @@ const functions: ReadonlyMap<string, Function> = new Map<string, Function>([
 /** What may stand after a name; the first that fits counts. */
 const operators: readonly string[] = [...functions.keys()];
 
+/** What nearly fits at each place is compared there almost to its end. */
+function payForSearch(value: string, first: string, budget: ExpansionBudget): void {
+  spend(budget, 'steps', Math.max(0, value.length - first.length + 1) * first.length);
+}
+
 /** `${name//first/second}` */
 function replaceEach(
   value: string,
@@ -194,6 +205,7 @@ function replaceEach(
   budget: ExpansionBudget,
 ): string {
   if (first === '') return value;
+  payForSearch(value, first, budget);
   const by = second ?? '';
   let length = value.length;
   for (let at = value.indexOf(first); at >= 0; at = value.indexOf(first, at + first.length))
