@@ -1,5 +1,6 @@
 import type { Source } from '../../api/source/source.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
+import { withoutSecrets } from '../../http/without-secrets.ts';
 import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
 import { singleLine } from './text.ts';
 import type { ForgeCall } from './types.ts';
@@ -116,13 +117,15 @@ function refusal(
 
 /** The forge's message on one line. A forge, or a proxy before it, may repeat what it was sent: secrets are removed. */
 function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
-  let text = messagesIn(value);
-  if (auth?.kind === 'bearer') text = text.replaceAll(auth.token, '***');
-  else if (auth) {
-    const sent = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
-    text = text.replaceAll(auth.password, '***').replaceAll(sent, '***');
-  }
+  const text = withoutSecrets(messagesIn(value), secretsOf(auth));
   return singleLine(text.replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
+}
+
+function secretsOf(auth: HttpAuth | undefined): string[] {
+  if (!auth) return [];
+  if (auth.kind === 'bearer') return [auth.token];
+  const sent = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
+  return [auth.password, sent];
 }
 
 /** What forges put into `message`, `error` and `errors`, whatever its shape. */

@@ -3,6 +3,7 @@ import type * as z from 'zod';
 import { limits, shorten } from '../../api/limits.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { HttpAuth, HttpResponse, HttpTls } from '../../http/types.ts';
+import { withoutSecrets } from '../../http/without-secrets.ts';
 import {
   failedReading,
   type MetricAccess,
@@ -181,8 +182,7 @@ function hidden(text: string, { secret = {} }: MetricRequest): string {
   const values = Object.values(secret).flatMap((value) => [value.trim(), encodeURIComponent(value.trim())]);
   const sent = username && password ? [Buffer.from(`${username}:${password}`).toString('base64')] : [];
   const secrets = [...values, ...sent].filter(({ length }) => length >= shortestHidden);
-  const longestFirst = secrets.toSorted((left, right) => right.length - left.length);
-  return longestFirst.reduce((rest, one) => rest.replaceAll(one, '***'), text);
+  return withoutSecrets(text, secrets);
 }
 
 /** What is shorter, an account's number or a name like `a`, would leave no message readable. */
