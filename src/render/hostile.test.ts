@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
 import { limits } from '../api/limits.ts';
+import { referencesIn } from './build/references.ts';
 import { fill, head, lines } from './hostile.test-support.ts';
 import { renderPlain } from './render.ts';
 
@@ -15,4 +16,19 @@ test('the largest ordinary files are read', () => {
   for (const content of [keys, text, documents]) {
     expect(renderPlain([{ path: 'a.yaml', bytes: Buffer.from(content) }]).problems).toEqual([]);
   }
+});
+
+test('places in a large mapping are found without a search through it for each', () => {
+  const many = lines(4_500, (index) => `k${index}: 1`);
+  const items = lines(4_500, (index) => `- {metadata: {name: a${index}}}`);
+  const list = Buffer.from(`apiVersion: v1\nkind: ConfigMapList\n${many}\nitems:\n${items}\n`);
+  const started = process.cpuUsage();
+
+  const { objects, problems } = renderPlain([{ path: 'a.yaml', bytes: list }]);
+  const unknown = referencesIn({ path: 'k.yaml', bytes: Buffer.from(many) }, 'kustomization', limits);
+
+  expect(problems).toEqual([]);
+  expect(objects.at(-1)?.origin.line).toBe(9_003);
+  expect(unknown.problems.at(-1)?.line).toBe(4_500);
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
 });

@@ -5,6 +5,7 @@ import {
   isMap,
   isScalar,
   isSeq,
+  type Pair,
   type ParsedNode,
   type Scalar,
   visit,
@@ -240,8 +241,23 @@ function child(node: unknown, step: PathStep): { value: unknown; offset: number 
     return value === undefined ? undefined : { value, offset: rangeStart(value) };
   }
   if (!isMap(node)) return undefined;
-  const pair = node.items.find(({ key }) => keyText(key) === String(step));
+  const pair = pairsOf(node).get(String(step));
   return pair && { value: pair.value, offset: rangeStart(pair.key) };
+}
+
+/** The pairs of mappings by their keys: places are looked up for each item of a list, and each time in the mapping around it. */
+const knownPairs = new WeakMap<YAMLMap, ReadonlyMap<string, Pair>>();
+
+function pairsOf(node: YAMLMap): ReadonlyMap<string, Pair> {
+  const known = knownPairs.get(node);
+  if (known) return known;
+  const pairs = new Map<string, Pair>();
+  for (const pair of node.items) {
+    const name = keyText(pair.key);
+    if (name !== undefined && !pairs.has(name)) pairs.set(name, pair);
+  }
+  knownPairs.set(node, pairs);
+  return pairs;
 }
 
 function rangeStart(node: unknown): number | undefined {
