@@ -32,3 +32,15 @@ test('places in a large mapping are found without a search through it for each',
   expect(unknown.problems.at(-1)?.line).toBe(4_500);
   expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
 });
+
+test('the lines of thousands of problems are found in one reading of their file', () => {
+  const items = lines(4_500, (index) => `- {metadata: {name: a${index}}, spec: {}}`);
+  const text = `apiVersion: flagger.app/v1beta1\nkind: CanaryList\nitems:\n${items}\n`;
+  const { objects, lineOf } = renderPlain([{ path: 'a.yaml', bytes: Buffer.from(text) }]);
+  const started = process.cpuUsage();
+
+  const found = objects.slice(0, 100).map(({ origin }) => lineOf(origin, 'spec.targetRef'));
+
+  expect(found).toEqual(objects.slice(0, 100).map(({ origin }) => origin.line));
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
+});

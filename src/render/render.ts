@@ -196,20 +196,33 @@ function readObjects(
  * and trees are large. `field`: as messages name it, such as `spec.analysis.metrics[0].name`. Falls back to the object's line.
  */
 export function lineOfField(file: SourceFile, origin: Origin, field: string, limits: RenderLimits): number {
-  const { text } = decodeText(file.bytes);
-  if (text === undefined) return origin.line;
-  let index = 0;
+  if (readAgain?.bytes !== file.bytes) {
+    readAgain = { bytes: file.bytes, lineAt: linesIn(file.bytes, limits) };
+    // What is reported at once is found in one reading of the file.
+    queueMicrotask(() => {
+      readAgain = undefined;
+    });
+  }
+  return readAgain.lineAt(origin.document, documentPath(origin.items, field)) ?? origin.line;
+}
+
+/** Line of a path in a document of a file; undefined where the file cannot be read so far. */
+type LineAt = (document: number, path: string) => number | undefined;
+
+let readAgain: { readonly bytes: Uint8Array; readonly lineAt: LineAt } | undefined;
+
+function linesIn(bytes: Uint8Array, limits: RenderLimits): LineAt {
+  const { text } = decodeText(bytes);
+  if (text === undefined) return () => undefined;
+  const lineAt = lineFinder(text);
+  const documents: unknown[] = [];
   try {
-    for (const document of readDocuments(text, limits)) {
-      if (index === origin.document) {
-        return lineFinder(text)(offsetOf(document.contents, pathSteps(documentPath(origin.items, field))));
-      }
-      index += 1;
-    }
+    for (const document of readDocuments(text, limits)) documents.push(document.contents);
   } catch (error) {
     if (!(error instanceof YamlFault)) throw error;
   }
-  return origin.line;
+  return (document, path) =>
+    document < documents.length ? lineAt(offsetOf(documents[document], pathSteps(path))) : undefined;
 }
 
 /** A problem inside one document; `path` is that of the document. */
