@@ -4,6 +4,7 @@ import {
   canaryKey,
   type KubernetesObject,
   type NamespacedName,
+  namespacedName,
   objectKey,
   recordOf,
   textOf,
@@ -75,12 +76,21 @@ export function sharedTargets(
   const byTarget = new Map<string, Candidate[]>();
   for (const candidate of candidates) {
     const key = targetKey(candidate);
-    if (key) byTarget.set(key, [...(byTarget.get(key) ?? []), candidate]);
+    const same = byTarget.get(key ?? '');
+    if (same) same.push(candidate);
+    else if (key) byTarget.set(key, [candidate]);
   }
+  const created = new Map(
+    liveCanaries
+      .filter(({ metadata }) => !metadata.deletionTimestamp)
+      .map((canary) => [namespacedName(canary), canary.metadata.creationTimestamp ?? '']),
+  );
+  const firsts = new Map([...byTarget].map(([key, same]) => [key, firstIn(same, created)]));
   const problems = new Map<string, FileProblem[]>();
   for (const candidate of candidates) {
-    const same = byTarget.get(targetKey(candidate) ?? '') ?? [];
-    const first = firstIn(same, liveCanaries);
+    const key = targetKey(candidate) ?? '';
+    const same = byTarget.get(key) ?? [];
+    const first = firsts.get(key);
     const other = first ?? same.find((one) => one !== candidate);
     if (!other || other === candidate) continue;
     const place = other.origin ? formatOrigin(other.origin) : 'in the cluster';
@@ -90,17 +100,14 @@ export function sharedTargets(
   return problems;
 }
 
-/** The Canary that owns a target, as the rollout decides: the older one, then by name, without those that are being deleted: their successor is read, and begins after them. */
-function firstIn(same: readonly Candidate[], live: readonly KubernetesObject[]): Candidate | undefined {
-  const existing = live.filter(({ metadata }) => !metadata.deletionTimestamp);
-  const created = (key: string) => {
-    const object = existing.find(({ metadata }) => `${metadata.namespace ?? ''}/${metadata.name}` === key);
-    return object && (object.metadata.creationTimestamp ?? '');
-  };
+/**
+ * The Canary that owns a target, as the rollout decides: the older one, then by name, without those that are being deleted: their successor is
+ * read, and begins after them. `created`: the times of the others in the cluster.
+ */
+function firstIn(same: readonly Candidate[], created: ReadonlyMap<string, string>): Candidate | undefined {
   const order = same
-    .map((candidate) => ({ candidate, time: created(candidate.key) }))
-    .filter(({ time }) => time !== undefined)
-    .map(({ candidate, time }) => ({ candidate, rank: `${time} ${candidate.key}` }));
+    .filter(({ key }) => created.has(key))
+    .map((candidate) => ({ candidate, rank: `${created.get(candidate.key)} ${candidate.key}` }));
   return order.sort((a, b) => (a.rank < b.rank ? -1 : 1))[0]?.candidate;
 }
 

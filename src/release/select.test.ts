@@ -245,3 +245,38 @@ test('what is no valid release is reported with file, line and field', () => {
     'pay.yaml:22: spec.template.spec.containers[0].name: Deployment shop/pay: the container has no name',
   );
 });
+
+function canaryList(count: number): SourceFile[] {
+  const item = (index: number) =>
+    `- {metadata: {name: a${index}, namespace: shop}, spec: {targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}}}`;
+  const items = Array.from({ length: count }, (_, index) => item(index)).join('\n');
+  const text = `apiVersion: flagger.app/v1beta1\nkind: CanaryList\nitems:\n${items}\n`;
+  return [{ path: 'a.yaml', bytes: Buffer.from(text) }];
+}
+
+test('a thousand Canaries of one target take no time, with hundreds in the cluster', () => {
+  const rendered = renderPlain(canaryList(1_000));
+  const liveCanaries = rendered.objects.slice(0, 300).map(({ object }) => object);
+  const started = process.cpuUsage();
+
+  const { problems } = selectPlans({ ...rendered, liveCanaries, previous: new Map() });
+
+  const shared = problems.filter(({ message }) => message.includes('a workload can have one Canary'));
+  expect(shared).toHaveLength(999);
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
+});
+
+test('hundreds of Canaries without a target take no time beside thousands of broken files', () => {
+  const files = Array.from({ length: 500 }, (_, index) => [`${index}.yaml`, canary(`a${index}`)]);
+  const { objects, lineOf } = renderPlain(toFiles(Object.fromEntries(files)));
+  const broken = Array.from({ length: 12_000 }, (_, index) => {
+    return { file: `broken-${index}.yaml`, line: 1, message: 'is not valid YAML' };
+  });
+  const started = process.cpuUsage();
+
+  const selection = selectPlans({ objects, lineOf, problems: broken, liveCanaries: [], previous: new Map() });
+
+  expect(selection.plans.every(({ state }) => state === 'frozen')).toBe(true);
+  expect(selection.problems).toEqual([]);
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
+});

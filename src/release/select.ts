@@ -53,7 +53,7 @@ export type CanaryPlan =
       tracksConfig: boolean;
     }
   /** One of its files is broken: the previous plan stays (S24). */
-  | { state: 'frozen'; canary: NamespacedName; message: string; problems: FileProblem[] }
+  | { state: 'frozen'; canary: NamespacedName; message: string; problems: readonly FileProblem[] }
   /** The Source was read completely and does not have the target. */
   | {
       state: 'missing';
@@ -112,11 +112,15 @@ export function selectPlans(input: SelectInput): Selection {
     plans.push(plan);
     for (const key of excludedKeys(candidate, plan, context)) excluded.add(key);
   }
-  const found = plans.flatMap((plan) => (plan.state === 'release' ? [] : plan.problems));
+  const rendering: ReadonlySet<FileProblem> = new Set(input.problems);
+  // Of those, each Canary that may be in a broken file has all.
+  const found = plans.flatMap((plan) =>
+    plan.state === 'release' || plan.problems === input.problems ? [] : plan.problems,
+  );
   return {
     plans,
     rest: input.objects.filter(({ object }) => !excluded.has(objectKey(object))),
-    problems: found.filter((problem) => !input.problems.includes(problem)),
+    problems: found.filter((problem) => !rendering.has(problem)),
   };
 }
 
@@ -169,11 +173,11 @@ function referencesIn(target: KubernetesObject, { tracksConfig }: Context): Conf
   return configReferences(recordOf(recordOf(target.spec).template) as unknown as PodTemplate);
 }
 
-function frozen(candidate: Candidate, problems: FileProblem[] | readonly FileProblem[]): CanaryPlan {
+function frozen(candidate: Candidate, problems: readonly FileProblem[]): CanaryPlan {
   const [first, ...others] = problems;
   const more = others.length > 0 ? ` (and ${others.length} more)` : '';
   const message = `the previous plan stays in effect until this is fixed: ${first ? formatProblem(first) : ''}${more}`;
-  return { state: 'frozen', canary: candidate.name, message, problems: [...problems] };
+  return { state: 'frozen', canary: candidate.name, message, problems };
 }
 
 function missing(candidate: Candidate, context: Context): CanaryPlan {
