@@ -1,13 +1,12 @@
-import { withoutMentions } from '../../api/incident.ts';
 import type { AlertReceiver } from './provider.ts';
-import { attachmentMessage } from './slack.ts';
+import { attachmentMessage, safeMarkdown } from './slack.ts';
 
 /** Discord: its webhooks take Slack's format under /slack. */
 export const discord: AlertReceiver = {
   type: 'discord',
   build: (notice, receiver) => ({
     url: slackEndpoint(receiver.address),
-    json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, withoutMentions),
+    json: attachmentMessage(notice, receiver, { good: 'good', alarm: 'danger' }, safeMarkdown),
   }),
 };
 

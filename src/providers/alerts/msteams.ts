@@ -76,5 +76,5 @@ function adaptiveCard(notice: Notice): object {
 
 /** Adaptive cards read a part of Markdown: links and emphasis are taken apart. */
 function plain(text: string): string {
-  return text.replace(/[*_[\]]/g, (mark) => `\\${mark}`);
+  return text.replace(/[\\*_[\]]/g, (mark) => `\\${mark}`);
 }

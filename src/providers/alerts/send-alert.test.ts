@@ -118,6 +118,18 @@ describe('payloads', () => {
     expectGolden(name, { path: seen[0]?.path, body: seen[0]?.body });
   });
 
+  test.each([
+    ['discord', '[go]\u2060(http://x)', '\\[go\\]\u2060(http://x)', '<\u2060http://x|go>'],
+    ['rocket', '[go]\u2060(http://x)', '\\[go\\]\u2060(http://x)', '<\u2060http://x|go>'],
+    ['msteams', '\\[go\\](http://x)', '\\\\\\[go\\\\\\](http://x)', '<http://x|go>'],
+  ] as const)('%s shows links of others as they are written', async (type, ...shown) => {
+    const { url, seen } = await receiver();
+    const message = '[go](http://x) \\[go\\](http://x) <http://x|go>';
+    const incident = { ...reverted, message };
+    await send({ type, address: `${url}/workflows/abc/triggers/manual` }, { incident });
+    expect(JSON.stringify(seen[0]?.body)).toContain(JSON.stringify(shown.join(' ')).slice(1, -1));
+  });
+
   test('channel and username have the defaults of Flagger', async () => {
     const { url, seen } = await receiver();
     await send({ type: 'slack', address: url });

@@ -37,6 +37,11 @@ function safe(text: string): string {
   return withoutMentions(text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;'));
 }
 
+/** For receivers that read Markdown, or links in angle brackets: nothing forms a mention, or a link whose text hides where it leads. */
+export function safeMarkdown(text: string): string {
+  return withoutMentions(text).replace(/\](?=\()|</g, '$&\u2060');
+}
+
 /** Colours of an attachment. */
 interface Colours {
   readonly good: string;
