@@ -253,6 +253,17 @@ describe('refusals', () => {
     expect(JSON.stringify(answer)).not.toContain('s3cr3t');
   });
 
+  test.each(['discord', 'rocket', 'gchat', 'webhook', 'alertmanager'] as const)(
+    '%s that takes an alert has it once, however its answer goes on',
+    async (type) => {
+      const server = await startTestServer((_, response) => {
+        response.writeHead(200).write('x'.repeat(70_000));
+      });
+      cleanups.push(server.close);
+      expect(await send({ type, address: server.url })).toEqual({ kind: 'sent' });
+    },
+  );
+
   test('a refused connection is retried', async () => {
     expect(await send({ type: 'slack', address: 'http://127.0.0.1:9/s3cr3t' })).toMatchObject({
       final: false,

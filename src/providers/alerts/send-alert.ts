@@ -2,12 +2,12 @@ import type { AlertProvider } from '../../api/alert-provider.ts';
 import { beginningOf } from '../../api/limits.ts';
 import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
-import type { HttpClient } from '../../http/types.ts';
+import type { HttpClient, HttpStream } from '../../http/types.ts';
 import { isTransientStatus, type Notice, type Receiver } from './provider.ts';
 import { alertReceivers } from './table.ts';
 
 /** The part of the outbound client that alerts need. */
-type AlertHttp = Pick<HttpClient, 'send'>;
+type AlertHttp = Pick<HttpClient, 'open'>;
 
 /** Flagger's deadline. */
 const timeoutMs = 5_000;
@@ -32,7 +32,7 @@ export async function sendAlert(
   if (!request) return { kind: 'sent' };
   const { url, json, bearer } = request;
   try {
-    const answer = await http.send({
+    const answer = await http.open({
       url,
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -42,8 +42,9 @@ export async function sendAlert(
       limits: { totalTimeoutMs: timeoutMs, maxBytes: maximumAnswerBytes },
       signal,
     });
-    const body = Buffer.from(answer.body).toString('utf8');
-    const refusal = kind.refusal?.(body);
+    const refusal = kind.refusal?.(await textOf(answer));
+    // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
+    if (!kind.refusal) answer.cancel();
     const { host } = new URL(url);
     if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
     const { status } = answer;
@@ -54,6 +55,12 @@ export async function sendAlert(
       return failed(error.message, error.code === 'InvalidUrl' || error.code === 'Refused');
     throw error;
   }
+}
+
+async function textOf({ body }: HttpStream): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of body) chunks.push(chunk);
+  return Buffer.concat(chunks).toString('utf8');
 }
 
 /** The Secret's values take precedence over the spec's, as in Flagger; a string names what is missing. */
