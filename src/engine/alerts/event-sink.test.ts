@@ -78,3 +78,17 @@ test('a refused Event stops nobody', async () => {
   await settle();
   expect(logged).toEqual(['words', 'could not write an Event']);
 });
+
+test('a flood of one namespace keeps no Event of another from being written', async () => {
+  const written: KubernetesObject[] = [];
+  const { sink } = sinkInto(written);
+  const other = { ...canary, metadata: { ...canary.metadata, namespace: 'bank', uid: 'u-2' } };
+  for (let index = 0; index < 300; index += 1)
+    sink.emit(canary, { type: 'Warning', reason: 'AlertNotSent', message: `alert ${index}` });
+
+  sink.emit(other, { type: 'Warning', reason: 'Reverted', message: 'a check failed' });
+  await settle();
+
+  expect(written.filter(({ metadata }) => metadata.namespace === 'shop')).toHaveLength(200);
+  expect(written.filter(({ metadata }) => metadata.namespace === 'bank')).toHaveLength(1);
+});

@@ -3,6 +3,7 @@ import type { Clock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import type { Cluster, EventSink, Log } from '../../contracts/cluster.ts';
+import { createPlaces } from './delivery.ts';
 
 /** What the sink needs. `instance` names this process (host name or pod). */
 interface EventSinkOptions {
@@ -12,7 +13,7 @@ interface EventSinkOptions {
   readonly instance: string;
 }
 
-/** Events waiting to be written; more are only logged, so that they never grow without bound. */
+/** Events of one namespace waiting to be written; more are only logged, so that they never grow without bound. */
 const maximumPending = 200;
 const maximumRemembered = 2_000;
 
@@ -20,7 +21,7 @@ const maximumRemembered = 2_000;
 export function createEventSink({ cluster, clock, log, instance }: EventSinkOptions): EventSink {
   /** Reason and message of the last Event, by object. */
   const lastEvents = new Map<string, string>();
-  let pending = 0;
+  const places = createPlaces(maximumPending);
   let last: Promise<unknown> = Promise.resolve();
 
   /** A failure is reported at each retry: the same Event right after itself is not written again. */
@@ -32,13 +33,13 @@ export function createEventSink({ cluster, clock, log, instance }: EventSinkOpti
     return before === text;
   }
 
-  async function write(event: KubernetesObject): Promise<void> {
+  async function write(event: KubernetesObject, giveBack: () => void): Promise<void> {
     try {
       await cluster.create(event);
     } catch (error) {
       log.warn({ err: error }, 'could not write an Event');
     } finally {
-      pending -= 1;
+      giveBack();
     }
   }
 
@@ -49,10 +50,10 @@ export function createEventSink({ cluster, clock, log, instance }: EventSinkOpti
       const fields = { object: describe(about), reason: event.reason };
       if (event.type === 'Warning') log.warn(fields, event.message);
       else log.info(fields, event.message);
-      if (!about.metadata.uid || pending >= maximumPending) return;
-      pending += 1;
+      const giveBack = about.metadata.uid ? places.take(about) : undefined;
+      if (!giveBack) return;
       const object = eventObject(about, event, nowMs, instance);
-      last = last.then(() => write(object));
+      last = last.then(() => write(object, giveBack));
     },
   };
 }
