@@ -30,6 +30,8 @@ LABEL org.opencontainers.image.title="holdfast" \
       org.opencontainers.image.licenses="Apache-2.0"
 # The allocator keeps an arena of its own for each thread unless it is bounded: a third of the resident memory.
 ENV MALLOC_ARENA_MAX=2
+# Half of these threads resolve names at a time, and a name whose server does not answer holds one for seconds.
+ENV UV_THREADPOOL_SIZE=32
 ENV NODE_ENV=production PATH=/usr/local/bin:/usr/bin
 COPY --from=root --chown=0:0 /image /
 WORKDIR /app

@@ -1,3 +1,4 @@
+import { lookup as systemLookup } from 'node:dns';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { limits as bounds } from '../api/limits.ts';
@@ -6,6 +7,7 @@ import { connect, parseProxyUrl } from './connect.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
 import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
+import { createLookups } from './lookups.ts';
 import { onlyWhile } from './send-condition.ts';
 import { acquireSlots, createSlots, type SlotTable } from './slots.ts';
 import type {
@@ -41,6 +43,7 @@ const DEFAULT_LIMITS: HttpLimits = {
 
 interface Parts extends SlotTable {
   readonly dispatchers: Dispatchers;
+  readonly lookups: ReturnType<typeof createLookups>;
   readonly options: HttpClientOptions;
 }
 
@@ -54,9 +57,12 @@ interface Exchange {
 
 /** Makes the client. One per process, so that slots and connections are shared. */
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
-  const { resolver, connectTimeoutMs = bounds.httpConnectMs } = options;
+  const { connectTimeoutMs = bounds.httpConnectMs } = options;
+  const lookups = createLookups(options.resolver ?? systemLookup, connectTimeoutMs);
+  const { resolve: resolver } = lookups;
   const parts: Parts = {
     dispatchers: createDispatchers(options, connectTimeoutMs, resolver),
+    lookups,
     hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
     tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
@@ -75,7 +81,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     send,
     sendJson: (request) => sendJson(send, request),
     async connect(request) {
-      const connection = await connect(connecting, request);
+      const connection = await lookups.as(request.tenant, () => connect(connecting, request));
       connections.add(connection);
       connection.closed.then(() => connections.delete(connection));
       return connection;
@@ -135,14 +141,16 @@ async function open(parts: Parts, request: HttpRequest): Promise<HttpStream> {
     release = await acquireSlots(parts, request.tenant, url.host, deadline.signal);
     deadline.alive();
     const sender = request.maySend ? dispatcher.compose(onlyWhile(request.maySend, unsent)) : dispatcher;
-    const answer = await sender.request({
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method,
-      signal: deadline.signal,
-      headers: requestHeaders(request, parts.options),
-      body: request.body ?? null,
-    });
+    const answer = await parts.lookups.as(request.tenant, () =>
+      sender.request({
+        origin: url.origin,
+        path: url.pathname + url.search,
+        method,
+        signal: deadline.signal,
+        headers: requestHeaders(request, parts.options),
+        body: request.body ?? null,
+      }),
+    );
     raw = answer.body;
     // A body that is dropped unread must not bring the process down with an unhandled 'error'.
     raw.on('error', () => undefined);
