@@ -62,8 +62,8 @@ export const limits = {
   ageKeys: 20,
   /** Such files that are tried to open one encrypted file; SOPS writes one for each recipient. */
   ageEntriesPerFile: 100,
-  /** Times that a message is searched for a secret, of all messages of a Source together. */
-  hidingSteps: 20_000_000,
+  /** Steps of looking for secrets in messages, about one for each character of a message and secret, of all messages of a Source together: about a second. */
+  hidingSteps: 300_000_000,
   /** Objects that one Source may render. */
   objectsPerSource: 5_000,
   /** Kinds without an object in Git, as the annotations of a Source name them, in which objects that left Git are looked for: each is a watch. */

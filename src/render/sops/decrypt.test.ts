@@ -164,10 +164,23 @@ test('a cut message is compared with very many secrets at once', () => {
   expect(process.cpuUsage(started).user).toBeLessThan(10_000_000);
 });
 
+test('secrets that nearly fit at each place of a long message take a second at most', () => {
+  const hiding = createHiding();
+  const secret = (index: number) => `${'a'.repeat(500 + index)}b${'a'.repeat(500)}`;
+  hiding.add(Array.from({ length: 300 }, (_, index) => secret(index)));
+  const started = process.cpuUsage();
+
+  const shown = Array.from({ length: 5 }, () => hiding.hide(`${'a'.repeat(100_000)} does not exist`));
+
+  expect(shown[0]?.length).toBeLessThanOrEqual(2_000);
+  expect(shown.at(-1)).toMatch(/^is not shown/);
+  expect(process.cpuUsage(started).user).toBeLessThan(4_000_000);
+});
+
 test('a message that is not searched any more is not shown either', () => {
   const hiding = createHiding();
   hiding.add(Array.from({ length: 100_000 }, (_, index) => `secret-${index}`));
-  const shown = Array.from({ length: 200 }, () => hiding.hide('holds secret-7'));
+  const shown = Array.from({ length: 250 }, () => hiding.hide('holds secret-7'));
   expect(new Set(shown)).toEqual(new Set(['holds ***', expect.stringMatching(/^is not shown/)]));
 });
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { limits } from '../../api/limits.ts';
+import { limits, shorten } from '../../api/limits.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, YamlFault } from '../yaml/documents.ts';
 import { type AgeKeys, ageKeysIn, type OpeningWork, openingWork, SopsFault } from './age.ts';
@@ -186,12 +186,13 @@ export function createHiding(): { add(secrets: readonly string[]): void; hide(me
       forms = undefined;
       sorted = undefined;
     },
-    hide(message) {
+    hide(whole) {
+      const message = shorten(whole, longestMessage);
       forms ??= [...secrets]
         .sort((a, b) => b.length - a.length)
         .flatMap((secret) => [secret, Buffer.from(secret).toString('base64')])
         .filter((form) => form.length >= shortestHidden);
-      left -= forms.length;
+      for (const form of forms) left -= searchSteps(message.length, form.length);
       if (left < 0)
         return 'is not shown: too many problems in a Source with too many secrets; see the first ones';
       const hidden = forms.reduce((text, form) => text.replaceAll(form, '***'), message);
@@ -203,6 +204,18 @@ export function createHiding(): { add(secrets: readonly string[]): void; hide(me
 }
 
 const shortestHidden = 4;
+
+/** Characters of a message that are shown; a text of others in it may be as long as a file. */
+const longestMessage = 2_000;
+
+/** Longer texts may nearly fit at each place of a message, and are compared there almost to their end. */
+const longestQuick = 250;
+
+/** Steps of searching a message for a text, by their characters. */
+function searchSteps(message: number, text: number): number {
+  if (text > message) return 1;
+  return text > longestQuick ? message * text : message;
+}
 
 /** The end of a message that was cut. */
 const cut = '…';
