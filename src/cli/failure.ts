@@ -25,7 +25,7 @@ export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: st
   [exitCodes.good, 'as asked for: the release is good, nothing differs, every check passes'],
   [
     exitCodes.bad,
-    'the answer is no: the release failed, something differs, a check fails, the request was refused or not confirmed, the watched object was deleted',
+    'the answer is no: the release failed or was superseded, something differs, a check fails, the request was refused or not confirmed, the watched object was deleted',
   ],
   [
     exitCodes.noAnswer,

@@ -223,6 +223,24 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   expect((await settled()).exitCode).toBe(0);
 });
 
+test('a commit that Git left before its release was promoted is not waited for, and no success', async () => {
+  const { v3 } = await untilAnalysis();
+  const v4 = await bed.commit('v4', { 'web.json': deployment('shop/web:4') });
+  await eventually('v4 is tried', async () => statusOf(await bed.canary()).lastAppliedCommit === v4);
+
+  const replaced = await settled(v3);
+  await bed.commit('v2 again', { 'web.json': deployment('shop/web:2') });
+  const takenBack = await settled(v4);
+
+  const [short3, short4] = [v3.slice(0, 7), v4.slice(0, 7)];
+  expect(replaced).toMatchObject({
+    exitCode: 1,
+    stdout: `Canary shop/web: Superseded: ${short4} took the place of ${short3} v3 before that was promoted\n`,
+  });
+  expect(takenBack).toMatchObject({ exitCode: 1, stdout: expect.stringContaining('web: Superseded: ') });
+  expect(await settled()).toMatchObject({ exitCode: 0 });
+});
+
 test('a pause that Git sets is not resumed past Git, which would set it again: the command says who sets it', async () => {
   const paused = JSON.parse(canary());
   paused.metadata.annotations = { 'holdfast.dev/pause': 'true' };

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { parse } from 'yaml';
 import { annotationPrefix } from '../../api/annotations.ts';
-import type { CanaryStatus } from '../../api/canary/status.ts';
+import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import {
   describe,
@@ -276,14 +276,18 @@ function seconds(text: string): number {
   throw new InputError(`--timeout: ${JSON.stringify(text)} is not a number of seconds above 0`);
 }
 
-/** Where a release came to rest. RolledBack: an older one serves because a person asked for it, and head is rejected for that. */
-export type Outcome = 'Succeeded' | 'RolledBack' | 'Failed' | 'Held';
+/**
+ * Where a release came to rest. RolledBack: an older one serves because a person asked for it, and head is rejected for that. Superseded: Git
+ * moved on before it was proven.
+ */
+export type Outcome = 'Succeeded' | 'RolledBack' | 'Failed' | 'Held' | 'Superseded';
 
 /** The exit code of an outcome, the same for every command that waits. */
 export const outcomeCodes = {
   Succeeded: exitCodes.good,
   RolledBack: exitCodes.good,
   Failed: exitCodes.bad,
+  Superseded: exitCodes.bad,
   Held: exitCodes.held,
   TimedOut: exitCodes.timedOut,
 } as const;
@@ -295,6 +299,12 @@ export function outcomeOf(status: CanaryStatus): Outcome | undefined {
   if (status.phase === 'Succeeded' || status.phase === 'Initialized') return 'Succeeded';
   if (status.phase !== 'Failed') return undefined;
   return isRolledBack(status) ? 'RolledBack' : 'Failed';
+}
+
+/** How a release of the history ended. One that Git took back is in it as the end of a rollout, and never served alone. */
+export function pastOutcome({ result, reason }: ReleaseHistoryEntry): Outcome {
+  if (result === 'Superseded' || reason === 'RevertedInGit') return 'Superseded';
+  return result === 'Failed' ? 'Failed' : 'Succeeded';
 }
 
 /** Head was rejected by a rollback, and that rollback itself did not fail. */

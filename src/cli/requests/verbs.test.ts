@@ -206,30 +206,53 @@ it('several Canaries share the time that wait has', async () => {
 });
 
 it.each([
-  ['Succeeded', 0, 'Canary shop/web: Succeeded: promoted\n'],
-  ['Failed', 1, 'Canary shop/web: Failed: promoted\n'],
+  ['Succeeded', 'Succeeded', 0, 'Canary shop/web: Succeeded: promoted\n'],
+  ['Failed', 'ChecksFailed', 1, 'Canary shop/web: Failed: promoted\n'],
+  ['Superseded', 'Superseded', 1, 'Canary shop/web: Superseded: promoted\n'],
+  ['Succeeded', 'RevertedInGit', 1, 'Canary shop/web: Superseded: promoted\n'],
 ] as const)(
-  'a commit whose release ended (%s) before the next one began is not waited for',
-  async (result, exitCode, stdout) => {
-    const [mine, next] = ['a'.repeat(40), 'b'.repeat(40)];
-    const history = [{ digest: 'v1:1', commit: mine, result, message: 'promoted' }];
-    const run = { digest: 'v1:2', commit: next };
-    const status = { phase: 'Progressing', lastAppliedCommit: next, run, history, message: 'at 10 %' };
-    const { client } = clusterOf(canaryNamed('web', status));
-    const clock = createVirtualClock();
-
-    const waited = waitFor(client, clock, {
-      namespace: 'shop',
-      name: 'web',
-      commit: mine.slice(0, 7),
-      timeoutMs: 60_000,
-      format: 'text',
-    });
-    await clock.advance(60_000);
-
-    expect(await waited).toEqual({ stdout, stderr: '', exitCode });
+  'a commit whose release ended (%s, %s) before the next one began is not waited for',
+  async (result, reason, exitCode, stdout) => {
+    const history = [{ digest: 'v1:1', commit: mine, result, reason, message: 'promoted' }];
+    expect(await waitedFor(mine, { history })).toEqual({ stdout, stderr: '', exitCode });
   },
 );
+
+it('a commit whose place a newer one took before it was promoted is not waited for', async () => {
+  const begun = { outcome: 'Started', commit: mine, subject: 'Add gift cards' };
+
+  const result = await waitedFor(mine, { incidents: [begun] });
+
+  expect(result).toEqual({
+    stdout:
+      'Canary shop/web: Superseded: bbbbbbb took the place of aaaaaaa Add gift cards before that was promoted\n',
+    stderr: '',
+    exitCode: 1,
+  });
+});
+
+it('a release that is taken back is waited for to its end, though Git is past its commit', async () => {
+  const run = { digest: 'v1:1', commit: mine };
+  expect(await waitedFor(mine, { run })).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining('at 10 %'),
+  });
+});
+
+const [mine, next] = ['a'.repeat(40), 'b'.repeat(40)];
+
+/** What a minute of waiting for a commit says, while the release of the next one is under way and more is in the status. */
+async function waitedFor(commit: string, more: object) {
+  const run = { digest: 'v1:2', commit: next };
+  const status = { phase: 'Progressing', lastAppliedCommit: next, run, message: 'at 10 %', ...more };
+  const { client } = clusterOf(canaryNamed('web', status));
+  const clock = createVirtualClock();
+  const waited = waitFor(client, clock, {
+    ...{ namespace: 'shop', name: 'web', commit: commit.slice(0, 7), timeoutMs: 60_000, format: 'text' },
+  });
+  await clock.advance(60_000);
+  return waited;
+}
 
 it('who may not list Secrets rolls back to a release that is named, and is asked to name one', async () => {
   const [v1, v2] = ['a'.repeat(40), 'b'.repeat(40)];

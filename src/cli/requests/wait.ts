@@ -6,12 +6,13 @@ import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { readOne } from '../objects.ts';
-import { canaryRow } from '../status/rows.ts';
+import { canaryRow, commitLine } from '../status/rows.ts';
 import {
   forTargets,
   type Outcome,
   outcomeCodes,
   outcomeOf,
+  pastOutcome,
   pollUntil,
   type RequestClient,
   type WaitFlags,
@@ -38,7 +39,7 @@ export const waitCommand: CliCommand = {
   register(command, context) {
     withObjectFlags(
       command.description(
-        'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed, 2 error, 3 held, 4 timed out',
+        'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed or superseded, 2 error, 3 held, 4 timed out',
       ),
       'Canary',
     ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
@@ -118,8 +119,8 @@ interface End {
   readonly why?: string | undefined;
 }
 
-function isAbout({ lastAppliedCommit }: CanaryStatus, commit: string | undefined): boolean {
-  return commit === undefined || lastAppliedCommit?.startsWith(commit) === true;
+function isAbout({ lastAppliedCommit, run }: CanaryStatus, commit: string | undefined): boolean {
+  return commit === undefined || [lastAppliedCommit, run?.commit].some((one) => one?.startsWith(commit));
 }
 
 /** Where the Canary came to rest; of the commit that was named a rollback is no success. */
@@ -131,14 +132,23 @@ function restOf(status: CanaryStatus, commit: string | undefined): End | undefin
   return outcome && { outcome, message, why: outcome === 'Failed' ? whyFailed(status) : undefined };
 }
 
-/** How the release of a commit ended that a newer one came after; undefined: it has not begun, or the newer one took its place. */
-function pastRelease({ history = [] }: CanaryStatus, commit = ''): End | undefined {
+/**
+ * How the release of a commit ended that another one came after; undefined: it has not begun. One whose place was taken before it was written to
+ * the primary is in no history; that it began was reported.
+ */
+function pastRelease(
+  { history = [], incidents = [], lastAppliedCommit }: CanaryStatus,
+  commit = '',
+): End | undefined {
   const past = history.find((entry) => entry.commit.startsWith(commit));
-  if (!past || past.result === 'Superseded') return undefined;
-  const { message, result } = past;
-  return result === 'Failed'
-    ? { outcome: 'Failed', message, why: message }
-    : { outcome: 'Succeeded', message };
+  if (past) {
+    const [outcome, message] = [pastOutcome(past), past.message];
+    return { outcome, message, why: outcome === 'Failed' ? message : undefined };
+  }
+  const begun = incidents.find((entry) => entry.outcome === 'Started' && entry.commit.startsWith(commit));
+  if (!begun) return undefined;
+  const message = `${shortCommit(lastAppliedCommit)} took the place of ${commitLine(begun.commit, begun.subject)} before that was promoted`;
+  return { outcome: 'Superseded', message };
 }
 
 /** Phase, step and message. Times are left out: they change with every look. */

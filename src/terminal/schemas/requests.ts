@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { windowSchema } from '../../api/source/source.ts';
 import { canaryName, commit, subject, time } from './parts.ts';
 
-const outcome = z.enum(['Succeeded', 'RolledBack', 'Failed', 'Held', 'TimedOut']);
+const outcome = z.enum(['Succeeded', 'RolledBack', 'Failed', 'Superseded', 'Held', 'TimedOut']);
 
 /** What promote, approve, skip-step, ignore-window, abort, retry and rollback print. */
 export const requestResult = z.object({
@@ -24,7 +24,9 @@ export const requestResult = z.object({
 /** What `holdfast wait` prints. */
 export const waitResult = z.object({
   canary: canaryName,
-  outcome: outcome.describe('Where the release came to rest; TimedOut: nowhere within the time.'),
+  outcome: outcome.describe(
+    'Where the release came to rest; Superseded: Git moved on before it was promoted; TimedOut: nowhere within the time.',
+  ),
   phase: z.string().describe('Phase of the Canary.').optional(),
   lastAppliedCommit: commit.describe('Commit of the newest release that was started or rejected.').optional(),
   lastPromotedCommit: commit.describe('Commit of the last known good release.').optional(),
