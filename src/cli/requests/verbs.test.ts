@@ -282,6 +282,49 @@ it('who may not list Secrets rolls back to a release that is named, and is asked
   expect(shown).toContain('  to      aaaaaaa the first');
 });
 
+it.each<[string, VerbCommand, object, number, string]>([
+  [
+    'an abort is done although the next release has begun',
+    abort,
+    { result: 'Failed', reason: 'Aborted', message: 'v2 was aborted' },
+    0,
+    'Failed: v2 was aborted',
+  ],
+  [
+    'a promotion is done although the next release has begun',
+    promote,
+    { result: 'Succeeded', reason: 'Succeeded', message: 'v2 is promoted' },
+    0,
+    'Succeeded',
+  ],
+  ['a release that Git left is not promoted', promote, {}, 1, 'Superseded'],
+])('with --wait, %s', async (_, spec, end, exitCode, said) => {
+  const canary = underWay('web');
+  const time = '2026-11-01T10:00:00.000Z';
+  const client = {
+    get: async () => canary,
+    async patch(_reference: unknown, body: { metadata: { annotations: Record<string, string> } }) {
+      const value = body.metadata.annotations[`holdfast.dev/${spec.verb}`];
+      const answers = { [spec.verb]: { result: 'Done', reason: 'Requested', message: 'done', time } };
+      const entry = { digest: 'v1:2', commit: next, endTime: '2026-11-01T10:00:05.000Z', ...end };
+      const history = 'result' in end ? [entry] : [];
+      const run = { digest: 'v1:3', commit: 'c'.repeat(40) };
+      const lastTransitionTime = '2026-11-01T10:00:06.000Z';
+      const handled = { [spec.verb]: value };
+      canary.status = { phase: 'Progressing', run, history, handled, answers, lastTransitionTime };
+    },
+  } as unknown as RequestClient;
+  const clock = createVirtualClock();
+
+  const asked = request(client, clock, spec, { ...options, name: 'web', wait: true, format: 'text' });
+  await clock.advance(options.timeoutMs);
+
+  expect(await asked).toMatchObject({
+    exitCode,
+    stdout: `Canary shop/web: done\nCanary shop/web: ${said}\n`,
+  });
+});
+
 it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {
   const clock = createVirtualClock();
   const other = 'v1:2@later';

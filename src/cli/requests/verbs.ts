@@ -1,5 +1,5 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import type { RequestAnswer } from '../../api/canary/status.ts';
+import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
@@ -17,6 +17,7 @@ import {
   type Outcome,
   outcomeCodes,
   outcomeOf,
+  pastOutcome,
   pollUntil,
   type RequestClient,
   refused,
@@ -147,16 +148,21 @@ async function confirmed(
     return { stdout, stderr, exitCode };
   }
   const value = tokenFor(revision, clock.nowMs());
-  const before = canaryStatus(canary).handled?.[spec.verb];
+  const { handled, run } = canaryStatus(canary);
+  const before = handled?.[spec.verb];
+  const isUnderWay = [run?.digest, run?.commit].some((one) => one?.startsWith(revision));
   await annotate(client, canary, spec.verb, value);
-  const askedMs = clock.nowMs();
-  return () => answerOf(client, clock, { spec, options, canary, value, before, askedMs });
+  const digest = isUnderWay ? run?.digest : undefined;
+  const asked = { spec, options, canary, value, before, digest, askedMs: clock.nowMs() };
+  return () => answerOf(client, clock, asked);
 }
 
 interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
   readonly value: string;
   /** The request that was handled last before it. */
   readonly before: string | undefined;
+  /** Of the release that was under way and is meant; undefined: another one is to be. */
+  readonly digest: string | undefined;
   readonly askedMs: number;
 }
 
@@ -164,7 +170,7 @@ interface Requested extends Pick<Asked, 'spec' | 'options' | 'canary'> {
 async function answerOf(
   client: RequestClient,
   clock: Clock,
-  { spec, options, canary, value, before, askedMs }: Requested,
+  { spec, options, canary, value, before, digest, askedMs }: Requested,
 ): Promise<CommandResult> {
   const leftMs = (timeoutMs: number) => askedMs + timeoutMs - clock.nowMs();
   const readStatus = async () => canaryStatus(await readOne(client, 'Canary', options));
@@ -180,10 +186,25 @@ async function answerOf(
   const rest = await pollUntil(clock, leftMs(options.timeoutMs), async () => {
     const status = await readStatus();
     // The write that holds the answer says nothing of what follows from it: that comes with a later one, which may be there already.
-    const outcome = status.lastTransitionTime === answer.time ? undefined : outcomeOf(status);
-    return outcome && { outcome, why: outcome === 'Failed' ? whyFailed(status) : undefined };
+    return status.lastTransitionTime === answer.time ? undefined : endAfter(status, answer, digest);
   });
   return report(canary, spec, options, { value, answer, ...(rest ?? { outcome: 'TimedOut' as const }) });
+}
+
+/** Where the release of this digest came to rest since the answer, also if another one has begun; without a digest whatever is under way. */
+function endAfter(
+  status: CanaryStatus,
+  { time }: RequestAnswer,
+  digest: string | undefined,
+): Pick<Report, 'outcome' | 'why'> | undefined {
+  const { history = [], run } = status;
+  const past = history.find(
+    (entry) => entry.digest === digest && Date.parse(entry.endTime) > Date.parse(time),
+  );
+  const isReplaced = digest !== undefined && run !== undefined && run.digest !== digest;
+  const outcome = past ? pastOutcome(past) : isReplaced ? 'Superseded' : outcomeOf(status);
+  const why = outcome === 'Failed' ? (whyFailed(status) ?? past?.message) : undefined;
+  return outcome && { outcome, why };
 }
 
 /** Holdfast answers at its next reconcile; longer means that it does not run. */
