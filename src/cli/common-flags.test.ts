@@ -74,11 +74,11 @@ it.each(allCommands())(
   },
 );
 
-it('no command takes an empty namespace or empty labels, which a variable that is not set leaves behind', () => {
-  const wrong = ['--namespace', '--selector', '--holdfast-namespace'];
+it('no command takes an empty namespace, labels or commit, which a variable that is not set leaves behind', () => {
+  const wrong = ['--namespace', '--selector', '--holdfast-namespace', '--commit', '--revision', '--to'];
   const accepted = allCommands().flatMap(({ name, options }) =>
     options
-      .filter(({ long }) => name !== 'run' && wrong.includes(long ?? ''))
+      .filter(({ long, argChoices }) => name !== 'run' && !argChoices && wrong.includes(long ?? ''))
       .filter((option) => {
         try {
           option.parseArg?.('', undefined);

@@ -117,6 +117,18 @@ export const namespaceName: (text: string) => string = matching(
 
 const objectName = /^[a-z0-9]([-.a-z0-9]{0,251}[a-z0-9])?$/;
 
+/** A commit, also shortened. An empty one, as of a variable that is not set, would mean all of them. */
+export const commitName: (text: string) => string = matching(
+  /^[0-9a-f]{7,64}$/,
+  'must be a commit, of which 7 digits or more are needed.',
+);
+
+/** A commit, or a digest as `holdfast history` prints it. */
+export const revisionName: (text: string) => string = matching(
+  /^(?:[0-9a-f]{7,64}|v1:[0-9a-f+]+)$/,
+  'must be a commit, of which 7 digits or more are needed, or a digest.',
+);
+
 /** Name of a service account. */
 export const accountName: (text: string) => string = matching(
   objectName,

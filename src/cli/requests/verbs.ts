@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { CanaryVerb } from '../../api/annotations.ts';
 import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
@@ -7,6 +8,7 @@ import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
+import { revisionName } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { type Confirm, confirmOn, type Effect, effectLines, UnfitRequestError } from './effect.ts';
 import {
@@ -70,7 +72,7 @@ export function verbCommand(spec: VerbCommand): CliCommand {
   return {
     register(command, context) {
       withObjectFlags(command, 'Canary')
-        .option(spec.flag, spec.flagMeaning)
+        .addOption(new Option(spec.flag, spec.flagMeaning).argParser(revisionName))
         .option('--wait', 'wait until the release is good, failed or held');
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {

@@ -1,3 +1,4 @@
+import { Option } from 'commander';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { canaryStatus, shortCommit, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
@@ -5,6 +6,7 @@ import { describe, type KubernetesObject, namespacedName } from '../../api/kuber
 import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
+import { commitName } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import { canaryRow, commitLine } from '../status/rows.ts';
 import {
@@ -42,7 +44,12 @@ export const waitCommand: CliCommand = {
         'wait until the rollout of a Canary ends; exit code 0 good or rolled back on request, 1 failed or superseded, 2 error, 3 held, 4 timed out',
       ),
       'Canary',
-    ).option('--commit <commit>', 'wait for the release of this commit, which must change the release');
+    ).addOption(
+      new Option(
+        '--commit <commit>',
+        'wait for the release of this commit, which must change the release',
+      ).argParser(commitName),
+    );
     withTimeout(command, 600).action(
       async (subject: string | undefined, flags: WaitFlags & { commit?: string }) => {
         const startedMs = systemClock.nowMs();
