@@ -74,8 +74,9 @@ it.each(allCommands())(
   },
 );
 
-it('no command takes an empty namespace, labels or commit, which a variable that is not set leaves behind', () => {
-  const wrong = ['--namespace', '--selector', '--holdfast-namespace', '--commit', '--revision', '--to'];
+it('no command takes an empty cluster, namespace, labels or commit, which a variable that is not set leaves behind', () => {
+  const places = ['--kubeconfig', '--context', '--namespace', '--selector', '--holdfast-namespace'];
+  const wrong = [...places, '--commit', '--revision', '--to'];
   const accepted = allCommands().flatMap(({ name, options }) =>
     options
       .filter(({ long, argChoices }) => name !== 'run' && !argChoices && wrong.includes(long ?? ''))

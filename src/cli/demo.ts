@@ -4,7 +4,7 @@ import type { DemoOptions, NextCommand, ObjectName } from '../../sandbox/demo/op
 import { InputError } from '../api/problems.ts';
 import { abortOnSignals, type CliCommand } from './command.ts';
 import { exitCodes } from './failure.ts';
-import { httpUrl, namespaceName } from './flags.ts';
+import { httpUrl, kubeconfigOption, namespaceName } from './flags.ts';
 
 interface DemoFlags {
   readonly kubeconfig?: string;
@@ -30,7 +30,7 @@ export const demoCommand: CliCommand = {
 
 function declare(command: Command): Command {
   return command
-    .option('--kubeconfig <file>', 'run on this cluster; everything the demo creates is deleted at the end')
+    .addOption(kubeconfigOption('run on this cluster; everything the demo creates is deleted at the end'))
     .option('--namespace <name>', 'namespace to create', namespaceName, 'holdfast-demo')
     .addOption(
       new Option(

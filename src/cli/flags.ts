@@ -9,17 +9,18 @@ export interface ClusterFlags {
   readonly context?: string | undefined;
 }
 
-/** `--kubeconfig` of every command that talks to a cluster. */
-export function kubeconfigOption(): Option {
-  return new Option(
-    '--kubeconfig <file>',
-    'path to the kubeconfig (default: KUBECONFIG, then the service account of the pod, then ~/.kube/config)',
-  );
+/** `--kubeconfig` of every command that talks to a cluster. An empty one, as of a variable that is not set, would be another cluster. */
+export function kubeconfigOption(
+  description = 'path to the kubeconfig (default: KUBECONFIG, then the service account of the pod, then ~/.kube/config)',
+): Option {
+  return new Option('--kubeconfig <file>', description).argParser(matching(/./, 'must name a file.'));
 }
 
-/** `--context` of every command that talks to a cluster as a person. */
+/** `--context` of every command that talks to a cluster as a person. An empty one, as of a variable that is not set, would be another cluster. */
 export function contextOption(): Option {
-  return new Option('--context <name>', 'context of the kubeconfig (default: its current one)');
+  return new Option('--context <name>', 'context of the kubeconfig (default: its current one)').argParser(
+    matching(/./, 'must name a context of the kubeconfig.'),
+  );
 }
 
 /** `-n` of the objects that a command is about. */

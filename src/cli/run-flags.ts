@@ -60,43 +60,46 @@ export function withRunFlags(command: Command): Command {
 
 function withServerFlags(command: Command): Command {
   const dataHome = process.env.XDG_DATA_HOME || path.join(homedir(), '.local', 'share');
-  return command
-    .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
-    .addOption(kubeconfigOption())
-    .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
-    .option('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', commaList, [])
-    .option('--data-dir <folder>', 'folder for Git repositories', path.join(dataHome, 'holdfast'))
-    .option(
-      '--cluster-name <name>',
-      'name of this cluster in Git refs, branches, commit statuses and alerts',
-      clusterName,
-      DEFAULT_CLUSTER_NAME,
-    )
-    .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
-    .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
-    .addOption(
-      new Option(
-        '--listen <host:port>',
-        'address of /healthz, /readyz, /metrics, /hooks and the built-in gates',
+  return (
+    command
+      .option('--source <file...>', 'files with Source objects (default: the Sources in the cluster)', [])
+      // In the arguments of a Deployment an empty one stands for none.
+      .addOption(kubeconfigOption().argParser(String))
+      .option('--namespace <name>', 'watch only this namespace, and keep the Lease in it')
+      .option('--watch-namespaces <names>', 'watch only these namespaces (comma-separated)', commaList, [])
+      .option('--data-dir <folder>', 'folder for Git repositories', path.join(dataHome, 'holdfast'))
+      .option(
+        '--cluster-name <name>',
+        'name of this cluster in Git refs, branches, commit statuses and alerts',
+        clusterName,
+        DEFAULT_CLUSTER_NAME,
       )
-        .argParser(listenAddress)
-        .default({ host: '127.0.0.1', port: 8080 }, '127.0.0.1:8080'),
-    )
-    .option(
-      '--probe-listen <host:port>',
-      'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
-      listenAddress,
-    )
-    .option(
-      '--dashboard-listen <host:port>',
-      'address of the dashboard (default: it is not served)',
-      listenAddress,
-    )
-    .option(
-      '--dashboard-proxy-secret <file>',
-      'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
-    )
-    .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info');
+      .option('--git-author-name <name>', 'author of commits written to Git', DEFAULT_IDENTITY.name)
+      .option('--git-author-email <address>', 'email address of that author', DEFAULT_IDENTITY.email)
+      .addOption(
+        new Option(
+          '--listen <host:port>',
+          'address of /healthz, /readyz, /metrics, /hooks and the built-in gates',
+        )
+          .argParser(listenAddress)
+          .default({ host: '127.0.0.1', port: 8080 }, '127.0.0.1:8080'),
+      )
+      .option(
+        '--probe-listen <host:port>',
+        'serve /healthz and /readyz at this address, too, for the probes of the kubelet',
+        listenAddress,
+      )
+      .option(
+        '--dashboard-listen <host:port>',
+        'address of the dashboard (default: it is not served)',
+        listenAddress,
+      )
+      .option(
+        '--dashboard-proxy-secret <file>',
+        'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
+      )
+      .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
+  );
 }
 
 function withRolloutFlags(command: Command): Command {
