@@ -66,3 +66,30 @@ it('of a Source whose spec is refused, what is wrong with it is told in place of
     exitCode: 4,
   });
 });
+
+it('a fetch that somebody asked for a moment later is one for this request, which it replaced', async () => {
+  const source = {
+    apiVersion: 'holdfast.dev/v1alpha1',
+    kind: 'Source',
+    metadata: { namespace: 'shop', name: 'apps', annotations: {} },
+    spec: {},
+    status: {},
+  };
+  const client = {
+    get: async () => source,
+    async patch() {
+      source.metadata.annotations = { 'holdfast.dev/sync': 'now@later' };
+    },
+  } as unknown as RequestClient;
+  const clock = createVirtualClock();
+  const conditions = [{ type: 'Ready', status: 'True', reason: 'Applied', message: 'applied' }];
+  clock.after(5_000, () => {
+    source.status = { handled: { sync: 'now@later' }, conditions };
+  });
+
+  const options = { namespace: 'shop', name: 'apps', timeoutMs: 60_000, format: 'text' } as const;
+  const answer = ended(await beginSync(client, clock, options));
+  await clock.advance(60_000);
+
+  expect(await answer).toMatchObject({ exitCode: 0, stderr: '' });
+});

@@ -1,3 +1,4 @@
+import { syncAnnotation } from '../../api/annotations.ts';
 import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
@@ -77,8 +78,11 @@ async function synced(
   const leftMs = askedMs + options.timeoutMs - clock.nowMs();
   let seen: SourceStatus = {};
   const status = await pollUntil(clock, leftMs, async () => {
-    seen = ((await readOne(client, 'Source', options)).status ?? {}) as SourceStatus;
-    return seen.handled?.sync === value ? seen : undefined;
+    const { metadata, status: now } = await readOne(client, 'Source', options);
+    seen = (now ?? {}) as SourceStatus;
+    // Somebody may have asked a moment later, which replaces this request.
+    const newest = metadata.annotations?.[syncAnnotation] ?? value;
+    return [value, newest].includes(seen.handled?.sync ?? '') ? seen : undefined;
   });
   const { format } = options;
   if (!status) {
