@@ -7,6 +7,10 @@ process.stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error;
   process.exit();
 });
+// What a command has to report goes nowhere then; what it does, and its exit code, stay.
+process.stderr.on('error', (error: NodeJS.ErrnoException) => {
+  if (error.code !== 'EPIPE') throw error;
+});
 // Under this name kubectl asks its plug-in for completions: a link to the same program. The executable keeps its own name in argv[1].
 const isAskedByKubectl = [process.argv0, process.argv[1] ?? ''].some(
   (path) => basename(path) === 'kubectl_complete-holdfast',

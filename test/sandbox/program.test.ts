@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process';
 import { mkdtemp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { type BuiltProgram, buildProgram } from './built-program.ts';
 import {
@@ -117,6 +119,13 @@ test('bad input ends with code 2 and names file, line and field', async () => {
   expect(missing.output()).toContain('/nowhere.yaml: there is no such file');
   const unknown = program.run(['run', '--listen', 'here']);
   expect(await unknown.ended).toBe(2);
+});
+
+test('a reader of the messages that has gone changes no exit code', async () => {
+  const command = `node ${join(program.folder, 'dist/main.js')} status --kubeconfig nowhere`;
+  // The program starts more slowly than the reader ends.
+  const piped = `${command} 2>&1 >/dev/null | true; exit \${PIPESTATUS[0]}`;
+  await expect(promisify(execFile)('bash', ['-c', piped])).rejects.toMatchObject({ code: 2 });
 });
 
 test('a cluster without our CRDs is waited for, with the command that helps', async () => {
