@@ -43,7 +43,10 @@ export function screenOf(
   const terminal = stream.isTTY === true;
   const plain = Boolean(env.NO_COLOR) || env.TERM === 'dumb';
   return {
-    columns: terminal ? Math.max(40, stream.columns || 80) : Number.POSITIVE_INFINITY,
+    // Read anew each time: a terminal may be made narrower.
+    get columns() {
+      return terminal ? Math.max(20, stream.columns || 80) : Number.POSITIVE_INFINITY;
+    },
     colour: terminal && !plain,
   };
 }
