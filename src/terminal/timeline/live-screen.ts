@@ -1,3 +1,6 @@
+import { stripVTControlCharacters } from 'node:util';
+import { counted } from '../output.ts';
+
 /** Prints lines for good, and keeps one line below them up to date. */
 interface LiveScreen {
   print(lines: readonly string[]): void;
@@ -55,7 +58,7 @@ const clearBelow = '\u001b[J';
 const enterPage = '\u001b[?1049h';
 const leavePage = '\u001b[?1049l';
 
-/** A page that is drawn over itself. Lines must fit the width; those below the last row are left out. */
+/** A page that is drawn over itself. Lines below the last row are left out; one that is longer than the terminal is wide takes several rows. */
 interface LivePage {
   draw(lines: readonly string[]): void;
   close(): void;
@@ -63,20 +66,35 @@ interface LivePage {
 
 /** For terminals. */
 export function createLivePage(
-  stream: NodeJS.WritableStream & { readonly rows?: number | undefined },
+  stream: NodeJS.WritableStream & {
+    readonly rows?: number | undefined;
+    readonly columns?: number | undefined;
+  },
 ): LivePage {
   stream.write(enterPage + hideCursor);
   return {
     draw(lines) {
       const room = Math.max(5, stream.rows ?? 24) - 1;
-      const shown =
-        lines.length > room
-          ? [...lines.slice(0, room - 1), `… ${lines.length - room + 1} more lines`]
-          : lines;
-      stream.write(`${toTop}${shown.map((line) => `${line}${clearRestOfLine}\n`).join('')}${clearBelow}`);
+      const shown = fitting(lines, room, stream.columns || 80);
+      stream.write(`${toTop}${shown.join('')}${clearBelow}`);
     },
     close() {
       stream.write(showCursor + leavePage);
     },
   };
+}
+
+/** The first lines that fit this many rows, each with its end. Behind a full row nothing is cleared: terminals would clear its last character. */
+function fitting(lines: readonly string[], room: number, columns: number): string[] {
+  const lengths = lines.map((line) => stripVTControlCharacters(line).length);
+  const rows = lengths.map((length) => Math.max(1, Math.ceil(length / columns)));
+  let used = rows.reduce((sum, count) => sum + count, 0);
+  let count = lines.length;
+  if (used > room) while (count > 0 && used > room - 1) used -= rows[--count] ?? 0;
+  const shown = lines.slice(0, count).map((line, index) => {
+    const length = lengths[index] ?? 0;
+    return `${line}${length > 0 && length % columns === 0 ? '' : clearRestOfLine}\n`;
+  });
+  const left = lines.length - count;
+  return left > 0 ? [...shown, `… ${counted(left, 'more line')}${clearRestOfLine}\n`] : shown;
 }
