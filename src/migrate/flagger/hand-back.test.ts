@@ -1,8 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../api/canary/canary.ts';
+import type { ClusterClient } from '../../cluster/client/client.ts';
+import { localError } from '../../cluster/errors.ts';
 import { aWorkload } from '../../rollout/fixtures.test-support.ts';
 import type { World } from '../../rollout/world.ts';
-import { judgeHandBack } from './hand-back.ts';
+import { handBackCanaries, judgeHandBack } from './hand-back.ts';
+import type { ObservedCanary } from './read-canaries.ts';
 
 const commit = { commit: '', subject: '', author: '', time: '' };
 
@@ -75,5 +78,47 @@ describe('a Canary', () => {
     const found = judgeHandBack(world(more));
     expect(found.outcome).toBe(outcome);
     expect(found.why).toMatch(words);
+  });
+});
+
+/** What comes of three Canaries at rest, the second of which the API server answers so. */
+async function handedBack(error: Error) {
+  const written: string[] = [];
+  const client = {
+    async patch({ name }: { name: string }) {
+      if (name === 'api') throw error;
+      written.push(name);
+    },
+  } as unknown as ClusterClient;
+  const seen = ['admin', 'api', 'web'].map((name): ObservedCanary => {
+    const object = { ...world().canary, metadata: { name, namespace: 'shop' } };
+    return { object, foreignController: undefined, found: { world: world(), differences: [] } };
+  });
+  const rows = await handBackCanaries({ client }, seen, false);
+  return { written, rows: rows.map(({ canary, outcome, why }) => [canary, outcome, why]) };
+}
+
+const rests = 'the primary runs the revision of the target';
+
+it('a Canary that the API server refuses to write is named beside those that were handed back', async () => {
+  const why = 'patch Canary shop/api: 409 it was changed meanwhile';
+  expect(await handedBack(localError('conflict', why))).toEqual({
+    written: ['admin', 'web'],
+    rows: [
+      ['shop/admin', 'handedBack', rests],
+      ['shop/api', 'refused', why],
+      ['shop/web', 'handedBack', rests],
+    ],
+  });
+});
+
+it('no further Canary is handed back once the API server does not answer, and what was done is told', async () => {
+  expect(await handedBack(localError('timeout', 'patch Canary shop/api: no answer'))).toEqual({
+    written: ['admin'],
+    rows: [
+      ['shop/admin', 'handedBack', rests],
+      ['shop/api', 'refused', 'patch Canary shop/api: no answer'],
+      ['shop/web', 'refused', 'nothing was done, since the API server does not answer'],
+    ],
   });
 });

@@ -1,6 +1,7 @@
 import { planOf } from '../../api/canary/plan.ts';
-import { namespacedName, referenceOf } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
+import { type ApiError, isApiError } from '../../cluster/errors.ts';
 import { hasConverged, whyNotReady } from '../../health/readiness.ts';
 import { contextOf } from '../../rollout/state.ts';
 import { lastKnownGood, rejectionOf, runOf, type World } from '../../rollout/world.ts';
@@ -53,27 +54,42 @@ export async function refuseWhileActive(
     throw new InputError(`${who}; scale Flagger to zero, run this command again, and then start Flagger`);
 }
 
-/** Judges each Canary and, unless it is only asked what would be done, writes the status that Flagger begins from. Throws ApiError. */
+/**
+ * Judges each Canary and, unless it is only asked what would be done, writes the status that Flagger begins from. One that the API server
+ * refuses to write keeps none of the others from it; where it does not answer, nothing more is tried.
+ */
 export async function handBackCanaries(
   { client }: Pick<Connection, 'client'>,
   seen: readonly ObservedCanary[],
   isDryRun: boolean,
 ): Promise<HandBackRow[]> {
   const rows: HandBackRow[] = [];
+  let isLost = false;
   for (const { object, found } of seen) {
-    const judged: HandBack =
-      'refusal' in found ? { outcome: 'refused', why: found.refusal } : judgeHandBack(found.world);
-    rows.push({ canary: namespacedName(object), ...judged });
-    if (isDryRun || judged.outcome !== 'handedBack') continue;
-    const { uid, resourceVersion } = object.metadata;
-    const patch = { metadata: { uid, resourceVersion }, status: initializing };
-    await client.patch(referenceOf(object), patch, {
-      type: 'merge',
-      manager: 'holdfast',
-      subresource: 'status',
-    });
+    let row = 'refusal' in found ? refused(found.refusal) : judgeHandBack(found.world);
+    if (!isDryRun && row.outcome === 'handedBack') {
+      const error: ApiError | undefined = isLost ? undefined : await write(client, object);
+      isLost ||= isApiError(error, 'transient', 'timeout', 'tooManyRequests');
+      if (error) row = refused(error.message);
+      else if (isLost) row = refused('nothing was done, since the API server does not answer');
+    }
+    rows.push({ canary: namespacedName(object), ...row });
   }
   return rows;
+}
+
+/** Resolves with the error of a Canary that the API server did not write. */
+async function write(client: Connection['client'], object: KubernetesObject): Promise<ApiError | undefined> {
+  const { uid, resourceVersion } = object.metadata;
+  const patch = { metadata: { uid, resourceVersion }, status: initializing };
+  const how = { type: 'merge', manager: 'holdfast', subresource: 'status' } as const;
+  try {
+    await client.patch(referenceOf(object), patch, how);
+    return undefined;
+  } catch (error) {
+    if (isApiError(error)) return error;
+    throw error;
+  }
 }
 
 /** What was done, for terminals; lines without line feeds. */
