@@ -73,6 +73,14 @@ export const rollback: VerbCommand = {
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },
+  async digests(client, canary) {
+    const { history = [] } = canaryStatus(canary);
+    const stored = await storedReleases(client, canary).catch((error: unknown) => {
+      if (isApiError(error, 'forbidden')) return history;
+      throw error;
+    });
+    return stored.map(({ digest }) => digest);
+  },
   async effect(client, canary, { revision, ...how }) {
     const stored = await storedReleases(client, canary).catch((error: unknown) => {
       // Whoever may ask for a rollback need not be able to list the records.

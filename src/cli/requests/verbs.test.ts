@@ -4,6 +4,7 @@ import { systemClock } from '../../api/clock.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { localError } from '../../cluster/errors.ts';
 import { createVirtualClock } from '../../engine/virtual-clock.test-support.ts';
+import { recordAnnotations, recordLabels, recordName } from '../../release/record.ts';
 import type { Connection } from '../../server/connection.ts';
 import { forTargets, type ObjectFlags, type RequestClient } from './request.ts';
 import { abort, approve, ignoreWindow, promote, retry, rollback, skipStep } from './verb-table.ts';
@@ -323,6 +324,46 @@ it.each<[string, VerbCommand, object, number, string]>([
     exitCode,
     stdout: `Canary shop/web: done\nCanary shop/web: ${said}\n`,
   });
+});
+
+/** What is asked for with this `--to`, where two releases without a commit are kept. */
+async function rolledBackTo(revision: string, digests: readonly string[]) {
+  const one = { namespace: 'shop', name: 'web' };
+  const canary = canaryNamed('web', {
+    phase: 'Succeeded',
+    lastKnownGood: { digest: digests[0], commit: '' },
+  });
+  const records = digests.map((digest) => ({
+    metadata: {
+      ...{ name: recordName(one, digest), namespace: 'shop', labels: recordLabels('web') },
+      annotations: {
+        [recordAnnotations.digest]: digest,
+        [recordAnnotations.parts]: '1',
+        [recordAnnotations.promotedTime]: '2026-11-01T10:00:00.000Z',
+      },
+    },
+  }));
+  let value = '';
+  const client = {
+    get: async () => canary,
+    list: async () => ({ items: records }),
+    async patch(_reference: unknown, body: { metadata: { annotations: Record<string, string> } }) {
+      value = body.metadata.annotations['holdfast.dev/rollback-to'] ?? '';
+      const answers = { 'rollback-to': { result: 'Done', message: 'done' } };
+      canary.status = { ...(canary.status as object), handled: { 'rollback-to': value }, answers };
+    },
+  } as unknown as RequestClient;
+  await request(client, systemClock, rollback, { ...options, name: 'web', revision, format: 'text' });
+  return value.split('@')[0];
+}
+
+it('a digest is asked for in full, of which people know what history prints', async () => {
+  const [good, old] = [`v1:${'a'.repeat(64)}`, `v1:${'b'.repeat(64)}`];
+  expect(await rolledBackTo(old.slice(0, 15), [good, old])).toBe(old);
+  expect(await rolledBackTo(old, [good, old, `${old}+${'c'.repeat(16)}`])).toBe(old);
+  await expect(rolledBackTo('v1:bbbbbbb', [old, `${old}+${'c'.repeat(16)}`])).rejects.toThrow(
+    'v1:bbbbbbb is the beginning of several digests; holdfast history -n shop canary/web -o json prints them whole',
+  );
 });
 
 it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {

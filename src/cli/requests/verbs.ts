@@ -1,9 +1,10 @@
 import { Option } from 'commander';
 import type { CanaryVerb } from '../../api/annotations.ts';
-import type { CanaryStatus, RequestAnswer } from '../../api/canary/status.ts';
+import { type CanaryStatus, isDigest, type RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
+import { InputError } from '../../api/problems.ts';
 import type { CommandResult } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
@@ -39,6 +40,8 @@ export interface VerbCommand {
   readonly flagMeaning: string;
   /** Commit or digest to ask for. Throws UnfitRequestError when there is none. */
   readonly revision: (client: RequestClient, canary: KubernetesObject) => Promise<string> | string;
+  /** Digests of other releases than the status names, for which a shortened one may stand. */
+  readonly digests?: (client: RequestClient, canary: KubernetesObject) => Promise<readonly string[]>;
   /** What is shown before, for what takes traffic from a release. Throws UnfitRequestError where it must not be done. */
   readonly effect?: (
     client: RequestClient,
@@ -118,7 +121,10 @@ export async function begin(
     return refused(canary, { reason: 'Suspended', message }, options.format);
   }
   try {
-    const revision = options.revision ?? (await spec.revision(client, canary));
+    const revision =
+      options.revision === undefined
+        ? await spec.revision(client, canary)
+        : await inFull(client, canary, spec, options.revision);
     const asked = { revision, isNamed: options.revision !== undefined, nowMs: clock.nowMs() };
     const effect = await spec.effect?.(client, canary, asked);
     return await confirmed(client, clock, { spec, options, canary, revision, effect });
@@ -127,6 +133,25 @@ export async function begin(
     if (error instanceof UnfitRequestError) return refused(canary, error, options.format);
     throw error;
   }
+}
+
+/** A revision as the controller takes it: a commit may be shortened, a digest may not, and `holdfast history` prints its beginning. */
+async function inFull(
+  client: RequestClient,
+  canary: KubernetesObject,
+  spec: VerbCommand,
+  revision: string,
+): Promise<string> {
+  if (!isDigest(revision)) return revision;
+  const { run, lastAppliedSpec } = canaryStatus(canary);
+  const known = [run?.digest, lastAppliedSpec, ...((await spec.digests?.(client, canary)) ?? [])];
+  const found = [...new Set(known.filter((digest) => digest?.startsWith(revision)))];
+  if (found.length > 1 && !found.includes(revision)) {
+    const { namespace, name } = canary.metadata;
+    const history = `holdfast history -n ${namespace} canary/${name} -o json`;
+    throw new InputError(`${revision} is the beginning of several digests; ${history} prints them whole`);
+  }
+  return found.length === 1 ? (found[0] ?? revision) : revision;
 }
 
 interface Asked {
