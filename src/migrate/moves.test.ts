@@ -103,3 +103,18 @@ it('gives back only what the other tool can say', async () => {
   expect(lines).toContain('+  suspend: true');
   expect(lines.filter((line) => /^\d\. /.test(line))).toHaveLength(5);
 });
+
+it.each(['flux', 'argocd'] as const)(
+  'a Source that applies nothing is given to no second owner: %s',
+  async (tool) => {
+    const source = `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec: {url: "https://git.example.com/a.git", ref: {branch: main}, apply: false}\n`;
+
+    const [move] = await plan({ 'a.yaml': source }, tool, true);
+
+    expect(move).toMatchObject({
+      stops: [],
+      notes: ['spec.apply is false: another tool applies its objects, so that there is nothing to hand back'],
+      steps: [],
+    });
+  },
+);

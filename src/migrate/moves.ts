@@ -169,6 +169,11 @@ async function planFromSource(
   const { former, source, owner } = subject;
   const { namespace, name } = former;
   const title = `Source ${namespace}/${name}`;
+  if ((source?.object as Source | undefined)?.spec?.apply === false) {
+    const note =
+      'spec.apply is false: another tool applies its objects, so that there is nothing to hand back';
+    return { name: title, stops: [], notes: [note], steps: [] };
+  }
   const made =
     source && !owner
       ? (former.kind === 'Application' ? argoOfSource : fluxOfSource)(source.object as Source)

@@ -31,7 +31,7 @@ const both: Readonly<Record<string, FieldRule>> = {
   allow: noneThere,
   schedule: noneThere,
   timeZone: noneThere,
-  apply: 'carried',
+  apply: 'without effect',
 };
 const fluxRules: Readonly<Record<string, FieldRule>> = {
   ...both,
