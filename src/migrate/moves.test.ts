@@ -118,3 +118,16 @@ it.each(['flux', 'argocd'] as const)(
     });
   },
 );
+
+it.each<['flux' | 'argocd', string, RegExp]>([
+  ['flux', 'helm', /a\.yaml:5: spec\.renderer: a Kustomization does not render charts/],
+  ['flux', 'plain', /a\.yaml:5: spec\.renderer: Flux builds a kustomization\.yaml where there is one/],
+  ['argocd', 'plain', /a\.yaml:5: spec\.renderer: Argo CD builds a kustomization\.yaml or a chart/],
+])('a Source is not given back to %s where that would render %s in another way', async (tool, how, why) => {
+  const source = `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec:\n  renderer: ${how}\n  url: https://git.example.com/a.git\n  ref: {branch: main}\n`;
+
+  const [move] = await plan({ 'a.yaml': source }, tool, true);
+
+  expect(move?.stops.join('\n')).toMatch(why);
+  expect(move?.steps).toEqual([]);
+});

@@ -23,7 +23,7 @@ const both: Readonly<Record<string, FieldRule>> = {
   interval: 'carried',
   timeout: 'without effect',
   retryInterval: 'without effect',
-  renderer: 'without effect',
+  renderer: 'carried',
   wait: 'without effect',
   alerts: noneThere,
   windows: noneThere,
@@ -97,6 +97,10 @@ export function fluxOfSource(source: Source): ToolObjects {
   return {
     stops: [
       ...stopsOf(spec, fluxRules),
+      ...rendererStops(spec, {
+        helm: 'a Kustomization does not render charts; create a HelmRelease by hand',
+        plain: 'Flux builds a kustomization.yaml where there is one; remove the field first',
+      }),
       ...(strict
         ? [{ field: 'spec.substitute.strict', message: 'is a flag of Flux, not a field; remove it first' }]
         : []),
@@ -132,6 +136,9 @@ export function argoOfSource(source: Source): ToolObjects {
   return {
     stops: [
       ...stopsOf(spec, argoRules),
+      ...rendererStops(spec, {
+        plain: 'Argo CD builds a kustomization.yaml or a chart where there is one; remove the field first',
+      }),
       ...(skipHooks
         ? [
             {
@@ -168,6 +175,15 @@ export function argoOfSource(source: Source): ToolObjects {
       },
     ],
   };
+}
+
+/** The other tools choose by the files alone. */
+function rendererStops(
+  { renderer = 'auto' }: SourceSpec,
+  why: Partial<Record<NonNullable<SourceSpec['renderer']>, string>>,
+): Stop[] {
+  const message = why[renderer];
+  return message === undefined ? [] : [{ field: 'spec.renderer', message }];
 }
 
 function revisionOf({ ref }: SourceSpec): string {
