@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 import { entries } from './scripts/bundle/entries.mjs';
 import { LongestFirst } from './test/longest-first.ts';
+import { nodeFlags } from './test/node-flags.ts';
 
 // `unit` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
 
@@ -40,6 +41,7 @@ export default defineConfig({
     // Later runs, and later suites of one run, read what the first transformed: a single file of the sandbox starts in half of the time.
     experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
+    execArgv: [...nodeFlags],
     projects: [
       {
         extends: true,

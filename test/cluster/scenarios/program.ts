@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createWriteStream, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { nodeFlags } from '../../node-flags.ts';
 import { type BedClient, waitFor } from '../bed/client.ts';
 import { grantInstalled } from '../bed/installed.ts';
 
@@ -89,7 +90,7 @@ export function createProgram(
   const startAs = (path: string) => {
     const log = createWriteStream(logPath, { flags: 'a' });
     const flags = ['--kubeconfig', path, ...watched, ...places, ...behaviour];
-    const started = spawn(process.execPath, [main, 'run', ...flags], {
+    const started = spawn(process.execPath, [...nodeFlags, main, 'run', ...flags], {
       stdio: ['ignore', 'pipe', 'pipe'],
       // As in the image.
       env: { ...process.env, MALLOC_ARENA_MAX: '2', POD_NAMESPACE: namespace, ...env },
