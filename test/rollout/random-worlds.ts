@@ -23,6 +23,8 @@ export type Event =
   | { kind: 'loseService'; of: 'apex' | 'primary' | 'canary' }
   | { kind: 'edit'; weight: number }
   | { kind: 'suspend'; value: boolean }
+  /** Somebody changes how releases are tried, or how they are verified. */
+  | { kind: 'respec'; spec: number }
   /** Somebody deletes the primary's copy of its config, or a crash leaves that of another release. */
   | { kind: 'copy'; of: string | undefined }
   /** The window closes for so long; undefined: the Source has none any more. */
@@ -66,6 +68,23 @@ const hookTypes: readonly HookType[] = [
 const webhooks = hookTypes
   .filter((type) => type !== 'post-promotion')
   .map((type) => ({ name: type, type, url: 'http://hooks.test/' }));
+
+const steps = { interval: '10s', threshold: 2 };
+/** What a spec is changed to: fewer, more and other steps, other strategies, no analysis, other policies and deadlines. */
+const respecs = [
+  { analysis: { ...steps, stepWeights: [10, 20] } },
+  { analysis: { ...steps, stepWeights: [20, 70, 90] } },
+  { analysis: { ...steps, stepWeight: 50, maxWeight: 50, stepWeightPromotion: 30 } },
+  { analysis: { ...steps, iterations: 2 } },
+  { analysis: { ...steps, iterations: 2, match: [{ headers: { x: { exact: 'y' } } }] } },
+  { skipAnalysis: true },
+  { skipAnalysis: false },
+  { progressDeadlineSeconds: 5 },
+  { progressDeadlineSeconds: 60 },
+  { postPromotion: { onFailure: 'halt', successThreshold: 0 } },
+  { postPromotion: { onFailure: 'revert', successThreshold: 3 } },
+  { postPromotion: undefined },
+] as const;
 
 /** Any of them. */
 export const event: fc.Arbitrary<Event> = fc.oneof(
@@ -141,6 +160,10 @@ export const event: fc.Arbitrary<Event> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constant('edit' as const), weight: fc.constantFrom(0, 30, 100) }),
   },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant('suspend' as const), value: fc.boolean() }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('respec' as const), spec: fc.nat(respecs.length - 1) }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({ kind: fc.constant('copy' as const), of: fc.constantFrom('a', 'b', undefined) }),
@@ -247,6 +270,9 @@ export function apply(model: Model, entry: Event): void {
       return routed(model, entry.weight);
     case 'suspend':
       model.canary.spec.suspend = entry.value;
+      return;
+    case 'respec':
+      Object.assign(model.canary.spec, respecs[entry.spec]);
       return;
     case 'copy':
       model.copy = entry.of;
