@@ -34,6 +34,10 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
     if (error) throw error;
     wrote.push(kind);
   };
+  const stored = (kind: string, object: KubernetesObject): KubernetesObject => {
+    write(kind);
+    return { ...object, metadata: { ...object.metadata, resourceVersion: '2' } };
+  };
   const view = {
     namespace: 'shop',
     get: (kind: { kind: string }, name: string) =>
@@ -52,8 +56,8 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
       applied: createApplied(),
       cluster: {
         get: async () => target,
-        apply: async ({ kind }: KubernetesObject) => write(kind),
-        patch: async ({ kind }: { kind: string }) => write(kind),
+        apply: async (object: KubernetesObject) => stored(object.kind, object),
+        patch: async ({ kind }: { kind: string }, patch: object) => stored(kind, { ...target, ...patch }),
       },
       clock: { nowMs: () => 0 },
       heads: { of: () => ({}) },

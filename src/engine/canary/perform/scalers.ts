@@ -1,10 +1,4 @@
-import {
-  describe,
-  type KubernetesObject,
-  namespacedName,
-  referenceOf,
-  versionOf,
-} from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import {
   idlePatch,
@@ -19,7 +13,7 @@ import {
 } from '../../../workload/scaler.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
-import { applyRollout, onBehalfOfSource, partOfSource } from './write.ts';
+import { applyRollout, onBehalfOfSource, partOfSource, patchRollout } from './write.ts';
 
 /** The target's scaler and the primary's copy of it. */
 export const scalerPerformers = {
@@ -136,8 +130,5 @@ async function patchScaler(
   const scaler = kind && liveScalers(context, kind)[side === 'canary' ? 'own' : 'primary'];
   if (!kind || !scaler) throw new StaleView('the scaler');
   const patch = patchOf(kind, scaler);
-  if (!patch) return false;
-  const metadata = { ...(patch.metadata as object), ...versionOf(scaler) };
-  await context.parts.cluster.patch(referenceOf(scaler), { ...patch, metadata });
-  return true;
+  return patch ? patchRollout(context, scaler, patch) : false;
 }

@@ -62,11 +62,12 @@ export const trafficPerformers = {
     const pending = pairs.filter(({ wanted, over }) => isStray || !parts.applied.has(over, wanted));
     if (pending.length === 0) return false;
     await ensureFresh(context);
+    let wrote = false;
     for (const { wanted, over } of pending) {
-      await applyAnyway(context, withMark(wanted), over);
+      wrote = (await applyAnyway(context, withMark(wanted), over)) || wrote;
       parts.applied.note(wanted);
     }
-    return true;
+    return wrote;
   },
 } satisfies Partial<Performers>;
 

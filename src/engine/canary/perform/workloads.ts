@@ -39,6 +39,7 @@ import {
   onBehalfOfSource,
   ownedReplicas,
   partOfSource,
+  patchRollout,
   replicasIn,
 } from './write.ts';
 
@@ -171,15 +172,13 @@ async function applyCanary(
 }
 
 async function scale(
-  { parts, observation }: ActionContext,
+  context: ActionContext,
   workload: KubernetesObject | undefined,
   replicas: number,
 ): Promise<boolean> {
   if (!workload) throw new StaleView('the workload');
-  const patch = workloadKind(observation.canary).scalePatch(workload, replicas);
-  if (!patch) return false;
-  await parts.cluster.patch(referenceOf(workload), withVersion(patch, workload));
-  return true;
+  const patch = workloadKind(context.observation.canary).scalePatch(workload, replicas);
+  return patch ? patchRollout(context, workload, patch) : false;
 }
 
 function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {

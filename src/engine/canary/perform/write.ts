@@ -8,10 +8,13 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
+import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
+import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
-import { StaleView } from '../../failure.ts';
+import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts } from '../context/context.ts';
 import { routeReferences, routerOf } from '../context/routers.ts';
 
@@ -26,22 +29,57 @@ export async function applyRollout(
   mark: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<boolean> {
   if (context.parts.applied.has(live, wanted)) return false;
-  await applyAnyway(context, mark(wanted), live);
+  const wrote = await applyAnyway(context, mark(wanted), live);
   context.parts.applied.note(wanted);
-  return true;
+  return wrote;
 }
 
-/** Applies an object whatever the cluster has: also one that differs only by a field that is not wanted. */
+/**
+ * Applies an object whatever the cluster has: also one that differs only by a field that is not wanted. False where nothing changed by it: an
+ * admission webhook may take away again what was sent, and a write that counts would be repeated at once, without end.
+ */
 export async function applyAnyway(
   { parts }: ActionContext,
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
-): Promise<void> {
-  await parts.cluster.apply(wanted, {
+): Promise<boolean> {
+  const stored = await parts.cluster.apply(wanted, {
     manager: 'holdfast-rollout',
     force: true,
     ...(live ? { over: versionOf(live) } : {}),
   });
+  const digest = wanted.metadata.annotations?.[digestAnnotation];
+  if (digest !== undefined)
+    refuseChanged(stored, { metadata: { annotations: { [digestAnnotation]: digest } } });
+  return isChanged(stored, live);
+}
+
+/** Patches an object over the observed version. Throws EngineError where the API server did not keep what was sent. */
+export async function patchRollout(
+  { parts }: ActionContext,
+  live: KubernetesObject,
+  patch: Record<string, unknown>,
+): Promise<boolean> {
+  const metadata = { ...(patch.metadata as object | undefined), ...versionOf(live) };
+  const stored = await parts.cluster.patch(referenceOf(live), { ...patch, metadata });
+  refuseChanged(stored, patch);
+  return isChanged(stored, live);
+}
+
+function isChanged({ metadata }: KubernetesObject, before: KubernetesObject | undefined): boolean {
+  return before === undefined || metadata.resourceVersion !== before.metadata.resourceVersion;
+}
+
+/** What is waited for never comes, and only a person can change that. */
+function refuseChanged(stored: KubernetesObject, sent: object): void {
+  const [first] = describeDifferences(differencesOf(stored, sent), {
+    isSecret: false,
+    mostCharacters: reportedDifferences.characters,
+  });
+  if (!first) return;
+  const { path, expected, actual = 'gone' } = first;
+  const message = `${describe(stored)}: ${path} is ${actual}, not ${expected}, right after it was written: an admission webhook or policy changes it; exempt the object from that`;
+  throw new EngineError('ForeignChange', message);
 }
 
 /** Applies an object that no watch shows (config copies): it is read first, for its version. */

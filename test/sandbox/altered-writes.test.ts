@@ -1,0 +1,95 @@
+/** An admission webhook changes what Holdfast writes: it is told, and not fought. */
+import { describe, expect, test } from 'vitest';
+import type { CanaryStatus } from '../../src/api/canary/status.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type Shop, useShops } from './scenarios/shop.ts';
+
+const shops = useShops();
+
+/** From now on the API server stores the primary of this shop as the webhook makes it; the returned function ends that. */
+function webhook(shop: Shop, change: (primary: KubernetesObject) => void): () => void {
+  const { store } = shops.bed().sandbox;
+  const { put } = store;
+  let isOver = false;
+  Object.assign(store, {
+    put(key: string, sent: KubernetesObject): KubernetesObject {
+      const { namespace, name } = sent.metadata;
+      const live = store.get(key, namespace, name);
+      const isOfPrimary =
+        namespace === shop.namespace && key === 'apps/deployments' && name === 'podinfo-primary';
+      const isSpec = JSON.stringify(live?.status) === JSON.stringify(sent.status);
+      if (isOver || !isOfPrimary || !isSpec) return put(key, sent);
+      const changed = structuredClone(sent);
+      change(changed);
+      return live && contentOf(live) === contentOf(changed) ? live : put(key, changed);
+    },
+  });
+  return () => {
+    isOver = true;
+  };
+}
+
+const readyOf = ({ conditions }: CanaryStatus) => conditions?.find(({ type }) => type === 'Ready');
+const isTold = (status: CanaryStatus) => readyOf(status)?.reason === 'ForeignChange';
+
+/** Without what each write changes. */
+function contentOf({ metadata, ...object }: KubernetesObject): string {
+  const { resourceVersion: _, managedFields: __, generation: ___, ...rest } = metadata;
+  return JSON.stringify([object, rest]);
+}
+
+const capped = (primary: KubernetesObject) => {
+  (primary.spec as { replicas: number }).replicas = 1;
+};
+const stripped = ({ metadata }: KubernetesObject) => {
+  delete metadata.annotations?.['holdfast.dev/digest'];
+};
+
+const checks = {
+  analysis: { interval: '2s', threshold: 2, stepWeights: [50], metrics: [] },
+  postPromotion: { interval: '1s', metrics: [] },
+};
+
+/** Patches of the primary in so much of the shop's time. */
+async function patchesIn(shop: Shop, durationMs: number): Promise<number> {
+  const { requests } = shops.bed().sandbox;
+  requests.clear();
+  await shops.pass(durationMs);
+  return requests.all().filter((one) => one.method === 'PATCH' && one.path.startsWith(pathOf(shop))).length;
+}
+
+function pathOf({ namespace }: Shop): string {
+  return `/apis/apps/v1/namespaces/${namespace}/deployments/podinfo-primary`;
+}
+
+describe('an admission webhook that changes the primary', () => {
+  test('caps its pods: it is told who must act, and tried again ever more rarely', async () => {
+    const shop = await shops.openRunning('capped', checks);
+    const remove = webhook(shop, capped);
+    await shops.bed().send('PATCH', pathOf(shop), { spec: { replicas: 1 } }, 'application/merge-patch+json');
+    await shop.until('it is told', isTold);
+    expect(readyOf(shop.status())?.message).toMatch(
+      /podinfo-primary: spec.replicas is 1, not 2, right after it was written: an admission webhook or policy changes it/,
+    );
+    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    remove();
+    await shop.until('it is as in Git', (status) => readyOf(status)?.status === 'True');
+    expect((await shop.workload('podinfo-primary'))?.spec).toMatchObject({ replicas: 2 });
+  });
+
+  test('takes the digest from it: a promotion waits for a person, and goes on without the webhook', async () => {
+    const shop = await shops.openRunning('stripped', checks);
+    const remove = webhook(shop, stripped);
+    const commit = await shop.release('v2');
+    await shop.until('it is told', isTold);
+    expect(readyOf(shop.status())?.message).toMatch(
+      /podinfo-primary: metadata.annotations.*holdfast.dev\/digest.* is gone, not v1:/,
+    );
+    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    remove();
+    await shop.until(
+      'v2 is live',
+      ({ phase, lastPromotedCommit }) => phase === 'Succeeded' && lastPromotedCommit === commit,
+    );
+  });
+});
