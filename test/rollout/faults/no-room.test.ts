@@ -57,6 +57,58 @@ describe('the last-known-good finds no room beside the canary', () => {
     },
   );
 
+  describe.each([
+    ['HorizontalPodAutoscaler', 'ScaleCanary'],
+    ['ScaledObject', 'PauseScaler'],
+  ] as const)('under a %s, and %s is refused', (kind, refused) => {
+    const crowded = () => {
+      const model = live(spec);
+      model.scale(kind, 3);
+      model.commit('b');
+      until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+      model.crowdedBy = 'FailedCreate';
+      model.refused = new Set([refused]);
+      model.behaviours.set('b', { ...GOOD, primaryMetric: 50 });
+      until(model, 'the revert', () => model.status.postPromotion?.state === 'Reverting');
+      pass(model, 5_000);
+      expect([model.target?.desired, model.primary?.ready]).toEqual([2, 2]);
+      return model;
+    };
+
+    it.each([0, 1, 2, 3])(
+      'it gives way once that is taken, whoever leads and is killed (after %i writes)',
+      (writes) => {
+        const model = crowded();
+        for (let kills = 0; kills < 60; kills += 1) {
+          if (kills === 30) model.refused.clear();
+          model.tick(1000, writes + (kills % 2));
+          model.leadAnew(kills % 2 === 0 ? 3_600_000 : -3_600_000);
+        }
+        model.leadAnew();
+        untilOver(model);
+        pass(model, 120_000);
+        expectBack(model, { rejected: 'b' });
+        expect(model.scalers?.left('primary')).toEqual([]);
+        expect(model.outages).toEqual([]);
+      },
+    );
+
+    it('a newer commit at that moment is tried, and nobody is without an answer', () => {
+      const model = crowded();
+      model.commit('c');
+      pass(model, 10_000);
+      model.refused.clear();
+      model.crowdedBy = undefined;
+      until(
+        model,
+        'c is live',
+        () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined,
+      );
+      expect(model.outages).toEqual([]);
+      expect(model.broken).toEqual([]);
+    });
+  });
+
   it('it waits for as long as the canary may not be scaled, and nobody is without an answer', () => {
     const model = revertedWithoutRoom('FailedCreate', ['ScaleCanary']);
     pass(model, LONG_MS);

@@ -241,6 +241,32 @@ describe('a newer commit that waits for confirm-rollout while a release is held,
       expect(model.broken).toEqual([]);
     });
 
+    it.each([0, 1, 2, 3])(
+      'whoever leads, and whenever it is killed (after %i writes), the canary keeps its traffic until the gate opens',
+      (writes) => {
+        const model = waiting(how);
+        const kill = (times: number) => {
+          for (let kills = 0; kills < times; kills += 1) {
+            model.tick(1000, writes + (kills % 2));
+            model.leadAnew(kills % 2 === 0 ? 3_600_000 : -3_600_000);
+          }
+        };
+        kill(30);
+        expect(standing(model)).toMatch(ONLY_CANARY);
+        model.hooks['confirm-rollout'] = 'approved';
+        kill(60);
+        model.leadAnew();
+        until(
+          model,
+          'c is live',
+          () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined,
+        );
+        expect(model.asks).toContain('primary analysis c');
+        expect(model.outages).toEqual([]);
+        expect(model.broken).toEqual([]);
+      },
+    );
+
     it.each([
       ['a person aborts it', (model: Model) => model.ask('abort', 'c'), 'Aborted'],
       ['Git moves on to a rejected release', (model: Model) => model.commit('x'), 'Rejected'],
