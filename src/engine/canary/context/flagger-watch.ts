@@ -89,7 +89,8 @@ function createRenewals(clock: Clock): Renewals {
     const nowMs = clock.nowMs();
     const before = seen.get(lease.metadata.uid ?? '');
     const changed = before !== undefined && before.renewTime !== renewTime;
-    const atMs = changed ? nowMs : (before?.atMs ?? Date.parse(renewTime));
+    // No renewal is younger than the look at it, whatever the holder's clock said.
+    const atMs = changed ? nowMs : (before?.atMs ?? Math.min(nowMs, Date.parse(renewTime)));
     const isHeld = holderOf(lease) !== '' && nowMs < atMs + leaseDurationSeconds * 1000 + graceMs;
     seen.set(lease.metadata.uid ?? '', { renewTime, atMs, isHeld });
     return isHeld;
