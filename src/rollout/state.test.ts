@@ -108,6 +108,11 @@ describe('progress of a workload', () => {
     expect(restarts(undefined, pods(1, 0))).toBe(1);
   });
 
+  it('is none while a scaler asks for more pods and for fewer again and again', () => {
+    const asked = (desiredReplicas: number) => ({ ...pods(desiredReplicas, 0), desiredReplicas });
+    expect(restarts(asked(3), asked(5), asked(2), asked(5), asked(4), asked(5))).toBe(1);
+  });
+
   it('does not take the counts of the template before for its own', () => {
     const justWritten = { ...pods(3, 3, 0, 'v1:b'), observed: false };
     expect(restarts(pods(3, 3), justWritten, pods(0, 0, 3, 'v1:b'), pods(1, 0, 3, 'v1:b'))).toBe(2);

@@ -168,13 +168,13 @@ function commitInFull(
 
 // What counts as progress of a workload that is waited for (design section 2.3, progressDeadlineSeconds).
 
-/** Pods of a workload: `updated` and `ready` ones make progress by coming, `old` ones by going; `desired` are asked for. */
+/** Pods of a workload: `updated` and `ready` ones make progress by coming, `old` ones by going; complete: all that are asked for are ready. */
 interface Counts {
   readonly digest: string;
   readonly updated: number;
   readonly ready: number;
   readonly old: number;
-  readonly desired: number;
+  readonly isComplete: boolean;
 }
 
 /** Changes with every change of a workload's pods, after which traffic waits until endpoints had time to follow. */
@@ -184,39 +184,42 @@ export function podsKey(view: WorkloadView | undefined): string {
 
 /**
  * The best counts of a workload so far, given the key before; the deadline counts from its last change. Pods that become ready and unready
- * again and again are progress only once. A workload that was complete and loses a pod, or is to get more, starts over.
+ * again and again are progress only once. A workload that was complete and loses a pod, or is to get more, starts over. How many pods are
+ * asked for is no part of it: a scaler that changes that all the time would keep the deadline away.
  */
 export function progressKey(before: string | undefined, view: WorkloadView | undefined): string {
   if (!view) return 'absent';
   const known = parse(before);
   const best = known?.digest === (view.digest ?? '') ? known : undefined;
   const now = countsOf(view, best);
-  const isRestarted = best && isComplete(best) && !isComplete(now);
-  const updated = best && !isRestarted ? Math.max(best.updated, now.updated) : now.updated;
-  const ready = best && !isRestarted ? Math.max(best.ready, now.ready) : now.ready;
-  const old = best && !isRestarted ? Math.min(best.old, now.old) : now.old;
-  return `${now.digest} ${updated} ${ready} ${old} ${now.desired}`;
+  const kept = best?.isComplete && !now.isComplete ? undefined : best;
+  const updated = kept ? Math.max(kept.updated, now.updated) : now.updated;
+  const ready = kept ? Math.max(kept.ready, now.ready) : now.ready;
+  const old = kept ? Math.min(kept.old, now.old) : now.old;
+  return `${now.digest} ${updated} ${ready} ${old} ${now.isComplete ? 'complete' : 'partial'}`;
 }
 
 /** Until its controller has observed the last write, the status counts pods of the template before. */
 function countsOf(view: WorkloadView, best: Counts | undefined): Counts {
-  const { digest = '', replicas, updatedReplicas: updated, desiredReplicas: desired } = view;
-  if (!view.observed)
-    return best ? { ...best, desired } : { digest, updated: 0, ready: 0, old: replicas, desired };
-  const old = Math.max(0, replicas - updated);
-  return { digest, updated, ready: view.updatedReadyReplicas, old, desired };
-}
-
-function isComplete({ updated, ready, old, desired }: Counts): boolean {
-  return updated >= desired && ready >= desired && old === 0;
+  const { digest = '', replicas, updatedReplicas, updatedReadyReplicas, desiredReplicas: desired } = view;
+  const unseen = best ?? { updated: 0, ready: 0, old: replicas };
+  const seen = {
+    updated: updatedReplicas,
+    ready: updatedReadyReplicas,
+    old: Math.max(0, replicas - updatedReplicas),
+  };
+  const { updated, ready, old } = view.observed ? seen : unseen;
+  const isComplete = updated >= desired && ready >= desired && old === 0;
+  return { digest, updated, ready, old, isComplete };
 }
 
 /** Undefined for a key of another version. */
 function parse(key: string | undefined): Counts | undefined {
-  const [, digest, ...counts] = /^(\S*) (\d+) (\d+) (\d+) (\d+)$/.exec(key ?? '') ?? [];
+  const [, digest, updated, ready, old, state] =
+    /^(\S*) (\d+) (\d+) (\d+) (complete|partial)$/.exec(key ?? '') ?? [];
   if (digest === undefined) return undefined;
-  const [updated = 0, ready = 0, old = 0, desired = 0] = counts.map(Number);
-  return { digest, updated, ready, old, desired };
+  const isComplete = state === 'complete';
+  return { digest, updated: Number(updated), ready: Number(ready), old: Number(old), isComplete };
 }
 
 /** The run with the time when the workload it waits for last made progress. */

@@ -253,6 +253,30 @@ describe.each(kinds)('10 primary pods against a canary of one, scaled by a %s', 
   });
 });
 
+it.each([
+  ['canary', { ...GOOD, canaryReady: false }, 'Failed'],
+  ['primary', { ...GOOD, primaryReady: false }, 'Held'],
+] as const)(
+  'a %s that never becomes ready fails in time, however often its scaler changes its mind',
+  (side, behaviour, end) => {
+    const model = scaled('ScaledObject', {
+      progressDeadlineSeconds: 60,
+      postPromotion: { onFailure: 'hold' },
+    });
+    const { scalers } = model;
+    if (!scalers?.view.canary || !scalers.view.primary) throw new Error('no scalers');
+    const pods = { canary: scalers.view.canary, primary: scalers.view.primary }[side];
+    model.commit('b', behaviour);
+    for (let seconds = 0; seconds < 400; seconds += 1) {
+      if (seconds % 20 === 0 && pods.restoreMinReplicas === undefined)
+        pods.minReplicas = seconds % 40 === 0 ? 10 : 13;
+      model.tick(1000);
+    }
+    expect([model.status.phase, model.status.postPromotion?.state]).toContain(end);
+    expect(model.broken).toEqual([]);
+  },
+);
+
 it('minReplicas would be given back too early without time for the scaler to see the load', () => {
   const model = scaled('HorizontalPodAutoscaler');
   if (model.scalers) model.scalers.view.settleMs = 0;
