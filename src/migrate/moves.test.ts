@@ -131,3 +131,14 @@ it.each<['flux' | 'argocd', string, RegExp]>([
   expect(move?.stops.join('\n')).toMatch(why);
   expect(move?.steps).toEqual([]);
 });
+
+it('a chart is given back to Argo CD with the namespace that its objects are in', async () => {
+  const source = `apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec: {url: "https://git.example.com/a.git", ref: {branch: main}, helm: {values: {replicas: 2}}}\n`;
+
+  const moves = await plan({ 'a.yaml': source }, 'argocd', true);
+
+  const [, destination] = moveLines(moves, { columns: 100, colour: false })
+    .join('\n')
+    .split('+  destination:\n');
+  expect(destination).toMatch(/^\+ {4}server: .*\n\+ {4}namespace: delivery\n/);
+});

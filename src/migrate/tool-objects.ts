@@ -1,6 +1,7 @@
 /** A Source as objects of Flux or of Argo CD. Pure. */
 import { type KubernetesObject, present } from '../api/kubernetes.ts';
 import type { Source, SourceRef, SourceSpec } from '../api/source/source.ts';
+import { releaseNamespace } from '../render/units.ts';
 import { pruneAfterAnnotation } from './facts.ts';
 import { type FieldRule, type Stop, stopsOf } from './field-rules.ts';
 
@@ -126,10 +127,11 @@ export function fluxOfSource(source: Source): ToolObjects {
 export function argoOfSource(source: Source): ToolObjects {
   const { spec } = source;
   const { namespace, name } = source.metadata;
-  const { releaseName, namespace: releaseNamespace, valuesFiles, values, skipHooks } = spec.helm ?? {};
+  const { releaseName, namespace: ofRelease, valuesFiles, values, skipHooks } = spec.helm ?? {};
+  const isChart = spec.helm !== undefined || spec.renderer === 'helm';
   const helm = present({
     releaseName,
-    namespace: releaseNamespace,
+    namespace: ofRelease,
     valueFiles: valuesFiles,
     valuesObject: values,
   });
@@ -168,7 +170,7 @@ export function argoOfSource(source: Source): ToolObjects {
           }),
           destination: present({
             server: 'https://kubernetes.default.svc',
-            namespace: spec.defaultNamespace,
+            namespace: isChart ? releaseNamespace(source) : spec.defaultNamespace,
           }),
           syncPolicy: { automated: {}, syncOptions: ['Prune=false'] },
         },
