@@ -109,14 +109,16 @@ function named(canary: KubernetesObject, commit: string | undefined): string {
 
 /**
  * On a terminal the lines and a question, which only y or yes answers with yes; elsewhere and with `isYes` the lines alone. They go to
- * standard error, since standard output is for the answer.
+ * standard error, since standard output is for the answer. After Ctrl-C nothing more is asked: the answer is no.
  */
 export function confirmOn(
   { stdin, stderr }: { stdin: NodeJS.ReadStream; stderr: NodeJS.WriteStream },
   { isYes, isQuiet }: { readonly isYes: boolean; readonly isQuiet: boolean },
 ): Confirm {
+  let isEnded = false;
   return async (lines) => {
     const asks = !isYes && stdin.isTTY === true && stderr.isTTY === true;
+    if (asks && isEnded) return false;
     if (asks || !isQuiet) stderr.write(`${lines.join('\n')}\n`);
     if (!asks) return true;
     const terminal = createInterface({ input: stdin, output: stderr });
@@ -124,7 +126,8 @@ export function confirmOn(
     const closed = new Promise<string>((resolve) => terminal.once('close', () => resolve('\n')));
     try {
       const answer = await Promise.race([terminal.question('Go on? [y/N] '), closed]);
-      if (answer === '\n') stderr.write(answer);
+      isEnded = answer === '\n';
+      if (isEnded) stderr.write(answer);
       return /^y(es)?$/i.test(answer.trim());
     } finally {
       terminal.close();

@@ -79,6 +79,7 @@ export function verbCommand(spec: VerbCommand): CliCommand {
         .option('--wait', 'wait until the release is good, failed or held');
       if (spec.effect) command.option('-y, --yes', 'do not ask on a terminal');
       withTimeout(command, 600).action(async (subject: string | undefined, flags: Flags) => {
+        const confirm = confirmOn(process, { isYes: flags.yes === true, isQuiet: flags.output !== 'text' });
         const result = await withConnection(flags, context, (connection) =>
           forTargets(connection, 'Canary', { subject, flags }, (target) =>
             begin(connection.client, systemClock, spec, {
@@ -87,7 +88,7 @@ export function verbCommand(spec: VerbCommand): CliCommand {
               wait: flags.wait === true,
               timeoutMs: flags.timeout * 1000,
               format: flags.output,
-              confirm: confirmOn(process, { isYes: flags.yes === true, isQuiet: flags.output !== 'text' }),
+              confirm,
             }),
           ),
         );

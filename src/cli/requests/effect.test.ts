@@ -1,0 +1,37 @@
+import { PassThrough } from 'node:stream';
+import { expect, it } from 'vitest';
+import { confirmOn } from './effect.ts';
+
+/** A person at a terminal, who types this as soon as a question is there; how often that was so. */
+function person(...keys: string[]) {
+  const stdin = Object.assign(new PassThrough(), { isTTY: true, setRawMode: () => undefined });
+  const stderr = Object.assign(new PassThrough(), { isTTY: true, columns: 80 });
+  let questions = 0;
+  stderr.on('data', (chunk: Buffer) => {
+    if (!chunk.toString().includes('Go on? [y/N]')) return;
+    questions += 1;
+    setImmediate(() => stdin.write(keys.shift() ?? ''));
+  });
+  const streams = { stdin, stderr } as unknown as Parameters<typeof confirmOn>[0];
+  return { streams, asked: () => questions };
+}
+
+it.each([
+  ['Ctrl-C', '\u0003'],
+  ['Ctrl-D', '\u0004'],
+])('%s at one question is the answer to those that would follow, too', async (_, key) => {
+  const { streams, asked } = person('y\r', key, 'y\r');
+  const confirm = confirmOn(streams, { isYes: false, isQuiet: false });
+
+  const answers = [await confirm(['api']), await confirm(['shop']), await confirm(['web'])];
+
+  expect(answers).toEqual([true, false, false]);
+  expect(asked()).toBe(2);
+});
+
+it('no at one question leaves the others open', async () => {
+  const { streams } = person('n\r', 'y\r');
+  const confirm = confirmOn(streams, { isYes: false, isQuiet: false });
+
+  expect([await confirm(['api']), await confirm(['web'])]).toEqual([false, true]);
+});
