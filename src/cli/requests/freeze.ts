@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { freezeLabel, readFreeze } from '../../api/freeze.ts';
-import { describe, type KubernetesObject, parseLabelSelector } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, parseLabelSelector, referenceOf } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs, parseTimeMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import { windowProblems } from '../../engine/windows.ts';
-import { type CommandResult, counted, formatAge, printed } from '../../terminal/output.ts';
+import { type CommandResult, counted, formatAge, printable, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
@@ -166,8 +166,10 @@ export async function freeze(
       reason,
     },
   };
+  const replaced = await replacedNote(client, object, nowMs);
   await client.apply(object, { manager, force: true });
   const { count, warning } = await heldBy(client, options);
+  const stderr = `${replaced}${warning}`;
   const holds = startsOnly ? 'starts' : 'all';
   const data = {
     freeze: `${namespace}/${object.metadata.name}`,
@@ -178,7 +180,7 @@ export async function freeze(
     reason,
     canaries: count,
   } as const;
-  if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr: warning };
+  if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr };
   const labels = selector === undefined ? '' : ` -l ${JSON.stringify(selector)}`;
   const unfreeze = `holdfast unfreeze -n ${namespace}${labels}${windows ? ' --scheduled' : ''}`;
   const span = untilMs === undefined ? `until ${unfreeze}` : `until ${end}, ${formatAge(end, nowMs)}`;
@@ -191,7 +193,23 @@ export async function freeze(
     : 'reverts and rollbacks continue';
   const canaries = count === undefined ? '' : `${counted(count, 'Canary', 'Canaries')} `;
   const stdout = `${describe(object)}: ${canaries}frozen ${times.join('')}${span}; ${more}\n`;
-  return { ...printed(stdout), stderr: warning };
+  return { ...printed(stdout), stderr };
+}
+
+/** What the freeze takes the place of, which somebody else may count on; empty: nothing in force. Throws InputError for one that another tool applies. */
+async function replacedNote(client: FreezeClient, object: KubernetesObject, nowMs: number): Promise<string> {
+  const before = await client.get(referenceOf(object)).catch((error: unknown) => {
+    // Who may freeze need not be allowed to read.
+    if (isApiError(error, 'forbidden')) return undefined;
+    throw error;
+  });
+  if (!before) return '';
+  const applied = whyComesBack(before);
+  if (applied) throw new InputError(applied);
+  const { reason, untilMs } = readFreeze(before);
+  if (untilMs !== undefined && untilMs <= nowMs) return '';
+  const end = untilMs === undefined ? 'it is lifted' : new Date(untilMs).toISOString();
+  return `note: this replaces a freeze until ${end}: ${printable(reason)}\n`;
 }
 
 /** How many Canaries a freeze is for, and what to be warned of: one for none is a mistake, most often of the namespace. */
@@ -281,7 +299,7 @@ export async function unfreeze(
   return { stdout, stderr, exitCode: applied.length > 0 ? 1 : 0 };
 }
 
-/** Why deleting a freeze would not end it: it is in Git, for instance. Undefined for those of `holdfast freeze`. */
+/** Why deleting or changing a freeze would be undone: it is in Git, for instance. Undefined for those of `holdfast freeze`. */
 function whyComesBack(object: KubernetesObject): string | undefined {
   return whySetBack(object, ['metadata', 'labels', freezeLabel], manager);
 }

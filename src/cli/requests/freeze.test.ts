@@ -1,0 +1,66 @@
+import { expect, it } from 'vitest';
+import { freezeLabel } from '../../api/freeze.ts';
+import { localError } from '../../cluster/errors.ts';
+import { freeze } from './freeze.ts';
+
+const nowMs = Date.parse('2026-11-27T08:00:00Z');
+
+/** Freezes namespace `shop` for an hour where this ConfigMap is there, or the server answers so. */
+async function frozen(found: object | undefined | Error) {
+  const applied: object[] = [];
+  const client = {
+    async get({ kind }: { kind: string }) {
+      if (kind === 'ConfigMap' && found instanceof Error) throw found;
+      return kind === 'ConfigMap' ? found : undefined;
+    },
+    list: async () => ({ items: [{ metadata: { name: 'web' } }] }),
+    apply: async (object: object) => applied.push(object),
+  } as unknown as Parameters<typeof freeze>[0];
+  const scope = { namespace: 'shop', selector: undefined, ownNamespace: 'holdfast-system' } as const;
+  const asked = { until: '1h', reason: 'the network', windows: undefined, startsOnly: false, nowMs };
+  const result = freeze(client, { ...scope, ...asked, format: 'text' });
+  return { applied, ...(await result.catch((error: Error) => ({ error: error.message }))) };
+}
+
+const freezeOf = (manager: string, data: object) => ({
+  ...{ apiVersion: 'v1', kind: 'ConfigMap', data },
+  metadata: {
+    ...{ name: 'holdfast-freeze', namespace: 'shop' },
+    managedFields: [
+      {
+        ...{ manager, operation: 'Apply', fieldsType: 'FieldsV1' },
+        fieldsV1: { 'f:metadata': { 'f:labels': { [`f:${freezeLabel}`]: {} } } },
+      },
+    ],
+  },
+});
+
+it('a freeze that another tool applies is not changed, since that would set it back', async () => {
+  const { applied, ...answer } = await frozen(freezeOf('kustomize-controller', { reason: 'holidays' }));
+
+  expect(applied).toEqual([]);
+  expect(answer).toEqual({
+    error: expect.stringMatching(
+      /^ConfigMap shop\/holdfast-freeze: .* is set by kustomize-controller, which would set it back; change it there$/,
+    ),
+  });
+});
+
+it('who freezes what is frozen already is told which freeze that replaces, and its end', async () => {
+  const data = { reason: 'the sale', until: '2026-11-27T18:00:00.000Z' };
+
+  const { applied, ...answer } = await frozen(freezeOf('holdfast-cli', data));
+
+  expect(applied).toHaveLength(1);
+  expect(answer).toMatchObject({
+    exitCode: 0,
+    stderr: 'note: this replaces a freeze until 2026-11-27T18:00:00.000Z: the sale\n',
+  });
+});
+
+it.each([
+  ['there is none', undefined],
+  ['none may be read', localError('forbidden', 'get ConfigMap shop/holdfast-freeze: 403')],
+])('a freeze is written and nothing more said where %s', async (_, found) => {
+  expect(await frozen(found)).toMatchObject({ exitCode: 0, stderr: '', applied: [{ kind: 'ConfigMap' }] });
+});
