@@ -1,6 +1,7 @@
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
+import { InputError } from '../api/problems.ts';
 import { localError } from '../cluster/errors.ts';
-import { failureBody } from './failure.ts';
+import { failureBody, reportFailure } from './failure.ts';
 import { nameIn } from './requests/request.ts';
 
 it('says what a refused login means', () => {
@@ -23,4 +24,13 @@ it.each([
   ['canary/web', 'Source', 'a Canary is held by holdfast pause'],
 ] as const)('names the commands for %s where a %s is asked for', (subject, kind, hint) => {
   expect(() => nameIn(subject, kind)).toThrow(`"${subject}" is not a ${kind}; ${hint}`);
+});
+
+it('an error of several lines keeps them, and nothing else that would move the cursor', () => {
+  const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+
+  reportFailure(new InputError('a.yaml:1: \u001b[2Jno name\nb.yaml:2: \u009b1Ano kind'), []);
+
+  expect(written.mock.calls.join('')).toBe('error: a.yaml:1:  [2Jno name\nb.yaml:2:  1Ano kind\n');
+  written.mockRestore();
 });

@@ -3,7 +3,7 @@ import { InputError } from '../api/problems.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { EngineError } from '../engine/failure.ts';
 import { GitError } from '../git/errors.ts';
-import type { DataFormat } from '../terminal/output.ts';
+import { type DataFormat, printableLines } from '../terminal/output.ts';
 import { formatOutput, formatOutputLine } from '../terminal/schemas/output-kinds.ts';
 import type { OutputBody } from '../terminal/schemas/output-schemas.ts';
 
@@ -43,9 +43,7 @@ export const exitCodeMeanings: ReadonlyArray<readonly [code: number, meaning: st
 export function reportFailure(error: unknown, argv: readonly string[]): number {
   const body = failureBody(error);
   // The parser itself reports wrong arguments.
-  if (!(error instanceof CommanderError))
-    process.stderr.write(`error: ${body.message}
-`);
+  if (!(error instanceof CommanderError)) process.stderr.write(`error: ${printableLines(body.message)}\n`);
   // What -o says, also where the arguments could not be read whole. Undefined: output is for people.
   const formats = argv.flatMap((word, index) => {
     if (word === '-o' || word === '--output') return [argv[index + 1]];

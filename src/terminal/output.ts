@@ -73,6 +73,11 @@ export function printable(text: string): string {
   return text.replace(/\p{Cc}+/gu, ' ').replace(/[\u202a-\u202e\u2066-\u2069]/g, '');
 }
 
+/** The same of a text of several lines, which it keeps. */
+export function printableLines(text: string): string {
+  return text.split('\n').map(printable).join('\n');
+}
+
 /** Words wrapped to a width, each line behind the indent; words longer than the line stay whole. */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];

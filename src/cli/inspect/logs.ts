@@ -5,7 +5,7 @@ import { InputError } from '../../api/problems.ts';
 import { parseDurationMs } from '../../api/time.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
-import { counted } from '../../terminal/output.ts';
+import { counted, printableLines } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, untilInterrupted, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
@@ -77,7 +77,10 @@ export const logsCommand: CliCommand = {
             const canaries = await readSubjects(connection, subject, flags, ['Canary']);
             if (canaries.some(({ kind }) => kind !== 'Canary'))
               throw new InputError('only Canaries have pods');
-            const output = { out: written, err: (text: string) => void process.stderr.write(text) };
+            const output = {
+              out: written,
+              err: (text: string) => void process.stderr.write(printableLines(text)),
+            };
             if (canaries.length === 0) output.err(noneFound('Canaries', flags));
             return logs(connection, canaries, optionsIn(flags, signal), output);
           }),

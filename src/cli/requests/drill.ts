@@ -5,6 +5,7 @@ import {
   type DataFormat,
   paint,
   printable,
+  printableLines,
   type Screen,
   screenOf,
   wrap,
@@ -46,7 +47,7 @@ export async function drillAll(client: ClusterClient, options: DrillOptions): Pr
       : reports.flatMap((report) => reportLines(report, screen));
   const stdout =
     format === 'text' ? `${lines.join('\n')}\n` : formatOutput('Drill', { canaries: reports }, format);
-  const stderr = [...invalid.map((problem) => `error: ${problem}\n`), ...unwritten].join('');
+  const stderr = printableLines([...invalid.map((problem) => `error: ${problem}\n`), ...unwritten].join(''));
   const answer = reports.every(({ passed }) => passed) ? exitCodes.good : exitCodes.bad;
   return { stdout, stderr, exitCode: invalid.length > 0 ? exitCodes.noAnswer : answer };
 }

@@ -13,7 +13,13 @@ import { InputError } from '../../api/problems.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, type DataFormat, formatData } from '../../terminal/output.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  formatData,
+  printable,
+  printableLines,
+} from '../../terminal/output.ts';
 import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { exitCodes, failureBody, failureDocument } from '../failure.ts';
 import {
@@ -215,7 +221,7 @@ function failed(
   const rest = left > 0 ? `error: ended there; nothing was done about ${left} more\n` : '';
   return {
     stdout: format === 'text' ? '' : failureDocument(body, format),
-    stderr: `error: ${body.message}\n${rest}`,
+    stderr: `error: ${printableLines(body.message)}\n${rest}`,
     exitCode: exitCodes.noAnswer,
   };
 }
@@ -246,7 +252,7 @@ export function refused(
   const exitCode = exitCodes.bad;
   const body = { exitCode, reason, message: `${describe(object)}: ${message}` };
   const stdout = format === 'text' ? '' : failureDocument(body, format);
-  return { stdout, stderr: `${describe(object)}: refused (${reason}): ${message}\n`, exitCode };
+  return { stdout, stderr: `${describe(object)}: refused (${reason}): ${printable(message)}\n`, exitCode };
 }
 
 /** Adds the time limit of waiting, in seconds. */

@@ -3,7 +3,7 @@ import { conditionOf } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
-import type { CommandResult } from '../../terminal/output.ts';
+import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes } from '../failure.ts';
@@ -89,7 +89,7 @@ async function synced(
     const before = conditionOf(seen, 'Ready');
     const why =
       before?.reason === 'InvalidSpec' ? `its spec is refused: ${before.message}` : 'is Holdfast running?';
-    const stderr = `${describe(source)}: no fetch from Git yet; ${why}\n`;
+    const stderr = `${describe(source)}: no fetch from Git yet; ${printable(why)}\n`;
     const body = { source: namespacedName(source), fetched: false };
     const stdout = format === 'text' ? '' : formatOutput('SyncResult', body, format);
     return { stdout, stderr, exitCode: exitCodes.timedOut };
@@ -101,6 +101,7 @@ async function synced(
     const body = { source: namespacedName(source), fetched: true, head, appliedCommit, ready };
     return { stdout: formatOutput('SyncResult', body, format), stderr: '', exitCode };
   }
-  const text = `${describe(source)}: at ${commitLine(head?.commit, head?.subject) || 'no commit'}; ${ready?.message ?? ''}\n`;
-  return { stdout: text, stderr: '', exitCode };
+  const at = commitLine(head?.commit, head?.subject) || 'no commit';
+  const text = printable(`${describe(source)}: at ${at}; ${ready?.message ?? ''}`);
+  return { stdout: `${text}\n`, stderr: '', exitCode };
 }

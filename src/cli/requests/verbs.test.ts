@@ -366,6 +366,31 @@ it('a digest is asked for in full, of which people know what history prints', as
   );
 });
 
+it('what a container writes before it ends moves no cursor in the answer to a request or a wait', async () => {
+  const hostile = 'exit code 1. \u001b[1A\u001b[2KSucceeded';
+  const failed = { phase: 'Failed', message: hostile, lastAppliedCommit: mine };
+  const history = [{ digest: 'v1:2', commit: mine, result: 'Failed', message: hostile }];
+  const api = underWay('api');
+  const { client } = clusterOf(canaryNamed('web', { ...failed, history }), api);
+  const patch = async () => {
+    const answers = { abort: { result: 'Done', reason: 'Requested', message: hostile, time: '' } };
+    api.status = { ...(api.status as object), handled: { abort: 'v1:2@now' }, answers };
+    return api;
+  };
+  const place = { namespace: 'shop', format: 'text' } as const;
+
+  const waited = { ...place, name: 'web', commit: undefined, timeoutMs: 1_000 };
+  const outputs = [
+    await waitFor(client, systemClock, waited),
+    await request({ ...client, patch }, systemClock, abort, { ...options, ...place, name: 'api' }),
+  ];
+
+  for (const { stdout } of outputs) {
+    expect(stdout).toContain('[2KSucceeded');
+    expect(stdout).not.toContain('\u001b');
+  }
+});
+
 it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {
   const clock = createVirtualClock();
   const other = 'v1:2@later';

@@ -5,7 +5,7 @@ import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
-import type { CommandResult } from '../../terminal/output.ts';
+import { type CommandResult, printable } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { exitCodes, failureDocument } from '../failure.ts';
@@ -263,8 +263,9 @@ function report(
     const stderr = `${subject}${spec.verb} is requested but not handled yet; is Holdfast running?\n`;
     return { stdout: '', stderr, exitCode };
   }
-  const line = `${subject}${answer.result === 'Refused' ? `refused (${answer.reason}): ` : ''}${answer.message}\n`;
-  const ended = outcome === undefined ? '' : `${subject}${outcome}${why ? `: ${why}` : ''}\n`;
+  const how = answer.result === 'Refused' ? `refused (${answer.reason}): ` : '';
+  const line = `${printable(`${subject}${how}${answer.message}`)}\n`;
+  const ended = outcome === undefined ? '' : `${printable(`${subject}${outcome}${why ? `: ${why}` : ''}`)}\n`;
   const stdout = answer.result === 'Refused' ? '' : line + ended;
   return { stdout, stderr: answer.result === 'Refused' ? line : '', exitCode };
 }

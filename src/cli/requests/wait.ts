@@ -111,11 +111,9 @@ export async function waitFor(
     const body = { canary: namespacedName(canary), ...data };
     return { stdout: formatOutput('WaitResult', body, options.format), stderr: '', exitCode };
   }
-  return {
-    stdout: `${describe(canary)}: ${outcome}: ${message ?? ''}${why && !message?.includes(why) ? `; why: ${why}` : ''}\n`,
-    stderr: '',
-    exitCode,
-  };
+  const also = why && !message?.includes(why) ? `; why: ${why}` : '';
+  const line = printable(`${describe(canary)}: ${outcome}: ${message ?? ''}${also}`);
+  return { stdout: `${line}\n`, stderr: '', exitCode };
 }
 
 /** How what is waited for ended. */
