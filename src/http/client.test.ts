@@ -4,6 +4,7 @@ import { afterEach, expect, test } from 'vitest';
 import { eventually } from '../cluster/testing/manual-clock.ts';
 import type { Resolver } from './address-guard.ts';
 import { createHttpClient, forTenant, type HttpClientOptions } from './client.ts';
+import { largeRsaKey } from './testing/large-key.ts';
 import { startTestServer, type TestServer, testCertificate } from './testing/servers.ts';
 import type { HttpClient, HttpRequest } from './types.ts';
 
@@ -179,6 +180,14 @@ test('a name that changes its address after a first valid answer is refused at c
   expect(await failure(client, { url })).toMatchObject({
     code: 'Refused',
     message: expect.stringContaining('169.254.169.254'),
+  });
+});
+
+test('a client certificate whose key would take a second to sign with is not used', async () => {
+  const tls = { cert: testCertificate, key: largeRsaKey(16_384) };
+  expect(await failure(newClient(), { url: 'https://127.0.0.1:9/', tls })).toMatchObject({
+    code: 'ClientCertificate',
+    message: expect.stringContaining('is a key of 16384 bits'),
   });
 });
 

@@ -11,6 +11,7 @@ import {
   refusal,
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
+import { readPrivateKey } from './private-key.ts';
 import type { HttpTls } from './types.ts';
 
 /** Connection pools, one per trust setting, proxy and guard; at most 64, the oldest is closed first. */
@@ -73,7 +74,9 @@ export function createDispatchers(
       const guarded = !isAllowed(proxy ?? url, policy);
       const through = proxy ? ` ${proxy.href} ${url.hostname}` : '';
       const key = `${poolKey(tls, guarded)}${through}`;
-      const pool = pools.get(key) ?? (proxy ? openThrough(proxy, url, tls, guarded) : open(tls, guarded));
+      const known = pools.get(key);
+      if (!known) refuseLargeKey(tls, method, url.host);
+      const pool = known ?? (proxy ? openThrough(proxy, url, tls, guarded) : open(tls, guarded));
       pools.delete(key);
       pools.set(key, pool);
       const [oldest] = pools;
@@ -135,6 +138,17 @@ function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
     ...(ca ? { ca } : {}),
     ...(cert && key ? { cert, key } : {}),
   };
+}
+
+/** What else is wrong with a key, the TLS library says when it connects. */
+function refuseLargeKey({ key }: HttpTls, method: string, host: string): void {
+  try {
+    if (key) readPrivateKey(key);
+  } catch (error) {
+    if (!(error instanceof RangeError)) return;
+    const problem = `the key of the client certificate ${error.message}`;
+    throw new HttpError('ClientCertificate', host, `${method} ${host}: ${problem}`);
+  }
 }
 
 /** Connections of one certificate are never used for another. The private key itself is not part of the map key. */

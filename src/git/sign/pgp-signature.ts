@@ -1,6 +1,11 @@
 /** Checks of OpenPGP signatures. The library is loaded when the first one is met, since most repositories use SSH keys or none. */
 
+import type { PublicKey } from 'openpgp';
+import { limits } from '../../api/limits.ts';
+
 const maxSignatures = 8;
+/** Of a public exponent, which is 65537 nearly everywhere. */
+const exponentBytes = 8;
 const userIdCharacters = 120;
 
 /** The armoured blocks of public keys in a text, none where they hold no key; undefined without a block. Throws Error for one that cannot be read. */
@@ -62,10 +67,22 @@ async function readKeys(blocks: readonly string[]) {
   const read = await Promise.all(blocks.map((armoredKeys) => openpgp.readKeys({ armoredKeys })));
   const keys = new Map<string, (typeof read)[number][number]>();
   for (const key of read.flat()) {
+    refuseLarge(key);
     const known = keys.get(key.getFingerprint());
     keys.set(key.getFingerprint(), known ? await known.update(key) : key);
   }
   return [...keys.values()];
+}
+
+/** The library computes with these numbers itself, for as long as it takes. */
+function refuseLarge(key: PublicKey): void {
+  for (const { keyPacket } of key.getKeys()) {
+    const { n, e } = (keyPacket.publicParams ?? {}) as { n?: Uint8Array; e?: Uint8Array };
+    if ((n?.length ?? 0) * 8 > limits.rsaKeyBits || (e?.length ?? 0) > exponentBytes)
+      throw new Error(
+        `has a PGP key that is too large; RSA keys of at most ${limits.rsaKeyBits} bits are used`,
+      );
+  }
 }
 
 function userIdOf([first = 'nobody']: readonly string[]): string {

@@ -161,6 +161,26 @@ describe('a PGP signature', () => {
     await expect(who(cut, ada.publicKey)).rejects.toThrow('PGP signature');
   });
 
+  it.each([
+    ['a modulus of 16,384 bits', 2_048, 3],
+    ['an exponent of 2,048 bits', 256, 256],
+  ])('is not looked at with a key that has %s', async (_, modulusBytes, exponentBytes) => {
+    const number = (bytes: number) =>
+      Buffer.concat([Buffer.from([bytes >> 5, (bytes << 3) & 255]), Buffer.alloc(bytes, 0xff)]);
+    const packet = Buffer.concat([
+      Buffer.from([4, 0x65, 0, 0, 0, 1]),
+      number(modulusBytes),
+      number(exponentBytes),
+    ]);
+    const bytes = Buffer.concat([Buffer.from([0x99, packet.length >> 8, packet.length & 255]), packet]);
+    const userId = Buffer.from([0xb4, 3, ...Buffer.from('eve')]);
+    const armored = openpgp.armor(openpgp.enums.armor.publicKey, Buffer.concat([bytes, userId]));
+    const ada = await keyOf('ada');
+    const commit = signedWith(await sign(ada.privateKey, payloadOf()));
+
+    await expect(who(commit, armored, ada.publicKey)).rejects.toThrow('has a PGP key that is too large');
+  });
+
   it('does not count where it is of a text, whose blanks may differ', async () => {
     const ada = await keyOf('ada');
     const signing = { signingKeys: ada.privateKey, detached: true, date: signed } as const;

@@ -1,9 +1,10 @@
 /** Signing in as a GitHub App: its private key is exchanged for a token of one installation. */
-import { createHash, createPrivateKey, type KeyObject, sign } from 'node:crypto';
+import { createHash, type KeyObject, sign } from 'node:crypto';
 import * as z from 'zod';
 import type { Clock } from '../../api/clock.ts';
 import type { SecretValues } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
+import { readPrivateKey } from '../../http/private-key.ts';
 import type { HttpClient } from '../../http/types.ts';
 import { ForgeError } from './errors.ts';
 import { github } from './github.ts';
@@ -99,10 +100,12 @@ export function appJwt(app: GithubApp, nowMs: number): string {
 
 function rsaKey(pem: string): KeyObject {
   try {
-    const key = createPrivateKey(pem);
+    const key = readPrivateKey(pem);
     if (key.asymmetricKeyType === 'rsa') return key;
-  } catch {
+  } catch (error) {
     // The parser's message may quote the key.
+    if (error instanceof RangeError)
+      throw new ForgeError('Unauthorized', `githubAppPrivateKey ${error.message}`);
   }
   throw new ForgeError('Unauthorized', 'githubAppPrivateKey is not an RSA private key in PEM format');
 }

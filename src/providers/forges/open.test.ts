@@ -2,6 +2,7 @@ import { createVerify, generateKeyPairSync } from 'node:crypto';
 import { afterAll, describe, expect, it } from 'vitest';
 import type { Source } from '../../api/source/source.ts';
 import { createHttpClient } from '../../http/client.ts';
+import { largeRsaKey } from '../../http/testing/large-key.ts';
 import { startTestServer, type TestServer } from '../../http/testing/servers.ts';
 import { bitbucket } from './bitbucket.ts';
 import { gitea } from './gitea.ts';
@@ -325,6 +326,8 @@ describe('a GitHub App', () => {
     };
     const signedIn = tokens.of({ ...app, privateKey: 'hunter2' }, connection);
     await expect(signedIn).rejects.toThrow('githubAppPrivateKey is not an RSA private key in PEM format');
+    const large = tokens.of({ ...app, privateKey: largeRsaKey(16_384) }, connection);
+    await expect(large).rejects.toThrow('githubAppPrivateKey is a key of 16384 bits');
   });
 
   it('signs in again at its forge after its token was refused', async () => {

@@ -4,6 +4,7 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it, test } from 'vitest';
+import { largeRsaKey } from '../../../http/testing/large-key.ts';
 import { createKeyRing, openPrivateKey } from './private-key.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-ssh-keys-'));
@@ -27,6 +28,10 @@ async function lineOf(text: string, passphrase?: string): Promise<string> {
 }
 
 const ROUNDS = ['-a', '2'];
+
+test('an RSA key that would take a second to sign with is refused', async () => {
+  await expect(openPrivateKey(largeRsaKey(16_384), undefined)).rejects.toThrow('is a key of 16384 bits');
+});
 
 test.each<readonly [string, readonly string[], string | undefined]>([
   ['Ed25519', ['-t', 'ed25519', '-N', ''], undefined],

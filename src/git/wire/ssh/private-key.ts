@@ -2,6 +2,7 @@ import { createDecipheriv, createHash, createPrivateKey, createPublicKey } from 
 import type { ParsedKey } from 'ssh2';
 import { createPause } from '../../../api/clock.ts';
 import { limits } from '../../../api/limits.ts';
+import { readPrivateKey } from '../../../http/private-key.ts';
 import { createFieldReader, field } from '../../ssh-fields.ts';
 
 /** Private keys of SSH: OpenSSH's own format (PROTOCOL.key of OpenSSH), and PEM. */
@@ -34,10 +35,19 @@ export async function openPrivateKey(text: string, passphrase: string | undefine
   // The library's own message may quote the key.
   if (key instanceof Error || !key.isPrivateKey()) throw unreadable();
   if (!USABLE.test(key.type)) throw new Error(`is a ${key.type} key; ${supported}`);
+  if (key.type === 'ssh-rsa') refuseLarge(key.getPrivatePEM());
   return key;
 }
 
 const supported = 'Ed25519, ECDSA and RSA keys are supported';
+
+function refuseLarge(pem: string): void {
+  try {
+    readPrivateKey(pem);
+  } catch (error) {
+    throw error instanceof RangeError ? error : unreadable();
+  }
+}
 
 function unreadable(): Error {
   return new Error('is not a private key in the format of OpenSSH or PEM');

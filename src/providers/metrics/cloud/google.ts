@@ -1,6 +1,7 @@
 /** Access tokens of Google: of a service account's key (RFC 7523), or of the pod's own identity. */
 import { createSign } from 'node:crypto';
 import * as z from 'zod';
+import { readPrivateKey } from '../../../http/private-key.ts';
 import type { CloudIdentity, MetricHttp, MetricRequest } from '../provider.ts';
 import { tlsOf } from '../rest.ts';
 import { lent } from './aws.ts';
@@ -47,9 +48,10 @@ export async function tokenOfKey(
 
 function signature(text: string, privateKey: string): string {
   try {
-    return createSign('RSA-SHA256').update(text).sign(privateKey, 'base64url');
-  } catch {
-    throw new Error('the private_key in serviceAccountKey cannot be used');
+    return createSign('RSA-SHA256').update(text).sign(readPrivateKey(privateKey), 'base64url');
+  } catch (error) {
+    const why = error instanceof RangeError ? error.message : 'cannot be used';
+    throw new Error(`the private_key in serviceAccountKey ${why}`);
   }
 }
 
