@@ -26,17 +26,16 @@ function watchedSet(objects: readonly KubernetesObject[]) {
     onChange: (listener) => void listeners.push(listener),
     close: () => undefined,
   };
-  return { set, bring: () => listeners.forEach((listener) => void listener(source)) };
+  return { set, bring: (object = source) => listeners.forEach((listener) => void listener(object)) };
 }
 
-test('a Source that changes while the program ends is not followed again', async () => {
-  const sources = watchedSet([source]);
-  const polling = new Set<string>();
-  const options = {
-    sources: sources.set,
-    canarySet: watchedSet([]).set,
+function optionsWith(
+  given: Pick<SourceControllerOptions, 'sources' | 'canarySet' | 'openPoller'>,
+): SourceControllerOptions {
+  return {
+    ...given,
     heads: createHeads(),
-    rights: { isTrusted: () => true },
+    rights: { isTrusted: () => false, ownNamespace: 'holdfast-system', protectedNamespaces: [] },
     clock: { nowMs: () => 0, setTimer: () => () => undefined },
     isFollowed: () => true,
     isOurs: () => true,
@@ -47,12 +46,21 @@ test('a Source that changes while the program ends is not followed again', async
       forget: () => undefined,
       sweep: async () => undefined,
     },
+  } as unknown as SourceControllerOptions;
+}
+
+test('a Source that changes while the program ends is not followed again', async () => {
+  const sources = watchedSet([source]);
+  const polling = new Set<string>();
+  const options = optionsWith({
+    sources: sources.set,
+    canarySet: watchedSet([]).set,
     openPoller: () => ({
       start: () => void polling.add('shop'),
       wake: () => undefined,
       stop: async () => void polling.delete('shop'),
     }),
-  } as unknown as SourceControllerOptions;
+  });
   const controller = createSourceController(options);
   controller.start();
   sources.bring();
@@ -65,4 +73,35 @@ test('a Source that changes while the program ends is not followed again', async
 
   expect(before).toEqual(['shop']);
   expect([...polling]).toEqual([]);
+});
+
+test('a Canary of no Source has only those read again that may write its target', async () => {
+  const inBank = { ...source, metadata: { ...source.metadata, namespace: 'bank', uid: '2' } };
+  const canary: KubernetesObject = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'web', namespace: 'bank', uid: '3', generation: 1 },
+    spec: { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
+  };
+  const sources = watchedSet([source, inBank]);
+  const canaries = watchedSet([canary]);
+  const woken: string[] = [];
+  const options = optionsWith({
+    sources: sources.set,
+    canarySet: canaries.set,
+    openPoller: ({ metadata }) => ({
+      start: () => undefined,
+      wake: () => void woken.push(metadata.namespace ?? ''),
+      stop: async () => undefined,
+    }),
+  });
+  const controller = createSourceController(options);
+  controller.start();
+  sources.bring(source);
+  sources.bring(inBank);
+
+  canaries.bring(canary);
+
+  expect(woken).toEqual(['bank']);
+  await controller.stop();
 });

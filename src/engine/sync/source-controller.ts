@@ -116,7 +116,9 @@ export function createSourceController(options: SourceControllerOptions): Source
     for (const [sourceKey] of holders) refresh.make(sourceKey, gatherMs);
     if (holders.length === 0) void parts.bindings.sweep();
     if (!isNewVersion(canary)) return;
-    for (const [, { runner }] of options.heads.sourceOf(key) ? holders : following) runner.reread();
+    const isHeld = options.heads.sourceOf(key) !== undefined;
+    for (const [, { runner }] of isHeld ? holders : following)
+      if (isHeld || runner.mayConcern(canary)) runner.reread();
   }
 
   return {

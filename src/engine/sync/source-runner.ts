@@ -15,6 +15,8 @@ import { reproduce } from './read/older-commit.ts';
 import { announceSource } from './read/own-canaries.ts';
 import { watchInputs, withInputs } from './read/render-inputs.ts';
 import { createSourceGit, type SourceGit } from './read/source-git.ts';
+import { hasNameOfCanary, objectsOfCanary, targetOf } from './scope/canary-objects.ts';
+import { whyNotAllowed } from './scope/permissions.ts';
 import { writeSourceStatus } from './status/status.ts';
 import { syncSource } from './sync.ts';
 
@@ -48,6 +50,8 @@ export interface SourceRunner {
   git(): SourceGit | undefined;
   /** Keys of the Canaries it speaks for. */
   speaksFor(canaryKey: string): boolean;
+  /** Whether a Canary that no Source speaks for may be about what it holds: only then it is read again for it. */
+  mayConcern(canary: KubernetesObject): boolean;
   stop(): Promise<void>;
 }
 
@@ -146,6 +150,7 @@ export function startSourceRunner(
       return createSourceGit({ parts, source, state }, { forge, wake: askGit });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
+    mayConcern: (canary) => mayConcern(currentSource(parts, key), canary, { parts, state }),
     async stop() {
       stopped = true;
       parts.claims.ended(key);
@@ -154,6 +159,21 @@ export function startSourceRunner(
       watch?.close();
     },
   };
+}
+
+/** Whoever may write a Canary in one namespace must not keep the Sources of all others at work. */
+function mayConcern(
+  source: Source | undefined,
+  canary: KubernetesObject,
+  { parts, state: { snapshot } }: { readonly parts: SourceParts; readonly state: SourceState },
+): boolean {
+  if (!source || whyNotAllowed(source, targetOf(canary), parts.rights) !== undefined) return false;
+  if (!snapshot || snapshot.problems.length > 0) return true;
+  const { target = '', scaler = '' } = objectsOfCanary(canary);
+  return (
+    [objectKey(canary), target, scaler].some((one) => snapshot.keys.has(one)) ||
+    snapshot.all.some((object) => hasNameOfCanary(canary, object))
+  );
 }
 
 /** Whether the change of another Source may let this one go on. */

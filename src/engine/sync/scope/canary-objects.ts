@@ -55,6 +55,16 @@ export function objectsOfCanary({ metadata, spec }: KubernetesObject): {
   return { target: keyIn(metadata.namespace, targetRef), scaler: keyIn(metadata.namespace, autoscalerRef) };
 }
 
+/** The workload that the Canary names, without its content; without a kind where the Canary names none. */
+export function targetOf({ metadata, spec }: KubernetesObject): KubernetesObject {
+  const { apiVersion = '', kind = '', name = '' } = ((spec ?? {}) as CanaryNames).targetRef ?? {};
+  return {
+    apiVersion,
+    kind,
+    metadata: { name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) },
+  };
+}
+
 function keyIn(namespace: string | undefined, reference: Reference | undefined): string | undefined {
   const { apiVersion, kind, name } = reference ?? {};
   if (!apiVersion || !kind || !name) return undefined;
