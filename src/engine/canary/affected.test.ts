@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { type KubernetesObject, ownLabels } from '../../api/kubernetes.ts';
-import { affects } from './affected.ts';
+import { affects, mayName } from './affected.ts';
 
 function canaryNamed(name: string): KubernetesObject {
   const spec = { targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } };
@@ -63,5 +63,24 @@ describe('a changed object', () => {
     const metadata = { name: `${service}-x2x4z`, namespace: 'shop', labels };
     const slice = { apiVersion: 'discovery.k8s.io/v1', kind: 'EndpointSlice', metadata };
     expect(affects(slice, canaryNamed('web'))).toBe(matters);
+  });
+});
+
+describe('a changed MetricTemplate', () => {
+  const templateIn = (namespace: string, name: string): KubernetesObject => {
+    return { apiVersion: 'flagger.app/v1beta1', kind: 'MetricTemplate', metadata: { name, namespace } };
+  };
+  const canary = (templateRef: object): KubernetesObject => {
+    const analysis = { interval: '1m', metrics: [{ name: 'errors', templateRef }] };
+    return { ...canaryNamed('web'), spec: { analysis } };
+  };
+
+  it.each([
+    ['of its namespace that it names', true, templateIn('shop', 'errors'), { name: 'errors' }],
+    ['of its namespace that it does not name', false, templateIn('shop', 'other'), { name: 'errors' }],
+    ['that it names with its namespace', true, templateIn('all', '1m'), { name: '1m', namespace: 'all' }],
+    ['of another namespace', false, templateIn('bank', '1m'), { name: 'errors' }],
+  ])('%s matters to a Canary: %s', (_, matters, template, templateRef) => {
+    expect(mayName(canary(templateRef), template)).toBe(matters);
   });
 });

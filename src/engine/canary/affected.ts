@@ -75,11 +75,16 @@ function relatedNames(canary: KubernetesObject): Names {
   };
 }
 
-/** Whether a changed MetricTemplate or AlertProvider can be one that the Canary names; from the raw Canary, which need not parse. */
+/**
+ * Whether a changed MetricTemplate or AlertProvider can be one that the Canary names; from the raw Canary, which need not parse. One of another
+ * namespace is named with it: a name such as `1m` is in the spec of most Canaries.
+ */
 export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
-  const { name } = changed.metadata;
+  const { name, namespace = '' } = changed.metadata;
+  const text = JSON.stringify(spec);
   const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
-  return JSON.stringify(spec).includes(JSON.stringify(name)) || annotated.includes(name);
+  const says = (word: string) => text.includes(JSON.stringify(word)) || annotated.includes(word);
+  return (namespace === metadata.namespace || says(namespace)) && says(name);
 }
 
 /** The Canary itself and those with the same target: when one is deleted, the other may begin. */
