@@ -28,25 +28,34 @@ export interface ExpectedCopiesSource {
  */
 export function expectedCopies(primary: KubernetesObject, source: ExpectedCopiesSource): ExpectedCopy[] {
   const { canary, release, includeLabelPrefixes } = source;
-  const named = namedBy(primary);
   const sharedConfigs = sharedIn(primary, source);
   const written = configCopies({ canary, release, liveConfigs: [], sharedConfigs, includeLabelPrefixes });
-  const live = release.liveConfigs
-    .filter(({ optional }) => !optional)
-    .map(({ kind, name }) => ({
-      kind,
-      name: copyName(canary, name, sharedConfigs.has(configKey(kind, name))),
-      written: undefined,
-      original: name,
-    }));
+  const live = liveCopies(primary, { canary, release }).filter(({ optional }) => !optional);
   return [
     ...written.map((copy) => ({
       kind: copy.kind as ExpectedCopy['kind'],
       name: copy.metadata.name,
       written: copy,
     })),
-    ...live.filter(({ kind, name }) => named.has(configKey(kind, name))),
+    ...live.map(({ kind, name, original }) => ({ kind, name, written: undefined, original })),
   ];
+}
+
+/** The copies of config outside Git that the pods of a live primary read; without an `optional` one they start, too. */
+export function liveCopies(
+  primary: KubernetesObject,
+  { canary, release }: Pick<ExpectedCopiesSource, 'canary' | 'release'>,
+): Array<Pick<ExpectedCopy, 'kind' | 'name'> & { readonly original: string; readonly optional: boolean }> {
+  const named = namedBy(primary);
+  const shared = sharedIn(primary, { canary, release });
+  return release.liveConfigs
+    .map(({ kind, name, optional }) => ({
+      kind,
+      name: copyName(canary, name, shared.has(configKey(kind, name))),
+      original: name,
+      optional,
+    }))
+    .filter(({ kind, name }) => named.has(configKey(kind, name)));
 }
 
 /** Keys of the configs whose copy carries the target's name, since another Canary tracks them too: read from the primary's template. */

@@ -336,29 +336,31 @@ test('many rotations leave the records of older commits alone', async () => {
   expect(digests).toContain(first.lastPromotedSpec);
 });
 
-test('a Secret outside Git that is to be followed reaches the primary at once, without a release', async () => {
-  const follow = { 'holdfast.dev/config-tracking': 'follow' };
-  await rotate('one', follow);
-  await started({
-    'web.json': loggingIn('shop/web:1'),
-    'canary.json': canary({ analysis: { iterations: 1 } }),
-  });
-  const before = await primaryPods();
-  expect(await copiedPassword()).toBe('one');
-  for (const password of ['two', 'three']) {
-    await rotate(password, follow);
-    await eventually(`the primary has ${password}`, async () => (await copiedPassword()) === password);
-  }
-  const { phase, history } = await statusNow();
-  expect({ phase, history: history ?? [] }).toEqual({ phase: 'Initialized', history: [] });
-  expect(await primaryPods()).toEqual(before);
+test.each(['required', 'optional'])(
+  'a Secret outside Git that is to be followed reaches the primary at once, without a release: %s',
+  async (kind) => {
+    const isOptional = kind === 'optional';
+    const follow = { 'holdfast.dev/config-tracking': 'follow' };
+    if (!isOptional) await rotate('one', follow);
+    const web = loggingIn('shop/web:1').replace('"name":"login"', `"name":"login","optional":${isOptional}`);
+    await started({ 'web.json': web, 'canary.json': canary({ analysis: { iterations: 1 } }) });
+    const before = await primaryPods();
+    expect(await copiedPassword()).toBe(isOptional ? undefined : 'one');
+    for (const password of ['two', 'three']) {
+      await rotate(password, follow);
+      await eventually(`the primary has ${password}`, async () => (await copiedPassword()) === password);
+    }
+    const { phase, history } = await statusNow();
+    expect({ phase, history: history ?? [] }).toEqual({ phase: 'Initialized', history: [] });
+    expect(await primaryPods()).toEqual(before);
 
-  await rotate('four');
-  await eventually('one that is not followed any more is a release', async () => {
-    const status = await statusNow();
-    return (
-      (status.history as unknown[] | undefined)?.length === 1 && status.phase === 'Succeeded' && !status.run
-    );
-  });
-  expect(await copiedPassword()).toBe('four');
-});
+    await rotate('four');
+    await eventually('one that is not followed any more is a release', async () => {
+      const status = await statusNow();
+      return (
+        (status.history as unknown[] | undefined)?.length === 1 && status.phase === 'Succeeded' && !status.run
+      );
+    });
+    expect(await copiedPassword()).toBe('four');
+  },
+);

@@ -141,6 +141,8 @@ export interface KnownCopies {
   /** The primary, its version and release. */
   readonly id: string;
   readonly copies: ReadonlyArray<Pick<ConfigCopyView, 'kind' | 'name'> & { readonly original?: string }>;
+  /** Those without which its pods start, too. */
+  readonly optional: ReadonlyArray<Pick<ConfigCopyView, 'kind' | 'name'> & { readonly original: string }>;
   /** What reading a copy once gave, by kind and name, for this version of it. */
   readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
 }

@@ -11,7 +11,12 @@ import {
   driftOf,
 } from '../../../workload/compare/drift.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
-import { type ExpectedCopy, expectedCopies, sharedIn } from '../../../workload/expected-copies.ts';
+import {
+  type ExpectedCopy,
+  expectedCopies,
+  liveCopies,
+  sharedIn,
+} from '../../../workload/expected-copies.ts';
 import { primaryReplicas, workloadKind } from '../../../workload/kinds.ts';
 import { nativeWorkload } from '../../../workload/native-workload.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
@@ -144,6 +149,11 @@ async function observeCopies(context: ReadContext, primary: KubernetesObject): P
       views.push(view);
     }
   }
+  for (const { kind, name, original } of known.optional) {
+    const copy = context.observation.view.configCopy(kind, name);
+    if (isOutdated(context, copy, { kind, name: original }))
+      views.push({ kind, name, state: 'outdated', drift: undefined });
+  }
   return views;
 }
 
@@ -154,7 +164,10 @@ async function copiesOf(context: ReadContext, primary: KubernetesObject): Promis
   if (entry.copies?.id === id) return entry.copies;
   const copies = await expectedOf(context, primary);
   const named = copies.map(({ written: _, ...copy }) => copy);
-  entry.copies = { id, copies: named, found: new Map() };
+  const { release } = await bytesOf(context, digestOf(primary));
+  const { canary } = context.observation;
+  const optional = liveCopies(primary, { canary, release }).filter((copy) => copy.optional);
+  entry.copies = { id, copies: named, optional, found: new Map() };
   return entry.copies;
 }
 
