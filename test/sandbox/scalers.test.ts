@@ -7,6 +7,7 @@ import {
   deployment,
   eventually,
   imageOf,
+  notesOf,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -199,6 +200,8 @@ test('a ScaledObject is paused while the canary rests, goes on for a release, an
   expect((await object('web')).annotations[paused]).toBe('0');
   expect((await object('web-primary')).annotations).not.toHaveProperty([paused]);
   expect((await object('web-primary')).annotations).not.toHaveProperty(['holdfast.dev/min-replicas']);
+  // What was taken away is not taken for what somebody else changes.
+  expect(notesOf(bed, 'ForeignChange')).toEqual([]);
 });
 
 test('an idleReplicaCount is back after a release, and gone once Git has none', async () => {

@@ -14,6 +14,7 @@ describe('covers', () => {
       {},
       { hostNetwork: false, minReadySeconds: 0, args: [], securityContext: null },
     ],
+    ['an annotation that is to be gone', { annotations: {} }, { annotations: { a: null } }],
     [
       'containers in another order, with an injected one',
       containers('b', 'proxy', 'a'),

@@ -63,8 +63,10 @@ function compareValues(
   if (isThere && Array.isArray(wanted) && Array.isArray(live))
     return compareLists(live, wanted, place, found);
   if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
-  if (isThere ? sameScalar(live, wanted, place) : isEmpty(wanted) && !exactMaps.has(place.parent))
-    return true;
+  const isMet = isThere
+    ? sameScalar(live, wanted, place)
+    : wanted === null || (isEmpty(wanted) && !exactMaps.has(place.parent));
+  if (isMet) return true;
   return differ(live, wanted, place, found);
 }
 
