@@ -38,8 +38,6 @@ const alias = Object.fromEntries(
 export default defineConfig({
   resolve: { alias },
   test: {
-    // Later runs, and later suites of one run, read what the first transformed: a single file of the sandbox starts in half of the time.
-    experimental: { fsModuleCache: true },
     sequence: { sequencer: LongestFirst },
     execArgv: [...nodeFlags],
     projects: [
