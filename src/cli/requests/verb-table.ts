@@ -1,4 +1,5 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
@@ -57,7 +58,7 @@ export const rollback: VerbCommand = {
   flagMeaning: 'commit or digest as listed by holdfast history (default: the previous good release)',
   async revision(client, canary) {
     const status = canaryStatus(canary);
-    const { rejected = [] } = status;
+    const { rejected = [], lastKnownGood } = status;
     const stored = await storedReleases(client, canary).catch((error: unknown) => {
       if (!isApiError(error, 'forbidden')) throw error;
       const { namespace } = canary.metadata;
@@ -69,7 +70,9 @@ export const rollback: VerbCommand = {
       ({ digest, promotedTime }) =>
         promotedTime !== undefined && !rejected.some((entry) => entry.digest === digest),
     );
-    const wanted = lastKnownGoodServes(status) ? good[1] : good[0];
+    // What only config outside Git tells from the one that serves would change nothing: that config is kept nowhere.
+    const older = good.find(({ digest }) => gitPart(digest) !== gitPart(lastKnownGood?.digest ?? ''));
+    const wanted = lastKnownGoodServes(status) ? older : good[0];
     if (wanted) return wanted.digest;
     throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
   },

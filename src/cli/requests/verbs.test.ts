@@ -326,20 +326,21 @@ it.each<[string, VerbCommand, object, number, string]>([
   });
 });
 
-/** What is asked for with this `--to`, where two releases without a commit are kept. */
-async function rolledBackTo(revision: string, digests: readonly string[]) {
+/** What is asked for with this `--to`, where these releases without a commit are kept, the newest first. */
+async function rolledBackTo(revision: string | undefined, digests: readonly string[]) {
   const one = { namespace: 'shop', name: 'web' };
   const canary = canaryNamed('web', {
     phase: 'Succeeded',
     lastKnownGood: { digest: digests[0], commit: '' },
   });
-  const records = digests.map((digest) => ({
+  const records = digests.map((digest, index) => ({
     metadata: {
       ...{ name: recordName(one, digest), namespace: 'shop', labels: recordLabels('web') },
       annotations: {
         [recordAnnotations.digest]: digest,
         [recordAnnotations.parts]: '1',
         [recordAnnotations.promotedTime]: '2026-11-01T10:00:00.000Z',
+        [recordAnnotations.sequence]: String(digests.length - index),
       },
     },
   }));
@@ -389,6 +390,13 @@ it('what a container writes before it ends moves no cursor in the answer to a re
     expect(stdout).toContain('[2KSucceeded');
     expect(stdout).not.toContain('\u001b');
   }
+});
+
+it('a rollback passes over releases that only config outside Git tells from the one that serves', async () => {
+  const [good, old] = [`v1:${'a'.repeat(64)}`, `v1:${'b'.repeat(64)}`];
+  const [now, before] = [`${good}+${'2'.repeat(16)}`, `${good}+${'1'.repeat(16)}`];
+  expect(await rolledBackTo(undefined, [now, before, old])).toBe(old);
+  expect(await rolledBackTo(undefined, [now, before])).toBe('');
 });
 
 it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {

@@ -88,6 +88,16 @@ describe('what can be asked for', () => {
     });
   });
 
+  it.each([
+    ['that only config outside Git tells from the one that serves', { ...older, digest: 'v1:good+1' }],
+    ['that Git took back before it was proven', { ...older, digest: 'v1:left', reason: 'RevertedInGit' }],
+  ])('goes past a release %s', (_, passedOver) => {
+    const serves = { ...good, digest: 'v1:good+2' };
+    const status: CanaryStatus = { phase: 'Succeeded', lastKnownGood: serves, history: [passedOver, older] };
+    const rollback = offers(canary(status)).find(({ command }) => command === 'rollback');
+    expect(rollback?.revision).toBe('v1:older');
+  });
+
   it('never goes back to a release that was rejected', () => {
     const rejected = [{ ...older, reason: 'RolledBack', time: '' }];
     const status: CanaryStatus = { phase: 'Succeeded', lastKnownGood: good, history: [older], rejected };

@@ -1,4 +1,5 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
+import { gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, conditionOf, lastKnownGoodServes } from '../../api/canary/summary.ts';
 import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
@@ -135,8 +136,11 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
   if (!good) return undefined;
   const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
   const older = history.find(
-    ({ digest, result }) =>
-      digest !== good.digest && (result === 'Succeeded' || result === 'Initialized') && isKept(digest),
+    ({ digest, result, reason }) =>
+      gitPart(digest) !== gitPart(good.digest) &&
+      (result === 'Succeeded' || result === 'Initialized') &&
+      reason !== 'RevertedInGit' &&
+      isKept(digest),
   );
   const to = lastKnownGoodServes(status) ? older : good;
   if (!to || !isKept(to.digest)) return undefined;
