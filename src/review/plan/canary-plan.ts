@@ -91,9 +91,14 @@ function changeOf({ before, after, promoted }: CanaryInput, release: Release): C
   }
   const settings = (target: Release['target']) => settingsKey(settingsOf(target));
   if (settings(old.target) !== settings(release.target)) return 'settings';
+  return isCanaryOther({ before, after }) ? 'spec' : undefined;
+}
+
+/** Whether the Canary itself is another one, where both sides have it. */
+function isCanaryOther({ before, after }: Pick<CanaryInput, 'before' | 'after'>): boolean {
   const canary = (side: CanarySide | undefined) =>
     side?.plan.state === 'release' ? (side.plan.object ?? null) : null;
-  return canonicalJson(canary(before)) === canonicalJson(canary(after)) ? undefined : 'spec';
+  return before !== undefined && canonicalJson(canary(before)) !== canonicalJson(canary(after));
 }
 
 /** Digests of a cluster have another key than ours for Secrets: without one in the release they can be compared, else the commits are. */
@@ -121,24 +126,27 @@ function promotedStateFor({ before, promoted }: CanaryInput): PromotedState | un
 }
 
 function summaryOf(
-  { promoted }: CanaryInput,
+  input: CanaryInput,
   change: NonNullable<Change>,
   old: Release | undefined,
   release: Release,
 ): string {
+  const isOther = isCanaryOther(input);
   switch (change) {
     case 'first':
       return 'first release: promoted to the primary without analysis';
     case 'again':
       return 'already promoted: no analysis; a rollout in progress ends, and the primary runs this release again';
     case 'rejected':
-      return `this release was rejected before (${rejectionOf(promoted, release)?.reason ?? ''}) and is only rolled out again with holdfast.dev/retry`;
+      return `this release was rejected before (${rejectionOf(input.promoted, release)?.reason ?? ''}) and is only rolled out again with holdfast.dev/retry`;
     case 'settings':
-      return 'only replicas, strategy or deadlines change: applied to the primary without analysis';
+      return isOther
+        ? 'replicas, strategy or deadlines change: applied to the primary without analysis; the Canary changes, too: the next rollout uses the new spec'
+        : 'only replicas, strategy or deadlines change: applied to the primary without analysis';
     case 'spec':
       return 'only the Canary changes: the next rollout uses the new spec';
     case 'release': {
-      const parts = old ? partsOf(old, release) : [];
+      const parts = old ? [...partsOf(old, release), ...(isOther ? ['the Canary changes'] : [])] : [];
       return `a rollout starts${parts.length > 0 ? `: ${parts.join(', ')}` : ''}`;
     }
   }

@@ -83,6 +83,27 @@ describe('a plan', () => {
     expect(only(await bed.plan()).canaries).toMatchObject([{ change: 'settings' }]);
   });
 
+  it('of the Canary together with something else names both', async () => {
+    const looser = canaryText().replace('threshold: 2', 'threshold: 50');
+    const replicas = deploymentText('shop/web:1', { replicas: 5 });
+    bed.repository.commit({ 'apps/canary.yaml': looser, 'apps/web.yaml': replicas });
+    expect(only(await bed.plan()).canaries).toMatchObject([
+      {
+        change: 'settings',
+        summary:
+          'replicas, strategy or deadlines change: applied to the primary without analysis; the Canary changes, too: the next rollout uses the new spec',
+      },
+    ]);
+
+    bed.repository.commit({
+      'apps/canary.yaml': canaryText(),
+      'apps/web.yaml': deploymentText('shop/web:2'),
+    });
+    expect(only(await bed.plan()).canaries).toMatchObject([
+      { change: 'release', summary: 'a rollout starts: the pod template changes, the Canary changes' },
+    ]);
+  });
+
   it('of nothing that a Source reads says so', async () => {
     bed.repository.commit({ 'README.md': 'hello', 'apps/notes.txt': 'x' });
     const report = await bed.plan();
