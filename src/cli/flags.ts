@@ -287,3 +287,9 @@ export function parseObjectArgument(first: string | undefined, second: string | 
   if (name === undefined) return { kind: 'Canary', name: word };
   throw new InputError(`unknown kind ${JSON.stringify(word)}: must be canary or source`);
 }
+
+/** The same where NAME alone is a Canary, and with -l a word alone is a kind: `source -l team=shop`. */
+export function parseSubject(text: string | undefined, selector: string | undefined): ObjectArgument {
+  const isParsed = selector !== undefined || text?.includes('/');
+  return isParsed ? parseObjectArgument(text, undefined) : { name: text };
+}

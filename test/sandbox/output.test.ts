@@ -109,6 +109,8 @@ const calls: ReadonlyArray<
   ['resume', ['web'], inShop, 0],
   ['suspend', ['source/shop'], inShop, 0],
   ['resume', ['source/shop'], inShop, 0],
+  ['suspend', ['-l', '!none'], inShop, 0],
+  ['resume', ['source', '-l', '!none'], inShop, 0],
   ['freeze', ['--reason', 'the sale', '--until', '2h', '-l', 'team=till'], inShop, 0],
   ['unfreeze', [], inShop, 0],
   ['gate', ['status', 'web'], inShop, 0],

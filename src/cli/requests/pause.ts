@@ -3,7 +3,7 @@ import { describe, namespacedName, type ObjectReference } from '../../api/kubern
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
-import { parseObjectArgument } from '../flags.ts';
+import { parseSubject } from '../flags.ts';
 import { readOne } from '../objects.ts';
 import {
   annotate,
@@ -60,12 +60,11 @@ export const suspendCommand: CliCommand = {
 export const resumeCommand: CliCommand = {
   register(command, context) {
     withObjectFlags(command, 'Canary').action(async (subject: string | undefined, flags: ObjectFlags) => {
-      const kind = subject?.includes('/')
-        ? (parseObjectArgument(subject, undefined).kind ?? 'Canary')
-        : 'Canary';
+      const { kind = 'Canary', name } = parseSubject(subject, flags.selector);
       const set = kind === 'Source' ? setSuspend : setPause;
+      const asked = { subject: name === undefined ? undefined : subject, flags };
       const result = await withConnection(flags, context, (connection) =>
-        forTargets(connection, kind, { subject, flags }, (target) =>
+        forTargets(connection, kind, asked, (target) =>
           set(connection.client, { ...target, paused: false, format: flags.output }),
         ),
       );

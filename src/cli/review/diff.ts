@@ -22,7 +22,7 @@ import {
   namespaceOption,
   outputOption,
   type ProgramFlags,
-  parseObjectArgument,
+  parseSubject,
   programsIn,
   type SubjectFlags,
   selectorOption,
@@ -60,9 +60,7 @@ export const diffCommand: CliCommand = {
       outputOption('table', ['table', 'json', 'yaml']),
     );
     withProgramFlags(command).action(async (text: string | undefined, flags: DiffFlags) => {
-      const isKind = text !== undefined && flags.selector !== undefined;
-      const { kind = 'Canary', name } =
-        isKind || text?.includes('/') ? parseObjectArgument(text, undefined) : { name: text };
+      const { kind = 'Canary', name } = parseSubject(text, flags.selector);
       if (name === '')
         throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const { version } = context;
