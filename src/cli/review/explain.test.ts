@@ -70,6 +70,35 @@ it('foretells when a release that waits for its window starts', () => {
   expect(phases.find(([phase]) => phase === 'Progressing')).toEqual(['Progressing', 3600]);
 });
 
+const tried = {
+  ...{ digest: 'v1:b', commit: 'b'.repeat(40), subject: 'Bad', startTime: '2026-01-01T00:10:00.000Z' },
+  ...{ restartKey: '', mountsConfig: false, fastLane: false, checkNumber: 1 },
+};
+
+it('a release that failed on the canary is not expected on a primary that is too weak to take the traffic back', () => {
+  const world = atRest();
+  const deferred = { phase: 'Failed', reason: 'AnalysisFailed', message: 'Bad failed its analysis' };
+  const postPromotion = { state: 'Held', reason: 'LKGNotReady', startTime: '2026-01-01T00:30:00.000Z' };
+  const status = { ...world.status, phase: 'Failed', postPromotion, run: { ...tried, deferred } };
+
+  const { release, primary, judgement } = explain({ ...world, status } as World, []);
+
+  expect(release.digest).toBe('v1:a');
+  expect(primary.filter(({ met }) => !met)).toEqual([]);
+  expect(judgement).toBeUndefined();
+});
+
+it('a release that is tried on the primary is expected there', () => {
+  const world = atRest();
+  const status = { ...world.status, phase: 'Progressing', run: { ...tried, side: 'primary' } };
+  const primary = aWorkload({ digest: 'v1:b' });
+
+  const found = explain({ ...world, status, primary } as World, []);
+
+  expect(found.release.digest).toBe('v1:b');
+  expect(found.primary.filter(({ met }) => !met)).toEqual([]);
+});
+
 describe('an explanation', () => {
   it('of a Canary at rest finds no difference and judges nothing', () => {
     const found = explained();

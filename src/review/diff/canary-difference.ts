@@ -3,7 +3,7 @@ import { namespacedName } from '../../api/kubernetes.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { differences } from '../../health/expectation.ts';
 import { expectedState } from '../../rollout/checks.ts';
-import { lastKnownGood, runOf, type World } from '../../rollout/world.ts';
+import { lastKnownGood, type Run, runOf, type World } from '../../rollout/world.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { contentOf, driftOf } from '../../workload/compare/drift.ts';
 import { differencesOf } from '../../workload/compare/semantic-compare.ts';
@@ -66,13 +66,19 @@ export interface ExpectedRelease {
 }
 
 /**
- * The release that must be on the primary: the one under way once it has passed its analysis and until it is reverted, else the
- * last-known-good. Undefined while nothing has proven itself.
+ * The release that must be on the primary: the one under way once it has passed its analysis, or is tried there, and until it is taken back, else
+ * the last-known-good. Undefined while nothing has proven itself.
  */
 export function expectedRelease(world: World): ExpectedRelease | undefined {
   const run = runOf(world.status);
-  const isPast = run !== undefined && world.status.postPromotion !== undefined && !run.revert;
-  if (isPast) return run;
+  const isTriedThere = run?.side === 'primary' && world.primary?.digest === run.digest;
+  const isPast = world.status.postPromotion !== undefined || isTriedThere;
+  if (run && isPast && !isTakenBack(run)) return run;
   const good = lastKnownGood(world);
   return good && { digest: good.digest, commit: good.commit.commit, subject: good.commit.subject };
+}
+
+/** The last-known-good must be on the primary, though the release has not ended yet. */
+export function isTakenBack({ revert, deferred }: Run): boolean {
+  return revert !== undefined || deferred !== undefined;
 }

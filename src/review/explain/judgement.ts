@@ -13,6 +13,7 @@ import {
   sharedCause,
 } from '../../rollout/post-promotion.ts';
 import { lastKnownGood, type Run, revertTarget, runOf, type World } from '../../rollout/world.ts';
+import { isTakenBack } from '../diff/canary-difference.ts';
 
 /** Why the primary does not come up, or is not verified, and what onFailure makes of it. */
 export interface Judgement {
@@ -32,7 +33,7 @@ export interface Judgement {
 export function judge(world: World, primary: readonly Comparison[]): Judgement | undefined {
   const run = runOf(world.status);
   const { postPromotion } = world.status;
-  if (!run || run.revert || !postPromotion) return undefined;
+  if (!run || isTakenBack(run) || !postPromotion) return undefined;
   if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
     return ofDifferences(world, run, postPromotion);
   const { state, reason, failedChecks = 0 } = postPromotion;
