@@ -114,6 +114,16 @@ test('the advice for every reason, phase and state is a command that exists, who
   );
 });
 
+test('abort is advised for a release that is held, and not for one whose revert does not come to its end: that is refused', () => {
+  const abort = (phase: string) => {
+    const status = { phase, postPromotion: { state: 'Held' } };
+    const metadata = { name: 'web', namespace: 'shop' };
+    const advice = adviceFor({ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status });
+    return advice.some(({ command }) => command === 'holdfast abort -n shop canary/web');
+  };
+  expect([abort('Promoting'), abort('Failed')]).toEqual([true, false]);
+});
+
 test('the program has the runbooks of the documentation, and fills in the names of a Canary', () => {
   const folder = join(root, 'docs/runbooks');
   const pages = Object.fromEntries(

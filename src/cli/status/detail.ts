@@ -275,7 +275,9 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
     add('it is paused; to resume', holdfast('resume', canary));
   advice.push(...adviceAtGate(canary));
   const isHeld = status.postPromotion?.state === 'Held';
-  if (isHeld) add('to go back to the last known good release now', holdfast('abort', canary));
+  // Failed and held: it was taken back already, and the last known good release is what does not come up.
+  if (isHeld && status.phase !== 'Failed')
+    add('to go back to the last known good release now', holdfast('abort', canary));
   // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
   const revert = revertCommand(head, isToldAsMerge(head, status.incidents));
   if ((status.phase === 'Failed' || isHeld) && head !== good && revert)

@@ -64,6 +64,11 @@ const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]
 ];
 
 describe('what can be asked for', () => {
+  it('is no abort of a release whose revert does not come to its end: that is refused', () => {
+    const status = { phase: 'Failed', postPromotion: { state: 'Held' }, run, lastKnownGood: good } as const;
+    expect(offers(canary(status)).map(({ command }) => command)).not.toContain('abort');
+  });
+
   it.each(cases)('%s', (_name, object, commands) => {
     expect(offers(object).map(({ command }) => command)).toEqual(commands);
   });

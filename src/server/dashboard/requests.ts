@@ -80,8 +80,10 @@ const commands: readonly Command[] = [
     verb: 'abort',
     isDrastic: true,
     offer(canary) {
-      const { lastKnownGood: good, postPromotion } = canaryStatus(canary);
-      if (!good || postPromotion?.state === 'Reverting') return undefined;
+      const { lastKnownGood: good, phase, postPromotion } = canaryStatus(canary);
+      const { state } = postPromotion ?? {};
+      // Failed and held: it was taken back already, and the last known good release is what does not come up.
+      if (!good || state === 'Reverting' || (state === 'Held' && phase === 'Failed')) return undefined;
       const to = releaseName(canary, good.digest, good.commit);
       return underWay((release) => `${release} is stopped and rejected; ${to} serves all requests.`)(canary);
     },
