@@ -43,6 +43,7 @@ export interface RunFlags extends ReceiverFlags, LimitFlags, ProgramFlags {
   readonly metricsServer: string;
   readonly metricsServerCredentials?: string;
   readonly allowOutbound: string[];
+  readonly flaggerNamespaces: string[];
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: string[];
   readonly includeLabelPrefix: string[];
@@ -131,6 +132,12 @@ function withRolloutFlags(command: Command): Command {
     .option(
       '--allow-outbound <hosts>',
       'hosts (HOST or HOST:PORT, comma-separated) that may be reached although they are loopback, link-local or metadata addresses',
+      commaList,
+      [],
+    )
+    .option(
+      '--flagger-namespaces <names>',
+      'namespaces in which a running Flagger makes Holdfast stand back (comma-separated; default: all that are watched)',
       commaList,
       [],
     )

@@ -77,6 +77,7 @@ function optionsOf(flags: RunFlags, version: string): AppOptions {
     metricsServer: flags.metricsServer,
     metricsServerCredentials: flags.metricsServerCredentials,
     allowOutbound: flags.allowOutbound,
+    flaggerNamespaces: flags.flaggerNamespaces,
     cloudIdentity: flags.cloudIdentity === true,
     selectorLabels: flags.selectorLabels,
     includeLabelPrefixes: flags.includeLabelPrefix,

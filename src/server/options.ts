@@ -47,6 +47,8 @@ export interface AppOptions {
   readonly metricsServerCredentials?: string | undefined;
   /** Hosts, with or without a port, that outbound requests may reach whatever their addresses are. */
   readonly allowOutbound?: readonly string[];
+  /** Where a running Flagger counts; none: everywhere that is looked at. */
+  readonly flaggerNamespaces?: readonly string[];
   /** MetricTemplates without a Secret use the cloud identity of this pod. */
   readonly cloudIdentity?: boolean;
   readonly selectorLabels: readonly string[];

@@ -98,6 +98,17 @@ test('nothing is done while a Deployment of Flagger is available; when it is sca
   expect(condition(await bed.canary(), 'ForeignController')).toBeUndefined();
 });
 
+test('what looks like Flagger in a namespace of others stops nobody where the namespaces of Flagger are named', async () => {
+  await startFlagger();
+  await renewLease(new Date(Date.now() + 3_600_000).toISOString());
+  await flux.apply(deployment('shop/web:1'), canary());
+
+  await bed.start({ flaggerNamespaces: ['flagger'] });
+
+  await waitForPhase(bed, 'Initialized');
+  expect((await events()).some(({ reason }) => reason === 'ForeignController')).toBe(false);
+});
+
 test('nothing is done while it cannot be seen whether Flagger runs', async () => {
   await startFlagger();
   await flux.apply(deployment('shop/web:1'), canary());
