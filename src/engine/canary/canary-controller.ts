@@ -73,6 +73,12 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
         queue.addAfter(namespacedName(canary), gatherMs);
   }
 
+  function freezeChanged(namespace: string | undefined): void {
+    for (const canary of parts.canaries.list())
+      if (namespace === undefined || canary.metadata.namespace === namespace)
+        queue.addAfter(namespacedName(canary), gatherMs);
+  }
+
   return {
     start() {
       adjustWatches();
@@ -80,7 +86,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
       options.references.onChange(referenceChanged);
       options.heads.onAllRead(() => canaryChanged(undefined));
       options.flagger.onChange(() => canaryChanged(undefined));
-      options.freezes?.onChange(() => canaryChanged(undefined));
+      options.freezes?.onChange(freezeChanged);
     },
     wake: (key) => queue.addAfter(key, gatherMs),
     async stop() {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import { limits } from '../../../api/limits.ts';
-import { freezesInForce } from './freeze-watch.ts';
+import type { WatchedSet } from '../../../contracts/cluster.ts';
+import { freezesInForce, watchFreezes } from './freeze-watch.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
 const at = { ownNamespace: 'holdfast-system', nowMs };
@@ -25,6 +26,20 @@ it('covers the Canaries of its namespace, and from the namespace of Holdfast all
   expect(found(freeze('holdfast-system', 'a', {}))).toBe('ConfigMap holdfast-system/a');
   // A tenant freezes nobody else.
   expect(found(freeze('till', 'a', {}))).toBeUndefined();
+});
+
+it('is news for the Canaries of its namespace, and from the namespace of Holdfast for all', () => {
+  const listeners: Array<(freeze: KubernetesObject | undefined) => void> = [];
+  const set = { onChange: (listener: (typeof listeners)[number]) => void listeners.push(listener) };
+  const concerned: Array<string | undefined> = [];
+  watchFreezes(() => set as unknown as WatchedSet, [], 'holdfast-system').onChange((namespace) => {
+    concerned.push(namespace);
+  });
+
+  for (const object of [freeze('till', 'a', {}), freeze('holdfast-system', 'a', {}), undefined])
+    for (const listener of listeners) listener(object);
+
+  expect(concerned).toEqual(['till', undefined, undefined]);
 });
 
 it('chooses by labels', () => {

@@ -9,7 +9,8 @@ import { closingMs, windowAt, windowProblems } from '../../windows.ts';
 export interface FreezeWatch {
   /** The freezes of a Canary; `unknown` before they were listed. */
   of(canary: KubernetesObject, nowMs: number): FreezesInForce | 'unknown';
-  onChange(listener: () => void): void;
+  /** With the namespace whose Canaries a change may concern; undefined: all. */
+  onChange(listener: (namespace: string | undefined) => void): void;
   close(): void;
 }
 
@@ -51,7 +52,11 @@ export function watchFreezes(
       return freezesInForce(objects, canary, { ownNamespace, nowMs });
     },
     onChange(listener) {
-      for (const set of sets) set.onChange(() => listener());
+      for (const set of sets)
+        set.onChange((freeze) => {
+          const { namespace } = freeze?.metadata ?? {};
+          listener(namespace === ownNamespace ? undefined : namespace);
+        });
     },
     close() {
       for (const set of sets) set.close();
