@@ -183,6 +183,16 @@ test('a name that changes its address after a first valid answer is refused at c
   });
 });
 
+test('a header with a line break in it is named, and its value is not', async () => {
+  const server = await serve((_request, response) => response.end('ok'));
+  const auth = { kind: 'bearer', token: 's3cr3t\nof two lines' } as const;
+  const error = await failure(newClient(), { url: server.url, auth });
+  expect(error).toMatchObject({
+    code: 'InvalidUrl',
+    message: `GET ${new URL(server.url).host}: not sent: invalid authorization header; see what it is set to`,
+  });
+});
+
 test('a client certificate whose key would take a second to sign with is not used', async () => {
   const tls = { cert: testCertificate, key: largeRsaKey(16_384) };
   expect(await failure(newClient(), { url: 'https://127.0.0.1:9/', tls })).toMatchObject({

@@ -1,6 +1,6 @@
 import { systemWords } from '../api/system-words.ts';
 
-/** Why an outbound request failed. `Status` is used by callers that treat an HTTP status as a failure. */
+/** Why an outbound request failed. `InvalidUrl`: it cannot be sent as it is configured. `Status` is used by callers that treat an HTTP status as a failure. */
 type HttpErrorCode =
   | 'InvalidUrl'
   | 'Refused'
@@ -46,6 +46,9 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new HttpError('Timeout', host, `${what}: timed out while connecting`);
   }
+  // Its message names the header, and no value.
+  if (code === 'UND_ERR_INVALID_ARG' && error instanceof Error)
+    return new HttpError('InvalidUrl', host, `${what}: not sent: ${error.message}; see what it is set to`);
   if (CERTIFICATE_ALERTS.test(code)) {
     return new HttpError(
       'ClientCertificate',
