@@ -23,7 +23,8 @@ export function verifying(context: Context, before: Verifying): Outcome {
   if (changed) return changed;
   const state = withRun(before, { stepTime: before.run.stepTime ?? context.now });
   const { run } = state;
-  const isGood = run.countsAsGood || postPromotion.successThreshold === 0;
+  // Also while its record cannot be marked: nothing more is asked of it then.
+  const isGood = run.countsAsGood || (state.post.passedChecks ?? 0) >= postPromotion.successThreshold;
   const isWhole = hasConverged(world.primary, plan.primaryReadyPercent);
   if (isGood && isWhole && hasArrived(context, run, 'primary'))
     return stay(state, act({ type: 'MarkProven', digest: run.digest }), progressNote(context, state));

@@ -28,6 +28,22 @@ function rejectedInStatus({ status }: Model): string[] {
   return (status.rejected ?? []).map(({ digest }) => digest);
 }
 
+it('a release that passed its checks, and whose record cannot be marked, is not checked on and on', () => {
+  const model = live();
+  model.refused.add('MarkProven');
+  model.commit('b');
+  until(model, 'a passed check', () => model.status.postPromotion?.passedChecks === 1);
+  const { length } = model.asks;
+  const { status } = model;
+  pass(model, 120_000);
+  expect(model.asks).toHaveLength(length);
+  expect(model.status).toEqual(status);
+  expect(status.message).toContain('1 of 1 checks passed');
+  model.refused.clear();
+  untilOver(model);
+  expectLive(model, 'b');
+});
+
 describe('the rejection cannot be written', () => {
   it('and a failed analysis ends all the same; the rejection is in the status, and written later', () => {
     const model = live();
