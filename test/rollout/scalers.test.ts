@@ -396,3 +396,41 @@ it.each(kinds)('%s: what was left raised goes back at rest, also while Git canno
   for (let count = 0; count < 5; count += 1) model.tick();
   expectRestored(model);
 });
+
+describe.each(kinds)('%s: minReplicas cannot be restored at the end of a release', (kind) => {
+  const ending = (): Model => {
+    const model = scaled(kind, { progressDeadlineSeconds: 60 });
+    model.commit('b');
+    until(model, () => model.status.run?.ending !== undefined && model.scalers?.left('primary').length !== 0);
+    model.refused.add('SetScalerFloor');
+    return model;
+  };
+
+  it('and a newer commit waits no longer than for a deadline; its end gives back what was there before both', () => {
+    const model = ending();
+    model.commit('c');
+    until(model, () => model.status.run?.digest === 'c');
+    expect(model.primary?.digest).toBe('b');
+    model.refused.clear();
+    until(model, () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined);
+    for (let count = 0; count < 20; count += 1) model.tick();
+    expectCarried(model);
+    expectRestored(model);
+  });
+
+  it('and without one it is tried again at rest, whoever leads', () => {
+    const model = ending();
+    until(model, () => model.status.run === undefined);
+    for (let count = 0; count < 20; count += 1) {
+      model.tick(1000, count % 3);
+      model.leadAnew(count % 2 === 0 ? 3_600_000 : -3_600_000);
+    }
+    expect(model.scalers?.left('primary')).not.toEqual([]);
+    model.refused.clear();
+    model.leadAnew();
+    for (let count = 0; count < 20; count += 1) model.tick();
+    expect(model.status.phase).toBe('Succeeded');
+    expectCarried(model);
+    expectRestored(model);
+  });
+});
