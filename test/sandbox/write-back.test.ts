@@ -76,6 +76,33 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
   }
 });
 
+test('a Canary that is deleted with all that is its own during a release starts from the ledger again', async () => {
+  await bed.commit('v1', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ analysis: { iterations: 100 } }),
+  });
+  await createSource(bed, { write: { ledger: true } });
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await eventually('the ledger is there', async () => (await refs(ledger)).length === 1);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Progressing');
+  const images = follow(bed, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
+
+  const namespace = (group: string, kind: string) => `/${group}/namespaces/shop/${kind}`;
+  await bed.send('DELETE', `${namespace('apis/flagger.app/v1beta1', 'canaries')}/web`);
+  for (const name of ['web', 'web-primary'])
+    await bed.send('DELETE', `${namespace('apis/apps/v1', 'deployments')}/${name}`);
+  for (const { metadata } of bed.sandbox.store.list('/secrets', 'shop'))
+    if (metadata.name.startsWith('holdfast-web-'))
+      await bed.send('DELETE', `${namespace('api/v1', 'secrets')}/${metadata.name}`);
+  await waitForPhase(bed, 'Initialized');
+  await waitForPhase(bed, 'Progressing');
+
+  expect([...images].filter(Boolean).at(-1)).toBe('shop/web:1');
+  expect(images).not.toContain('shop/web:2');
+});
+
 test('a bad commit is taken back in Git by one commit that keeps later work, and no pod restarts for it', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),

@@ -43,6 +43,7 @@ async function applyWhole(context: SyncContext): Promise<void> {
   const { snapshot, refused } = await withOwnCanaries(context, whole);
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
   const built = headsOf(context, snapshot);
+  const deleted = withholdDeleted(context, snapshot);
   const digests = new Map(
     [...built.heads].flatMap(([key, { release }]) => (release ? [[key, release.digest] as const] : [])),
   );
@@ -55,8 +56,24 @@ async function applyWhole(context: SyncContext): Promise<void> {
   const known = new Set(snapshot.problems.map(({ message }) => message));
   const added = built.problems.filter(({ message }) => !known.has(message));
   state.snapshot = { ...whole, problems: [...whole.problems, ...added] };
-  await publishHeads(context, snapshot, built.heads, failures);
+  await publishHeads(context, snapshot, { heads: built.heads, deleted }, failures);
   state.pruned = await prune(context);
+}
+
+/**
+ * Keys of Canaries with a ledger that were deleted, and that this Source makes anew. What was said of the ones before is withheld: they start from
+ * the ledger, as in a new cluster, and not from a head that was being tried.
+ */
+function withholdDeleted({ parts, state, watch }: SyncContext, { plans }: Snapshot): Set<string> {
+  const deleted = plans.flatMap((plan) => {
+    const object = plan.state === 'release' ? plan.object : undefined;
+    const set = object && watch.setOf(object);
+    const isGone = set && !set.get(object.metadata.namespace, object.metadata.name);
+    return isGone ? [canaryKey(plan.canary)] : [];
+  });
+  const keys = deleted.filter((key) => state.ledger?.commits.has(key));
+  for (const key of keys) parts.heads.withhold(state.key, key);
+  return new Set(keys);
 }
 
 /** Applies what belongs to no Canary; `digests`: those at head. */
@@ -90,12 +107,12 @@ async function applyRest(
 async function publishHeads(
   context: SyncContext,
   snapshot: Snapshot,
-  built: SnapshotHeads['heads'],
+  { heads: built, deleted }: Pick<SnapshotHeads, 'heads'> & { readonly deleted: ReadonlySet<string> },
   failures: readonly ApplyFailure[],
 ): Promise<void> {
   const { parts, state } = context;
   const settled = settledHeads(state, snapshot, built, failures);
-  const heads = await withLedger(context, settled, snapshot.commit.commit);
+  const heads = await withLedger(context, settled, snapshot.commit.commit, deleted);
   const changed = parts.heads.publish(state.key, heads);
   // A Canary that was reverted reports what else of the bad commit stays, which any commit may change.
   const reverted = parts

@@ -59,6 +59,8 @@ export interface Heads {
    * introduced it: a commit that is about something else is no news.
    */
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
+  /** What this Source said of a Canary does not count until it says it again. */
+  withhold(sourceKey: string, canaryKey: string): void;
   /** The Source is gone; returns the keys it spoke for. */
   forget(sourceKey: string): string[];
 }
@@ -140,10 +142,9 @@ export function createHeads(): Heads {
 
   function inGit(canaryKey: string): Head {
     const source = sourceOf(canaryKey);
-    const head = source === undefined ? undefined : bySource.get(source)?.get(canaryKey);
-    if (head) return head;
     const waitingFor = source ?? unread.whichMayHold(canaryKey);
-    return waitingFor === undefined ? noSource : notRead(waitingFor);
+    const nothing = waitingFor === undefined ? noSource : notRead(waitingFor);
+    return bySource.get(source ?? '')?.get(canaryKey) ?? nothing;
   }
 
   return {
@@ -195,6 +196,7 @@ export function createHeads(): Heads {
       unread.delete(sourceKey);
       return changed;
     },
+    withhold: (source, canary) => void bySource.get(source)?.set(canary, notRead(source)),
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);

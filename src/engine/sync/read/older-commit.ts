@@ -105,12 +105,13 @@ export async function readLedger({ parts, source, state, signal }: SyncContext):
 
 /**
  * The heads with what the ledger says about Canaries that have no proven release in this cluster: they start from the ledger's commit, and
- * head comes after it as a canary (design section 5, flagger issues 1577 and 1207).
+ * head comes after it as a canary (design section 5, flagger issues 1577 and 1207). `deleted`: keys of those that are made anew just now.
  */
 export async function withLedger(
   context: SyncContext,
   heads: ReadonlyMap<string, Head>,
   appliedCommit: string,
+  deleted: ReadonlySet<string>,
 ): Promise<ReadonlyMap<string, Head>> {
   const { parts, state } = context;
   const result = new Map(heads);
@@ -118,7 +119,9 @@ export async function withLedger(
     const head = heads.get(canaryKey);
     if (!head?.release || commit === appliedCommit) continue;
     const [namespace = '', name = ''] = canaryKey.split('/');
-    if (((parts.canary({ namespace, name })?.status ?? {}) as CanaryStatus).lastKnownGood) continue;
+    const { lastKnownGood } = (parts.canary({ namespace, name })?.status ?? {}) as CanaryStatus;
+    // Of one that was deleted, a watch may still show the status.
+    if (lastKnownGood && !deleted.has(canaryKey)) continue;
     const next = await headWithLedger(context, head, canaryKey, commit);
     if (next.view.kind === 'unknown') state.dirty = true;
     result.set(canaryKey, next);
