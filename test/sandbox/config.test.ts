@@ -250,6 +250,41 @@ test('a Secret that is in no repository starts a release of the same commit when
   expect(JSON.stringify(now)).not.toContain('two"');
 });
 
+test('optional config that comes is not given to the primary before its release was tested, whatever copies are written', async () => {
+  const create = (kind: string, name: string, data: Record<string, string>, annotations = {}) =>
+    bed.send(
+      'PATCH',
+      `/api/v1/namespaces/shop/${kind.toLowerCase()}s/${name}?fieldManager=operator&force=true`,
+      {
+        ...{ apiVersion: 'v1', kind, metadata: { name, namespace: 'shop', annotations } },
+        [kind === 'Secret' ? 'stringData' : 'data']: data,
+      },
+      'application/apply-patch+yaml',
+    );
+  const follow = { 'holdfast.dev/config-tracking': 'follow' };
+  await create('Secret', 'login', { password: 'one' });
+  await create('Secret', 'token', { value: 'one' }, follow);
+  const web = JSON.parse(loggingIn('shop/web:1'));
+  web.spec.template.spec.containers[0].envFrom.push(
+    { secretRef: { name: 'token' } },
+    { configMapRef: { name: 'settings', optional: true } },
+  );
+  const slow = canary({ analysis: { iterations: 100 } });
+  await started({ 'web.json': JSON.stringify(web), 'canary.json': slow });
+
+  await create('ConfigMap', 'settings', { mode: 'untested' });
+  await waitForPhase(bed, 'Progressing');
+  await create('Secret', 'token', { value: 'two' }, follow);
+  await eventually('the token reaches the primary', async () => {
+    const copy = (await bed.get('v1', 'Secret', 'token-primary')) as
+      | { data?: { value?: string } }
+      | undefined;
+    return copy?.data?.value === Buffer.from('two').toString('base64');
+  });
+
+  expect(await bed.get('v1', 'ConfigMap', 'settings-primary')).toBeUndefined();
+});
+
 test('a bad Secret is stopped by the analysis, and the primary keeps the old one until it is put right', async () => {
   await rotate('one');
   await started({

@@ -94,13 +94,18 @@ export async function liveConfigsForPrimary(
 ): Promise<KubernetesObject[]> {
   const found = await readLiveConfigs(cluster, namespace, release);
   if (livePart(release.digest) !== undefined) return found;
-  const optional = new Set(
-    release.liveConfigs.flatMap(({ kind, name, optional }) => (optional ? [configKey(kind, name)] : [])),
-  );
+  const optional = optionalConfigs(release);
   return found.filter((config) => {
     const isOfReleases = isTracked(config) && !isFollowed(config);
     return !isOfReleases || !optional.has(configKey(config.kind, config.metadata.name));
   });
+}
+
+/** Keys of the config outside Git without which pods of a release start, too. */
+export function optionalConfigs({ liveConfigs }: Pick<Release, 'liveConfigs'>): Set<string> {
+  return new Set(
+    liveConfigs.flatMap(({ kind, name, optional }) => (optional ? [configKey(kind, name)] : [])),
+  );
 }
 
 /** Configs that another Canary of the namespace tracks too: their copies carry the target's name (design section 5). */

@@ -29,7 +29,12 @@ import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
 import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
+import {
+  liveConfigsForPrimary,
+  optionalConfigs,
+  sharedConfigs,
+  untrackedConfigs,
+} from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyRollout,
@@ -113,11 +118,14 @@ export const workloadPerformers = {
     const { release } = await bytesOf(context, digest);
     const shared = sharedIn(primary, { canary, release });
     const found = await liveConfigsForPrimary(context.parts.cluster, view.namespace, release);
-    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
+    const optional = optionalConfigs(release);
+    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or is one that pods need and does not exist.
     const liveConfigs = found.filter((config) => {
       const { kind, metadata } = config;
-      const name = copyName(canary, metadata.name, shared.has(configKey(kind, metadata.name)));
-      return isFollowed(config) || !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
+      const key = configKey(kind, metadata.name);
+      const name = copyName(canary, metadata.name, shared.has(key));
+      const isMissing = !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
+      return isFollowed(config) || (isMissing && !optional.has(key));
     });
     const { includeLabelPrefixes } = context.parts.options;
     const copies = configCopies({
