@@ -46,9 +46,6 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
   if (code === 'UND_ERR_CONNECT_TIMEOUT') {
     return new HttpError('Timeout', host, `${what}: timed out while connecting`);
   }
-  // Its message names the header, and no value.
-  if (code === 'UND_ERR_INVALID_ARG' && error instanceof Error)
-    return new HttpError('InvalidUrl', host, `${what}: not sent: ${error.message}; see what it is set to`);
   if (CERTIFICATE_ALERTS.test(code)) {
     return new HttpError(
       'ClientCertificate',
@@ -61,6 +58,9 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
     return new HttpError('ProxyCredentials', host, `${what}: the proxy requires valid credentials (407)`);
   if (proxyStatus)
     return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
+  // Its message names the header, and no value; a proxy that refuses credentials has the same code.
+  if (code === 'UND_ERR_INVALID_ARG' && error instanceof Error)
+    return new HttpError('InvalidUrl', host, `${what}: not sent: ${error.message}; see what it is set to`);
   if (TLS_CODES.test(code)) {
     const why = systemWords(code);
     return new HttpError(

@@ -4,7 +4,6 @@ import type { Canary } from '../api/canary/canary.ts';
 import { type CanaryPhase, type CanaryStatus, gitPart } from '../api/canary/status.ts';
 import type { CheckOutcome, CommitInfo, RouteView } from '../api/observed.ts';
 import type { RolloutReason } from '../api/reasons.ts';
-import { sinceMs } from '../api/time.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 
 /** Everything `step` reads: one Canary at one moment, as read back by the engine. */
@@ -316,12 +315,14 @@ export function runOf(status: CanaryStatus): Run | undefined {
   return { ...run, ...(throughPrimary ? { side: 'primary' } : {}) } as Run;
 }
 
-/** Milliseconds since a time, never negative. One ahead of our clock was written by a leader before this one, so that it is over since then (S30). */
+/** Milliseconds since a time, never negative; absent: 0. One ahead of our clock was written by a leader before this one, so that it is over since then (S30). */
 export function passedMs(
   { nowMs, leadingSinceMs = nowMs }: Pick<World, 'nowMs' | 'leadingSinceMs'>,
   time: string | undefined,
 ): number {
-  return Date.parse(time ?? '') > nowMs ? nowMs - leadingSinceMs : sinceMs(nowMs, time);
+  const thenMs = Date.parse(time ?? '');
+  if (Number.isNaN(thenMs)) return 0;
+  return nowMs - (thenMs > nowMs ? leadingSinceMs : thenMs);
 }
 
 /** Head's release, if Git was read and holds one. */

@@ -10,19 +10,10 @@ import { positionOf, promote as promoteNow } from '../states/analysing.ts';
 import { admit } from '../states/head.ts';
 import { verifiedAgain } from '../states/held.ts';
 import { repairPrimary } from '../states/resting.ts';
-import { isGoodBack, sideToTry } from '../states/reverting.ts';
+import { isGoodBack, type PlaceToTry, sideToTry } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { windowWaitMs } from '../windows.ts';
-import {
-  describeRelease,
-  headRelease,
-  isLost,
-  type RecordView,
-  type Run,
-  rejectionOf,
-  type Side,
-  soundRecord,
-} from '../world.ts';
+import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
 
 /** The answer to a request. */
 export type Answer =
@@ -225,20 +216,18 @@ const retry: Verb = (context, current, request) => {
     return notApplicable(
       `pods of ${describeRelease(head)} may still serve, and it is not tried in place over them before the last-known-good is ready: push a newer commit, or roll back to another release`,
     );
-  const place = placeOrWait(context, state, { reason: 'Retry', message });
-  if ('result' in place) return place;
-  const { next, events = [], status = {} } = admit(context, head, place);
+  const place = sideToTry(context, state);
+  if (place.waits) return laterAt(place, { reason: 'Retry', message });
+  const { side } = place;
+  const { next, events = [], status = {} } = admit(context, head, { side, before: place.state.run });
   return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
 };
 
-/** Where it is tried, and in whose place; it waits for that as long as a newer revision would. */
-function placeOrWait(
-  context: Context,
-  current: StateOf<'Held' | 'RevertFailed'>,
+/** It waits for its place as long as a newer revision would. */
+function laterAt(
+  { state, waits = {}, next }: PlaceToTry<StateOf<'Held' | 'RevertFailed'>>,
   { reason, message, rejects = [] }: { reason: RolloutReason; message: string; rejects?: NewRejection[] },
-): Extract<Answer, { result: 'Later' }> | { readonly side: Side; readonly before: Run } {
-  const { state, side, waits, next } = sideToTry(context, current);
-  if (!waits) return { side, before: state.run };
+): Answer {
   const statusNote = note(reason, `${message}, once the canary carries all traffic`, next);
   return {
     result: 'Later',
@@ -257,7 +246,8 @@ const rollbackTo: Verb = (context, state, request) => {
   const wanted = recordedRelease(context, request);
   if ('result' in wanted) return wanted;
   if (wanted.digest === good.digest) return rollbackToGood(context, where, state, wanted);
-  return rollbackToOlder(context, where, state, { wanted, good });
+  const releases = { wanted, good };
+  return endFirst(context, where, state, releases) ?? startOlder(context, where, state, releases);
 };
 
 /** The proven record that the request names; of several the newest one. */
@@ -304,27 +294,25 @@ function rollbackToGood(context: Context, where: Placed, current: State, good: R
   return outcome ? done(`rolling back to ${describeRelease(good)}`, outcome) : recordDamaged(good);
 }
 
-/** A rollback to an older release than the last-known-good: the one under way ends first, then the older one is rolled out. */
-function rollbackToOlder(
+/** Before an older release than the last-known-good is rolled out the one under way ends; undefined: nothing has to. */
+function endFirst(
   context: Context,
   where: Placed,
   current: State,
   { wanted, good }: { wanted: RecordView; good: RecordView },
-): Answer {
+): Answer | undefined {
   if (where.stage === 'ending' || where.stage === 'first' || isGoodBack(context, current))
     return { result: 'Later' };
   if (context.head?.digest === wanted.digest && where.stage !== 'written')
     return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
-  if (where.stage === 'trying' || where.stage === 'written') {
-    if (where.state.run.digest === wanted.digest)
-      return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
-    // Nothing can end it first: the older release is written over it.
-    if (current.kind === 'Held' && isLost(good)) return startOlder(context, where, current, { wanted, good });
-    const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
-    const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
-    return outcome ? { result: 'Later', outcome } : recordDamaged(good);
-  }
-  return startOlder(context, where, current, { wanted, good });
+  if (where.stage !== 'trying' && where.stage !== 'written') return undefined;
+  if (where.state.run.digest === wanted.digest)
+    return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
+  // Nothing can end it first: the older release is written over it.
+  if (current.kind === 'Held' && isLost(good)) return undefined;
+  const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
+  const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
+  return outcome ? { result: 'Later', outcome } : recordDamaged(good);
 }
 
 /** An older release is tried on the primary while the canary serves, since what the primary runs is of no use; not where both are one workload. */
@@ -357,12 +345,10 @@ function startOlder(
     mountsConfig: true,
   };
   const message = `rolling back to ${describeRelease(wanted)}`;
-  const isTriedBesides = isOnlyOnPrimary(context, current);
-  const besides = isTriedBesides
-    ? placeOrWait(context, current, { reason: 'RolledBack', message, rejects })
-    : undefined;
-  if (besides && 'result' in besides) return besides;
+  const place = isOnlyOnPrimary(context, current) ? sideToTry(context, current) : undefined;
+  if (place?.waits) return laterAt(place, { reason: 'RolledBack', message, rejects });
   const before = 'state' in where ? { before: where.state.run } : {};
+  const besides = place && { side: place.side, before: place.state.run };
   const admitted = admit(context, release, { rollback, ...before, ...besides });
   const outcome = { ...admitted, rejects };
   // Another tool writes the canary: the older release cannot be tried there first.
