@@ -117,3 +117,12 @@ test('an SSH address is carried with its Secret', () => {
   expect(stops).toEqual([]);
   expect(spec).toMatchObject({ url, secretRef: { name: 'git' } });
 });
+
+it('says that what is suspended before the move is applied by the Source', () => {
+  const note =
+    'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over';
+  expect(sourceOfFlux(kustomization({ suspend: true }), repository()).notes).toContain(note);
+  // As the steps of the move leave it.
+  const moving = kustomization({ suspend: true, prune: false });
+  expect(sourceOfFlux(moving, repository()).notes).not.toContain(note);
+});

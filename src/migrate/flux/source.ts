@@ -74,6 +74,10 @@ function notesOn(spec: Fields): string[] {
       spec.wait !== true &&
       spec.healthChecks.length > 0 &&
       'spec.healthChecks becomes wait: true, which waits for everything that is applied',
+    // The move itself suspends it once it does not prune any more.
+    spec.suspend === true &&
+      spec.prune !== false &&
+      'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over',
     Boolean(spec.interval) &&
       'spec.interval has no counterpart: drift is reverted within seconds; Git is polled at the interval of the GitRepository',
   ];
