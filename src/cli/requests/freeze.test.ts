@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { freezeLabel } from '../../api/freeze.ts';
 import { localError } from '../../cluster/errors.ts';
-import { freeze } from './freeze.ts';
+import { freeze, unfreeze } from './freeze.ts';
 
 const nowMs = Date.parse('2026-11-27T08:00:00Z');
 
@@ -63,4 +63,27 @@ it.each([
   ['none may be read', localError('forbidden', 'get ConfigMap shop/holdfast-freeze: 403')],
 ])('a freeze is written and nothing more said where %s', async (_, found) => {
   expect(await frozen(found)).toMatchObject({ exitCode: 0, stderr: '', applied: [{ kind: 'ConfigMap' }] });
+});
+
+it('a freeze that may not be deleted is named beside those that were lifted', async () => {
+  const names = ['holdfast-freeze', 'holdfast-freeze-0000aaaa', 'holdfast-freeze-1111bbbb'];
+  const items = names.map((name) => ({
+    ...freezeOf('holdfast-cli', {}),
+    metadata: { name, namespace: 'shop' },
+  }));
+  const refused = 'delete ConfigMap shop/holdfast-freeze-0000aaaa: 403 Forbidden';
+  const client = {
+    list: async () => ({ items }),
+    async delete({ name }: { name: string }) {
+      if (name === names[1]) throw localError('forbidden', refused);
+      return true;
+    },
+  } as unknown as Parameters<typeof unfreeze>[0];
+  const scope = { namespace: 'shop', selector: undefined, scheduled: false, format: 'text' } as const;
+
+  expect(await unfreeze(client, scope)).toEqual({
+    stdout: [names[0], names[2]].map((name) => `ConfigMap shop/${name}: the freeze is lifted\n`).join(''),
+    stderr: `warning: still frozen: ${refused}\n`,
+    exitCode: 1,
+  });
 });

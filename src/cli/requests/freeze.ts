@@ -1,7 +1,13 @@
 import { createHash } from 'node:crypto';
 import { type Command, Option } from 'commander';
 import { freezeLabel, readFreeze } from '../../api/freeze.ts';
-import { describe, type KubernetesObject, parseLabelSelector, referenceOf } from '../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  type ObjectReference,
+  parseLabelSelector,
+  referenceOf,
+} from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import type { SourceWindow } from '../../api/source/source.ts';
 import { parseDurationMs, parseTimeMs } from '../../api/time.ts';
@@ -285,18 +291,37 @@ export async function unfreeze(
       `no freeze${selector === undefined ? '' : ` for ${selector}`} in namespace ${namespace}${others ? `; there are: ${others}` : '; -A means those of all namespaces'}`,
     );
   }
-  const applied = meant.flatMap((object) => whyComesBack(object) ?? []);
-  const lifted = meant.filter((object) => whyComesBack(object) === undefined);
-  if (lifted.length === 0) throw new InputError(applied.join('; '));
-  for (const { metadata } of lifted)
-    await client.delete({ apiVersion: 'v1', kind: 'ConfigMap', name: metadata.name, namespace });
-  const names = lifted.map(({ metadata }) => `${namespace}/${metadata.name}`);
+  const kept: string[] = [];
+  const names: string[] = [];
+  for (const object of meant) {
+    const { name } = object.metadata;
+    const reference = { apiVersion: 'v1', kind: 'ConfigMap', name, namespace };
+    const why = whyComesBack(object) ?? (await refusalOf(client, reference, meant.length > 1));
+    if (why) kept.push(why);
+    else names.push(`${namespace}/${name}`);
+  }
+  if (names.length === 0) throw new InputError(kept.join('; '));
   const stdout =
     format === 'text'
       ? names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join('')
       : formatOutput('FreezesLifted', { lifted: names }, format);
-  const stderr = applied.map((why) => `warning: still frozen: ${why}\n`).join('');
-  return { stdout, stderr, exitCode: applied.length > 0 ? 1 : 0 };
+  const stderr = kept.map((why) => `warning: still frozen: ${printable(why)}\n`).join('');
+  return { stdout, stderr, exitCode: kept.length > 0 ? 1 : 0 };
+}
+
+/** Deletes it; resolves with why the API server refuses that, where others are to be deleted, too. Throws ApiError. */
+async function refusalOf(
+  client: FreezeClient,
+  reference: ObjectReference,
+  hasOthers: boolean,
+): Promise<string | undefined> {
+  try {
+    await client.delete(reference);
+    return undefined;
+  } catch (error) {
+    if (hasOthers && isApiError(error)) return error.message;
+    throw error;
+  }
 }
 
 /** Why deleting or changing a freeze would be undone: it is in Git, for instance. Undefined for those of `holdfast freeze`. */
