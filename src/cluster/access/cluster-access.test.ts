@@ -122,6 +122,37 @@ describe('loadClusterAccess', () => {
     expect((await atHome.authenticate()).headers.authorization).toBe('Bearer home');
   });
 
+  it('tells an exec plug-in about the cluster where its entry asks for that, and else not', async () => {
+    const repeat = 'printf %s "$KUBERNETES_EXEC_INFO" | base64 | tr -d "\\n"';
+    const exec = { command: 'sh', args: ['-c', `printf '{"status":{"token":"%s"}}' "$(${repeat})"`] };
+    const config = { shoot: 'prod' };
+    const cluster = {
+      'certificate-authority': write('ca.crt', 'CA'),
+      'tls-server-name': 'api.internal',
+      extensions: [
+        { name: 'other', extension: {} },
+        { name: 'client.authentication.k8s.io/exec', extension: config },
+      ],
+    };
+    const told = async (provideClusterInfo: boolean) => {
+      const file = kubeconfig({ cluster, user: { exec: { ...exec, provideClusterInfo } } });
+      const { headers } = await (await load(file, { allowExec: true })).authenticate();
+      const info = Buffer.from(headers.authorization?.slice('Bearer '.length) ?? '', 'base64').toString();
+      return (JSON.parse(info) as { spec: unknown }).spec;
+    };
+
+    expect(await told(true)).toEqual({
+      interactive: false,
+      cluster: {
+        server: 'https://api.example.com:6443',
+        'tls-server-name': 'api.internal',
+        'certificate-authority-data': base64('CA'),
+        config,
+      },
+    });
+    expect(await told(false)).toEqual({ interactive: false });
+  });
+
   it('runs an exec plug-in for a person, caches its answer until it expires, and refuses it for a server', async () => {
     const clock = createManualClock();
     const until = new Date(clock.nowMs() + 60_000).toISOString();

@@ -30,7 +30,7 @@ export function createCredentials(context: SelectedContext, clock: Clock): Crede
   async function read(): Promise<Authentication> {
     const expiresAtMs = plugin?.expiresAtMs ?? Number.POSITIVE_INFINITY;
     const isUsable = plugin !== undefined && clock.nowMs() <= expiresAtMs - expiryLeewayMs;
-    if (context.user.exec && !isUsable) plugin = await runExecPlugin(context.user.exec);
+    if (context.user.exec && !isUsable) plugin = await runExecPlugin(context.user.exec, context.cluster);
     return compose(context, plugin);
   }
 
@@ -161,21 +161,38 @@ interface ExecEntry {
   readonly command?: unknown;
   readonly args?: unknown;
   readonly env?: unknown;
+  readonly provideClusterInfo?: unknown;
 }
 
 /** Runs the kubeconfig's exec plug-in. The program gets the whole environment, as with kubectl; its output never enters a message, and what it says goes to a terminal only. */
-async function runExecPlugin(entry: ExecEntry): Promise<ExecCredential> {
+async function runExecPlugin(entry: ExecEntry, cluster: SelectedContext['cluster']): Promise<ExecCredential> {
   if (typeof entry.command !== 'string' || entry.command === '') {
     throw localError('configuration', 'kubeconfig: users[].user.exec.command is missing');
   }
   const apiVersion =
     typeof entry.apiVersion === 'string' ? entry.apiVersion : 'client.authentication.k8s.io/v1';
-  const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec: { interactive: false } });
+  const asked = entry.provideClusterInfo === true ? { cluster: await clusterInfo(cluster) } : {};
+  const spec = { interactive: false, ...asked };
+  const info = JSON.stringify({ apiVersion, kind: 'ExecCredential', spec });
   const entries = Array.isArray(entry.env) ? entry.env : [];
   const added = Object.fromEntries(entries.map((each) => [String(each?.name), String(each?.value)]));
   const env = { ...process.env, ...added, KUBERNETES_EXEC_INFO: info };
   const args = Array.isArray(entry.args) ? entry.args.map(String) : [];
   return readCredential(entry.command, await run(entry.command, args, env));
+}
+
+/** The cluster in the words of client.authentication.k8s.io. */
+async function clusterInfo(cluster: SelectedContext['cluster']): Promise<object> {
+  const { server, tlsServerName, skipTLSVerify, proxyUrl, caData, caFile, execConfig } = cluster;
+  const ca = await pem(caData, caFile);
+  return present({
+    server,
+    'tls-server-name': tlsServerName,
+    'insecure-skip-tls-verify': skipTLSVerify || undefined,
+    'certificate-authority-data': ca && Buffer.from(ca).toString('base64'),
+    'proxy-url': proxyUrl,
+    config: execConfig,
+  });
 }
 
 function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv): Promise<string> {

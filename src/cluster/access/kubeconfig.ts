@@ -19,9 +19,14 @@ interface KubeconfigUser extends User {
   readonly impersonateGroups: readonly string[];
 }
 
+/** A cluster entry with what it holds for exec plug-ins, which the client's own reader leaves out. */
+interface KubeconfigCluster extends Cluster {
+  readonly execConfig?: unknown;
+}
+
 /** Several kubeconfig files as one. */
 interface Kubeconfig {
-  readonly clusters: readonly Cluster[];
+  readonly clusters: readonly KubeconfigCluster[];
   readonly users: readonly KubeconfigUser[];
   readonly contexts: readonly Context[];
   readonly currentContext: string;
@@ -29,7 +34,7 @@ interface Kubeconfig {
 
 /** The context in use, with what it points to. */
 export interface SelectedContext {
-  readonly cluster: Cluster;
+  readonly cluster: KubeconfigCluster;
   readonly user: KubeconfigUser;
   readonly namespace: string;
 }
@@ -66,7 +71,9 @@ async function readOne(file: string): Promise<Kubeconfig> {
   const directory = path.dirname(file);
   try {
     return {
-      clusters: newClusters(document.clusters).map((cluster) => absolute(cluster, ['caFile'], directory)),
+      clusters: newClusters(document.clusters).map((cluster, index) =>
+        completeCluster(cluster, document.clusters, index, directory),
+      ),
       users: newUsers(document.users).map((user, index) =>
         completeUser(user, document.users, index, directory),
       ),
@@ -111,6 +118,18 @@ function parseYaml(file: string, content: string): unknown {
       `kubeconfig ${file}${line === undefined ? '' : `:${line}`}: invalid YAML`,
     );
   }
+}
+
+function completeCluster(
+  cluster: Cluster,
+  rawClusters: unknown,
+  index: number,
+  directory: string,
+): KubeconfigCluster {
+  const raw = (rawClusters as Array<{ cluster?: { extensions?: unknown } }>)[index]?.cluster ?? {};
+  const extensions = (Array.isArray(raw.extensions) ? raw.extensions : []) as Array<Record<string, unknown>>;
+  const execConfig = extensions.find((one) => one?.name === 'client.authentication.k8s.io/exec')?.extension;
+  return { ...absolute(cluster, ['caFile'], directory), ...(execConfig === undefined ? {} : { execConfig }) };
 }
 
 function completeUser(user: User, rawUsers: unknown, index: number, directory: string): KubeconfigUser {
