@@ -1,8 +1,9 @@
 /** Amazon CloudWatch: GetMetricData (flagger-behaviour.md 4), by the JSON protocol of AWS's own clients. */
 import * as z from 'zod';
+import { shorten } from '../../../api/limits.ts';
 import { awsDomain, awsKeys, signed } from '../cloud/aws.ts';
 import { intervalsAsked, newestReading, onlyOne } from '../points.ts';
-import type { MetricRequest } from '../provider.ts';
+import { failedReading, type MetricRequest } from '../provider.ts';
 import { below, restProvider } from '../rest.ts';
 
 const answerSchema = z.object({
@@ -11,6 +12,8 @@ const answerSchema = z.object({
       /** Seconds at which a period begins. */
       Timestamps: z.array(z.number()).default([]),
       Values: z.array(z.union([z.number(), z.string(), z.null()])).default([]),
+      StatusCode: z.string().nullish(),
+      Messages: z.array(z.object({ Value: z.string().nullish() })).nullish(),
     }),
   ),
 });
@@ -45,7 +48,13 @@ export const cloudwatch = restProvider({
     return { url, method: 'POST', headers: await signed(unsigned, keys, nowMs), body };
   },
   reading: ({ MetricDataResults }, request) =>
-    onlyOne(MetricDataResults, '"ReturnData": false of all but one', ({ Timestamps, Values }) => {
+    onlyOne(MetricDataResults, '"ReturnData": false of all but one', (only) => {
+      const { Timestamps, Values, StatusCode, Messages } = only;
+      // More of it is on a next page, with older points.
+      if (StatusCode && StatusCode !== 'Complete' && StatusCode !== 'PartialData')
+        return failedReading(
+          shorten(`the query failed: ${[StatusCode, Messages?.[0]?.Value].filter(Boolean).join(': ')}`, 200),
+        );
       const points = Timestamps.map((seconds, index) => ({ atMs: seconds * 1_000, value: Values[index] }));
       return newestReading(points, request, periodMsOf(request));
     }),

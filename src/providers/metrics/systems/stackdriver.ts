@@ -1,8 +1,9 @@
 /** Google Cloud Monitoring: a query in MQL (flagger-behaviour.md 4). */
 import * as z from 'zod';
+import { shorten } from '../../../api/limits.ts';
 import { projectOfPod, tokenOfKey, tokenOfPod } from '../cloud/google.ts';
 import { newestReading, onlyOne } from '../points.ts';
-import type { MetricAccess, MetricRequest } from '../provider.ts';
+import { failedReading, type MetricAccess, type MetricRequest } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
 
 const valueSchema = z.object({
@@ -10,6 +11,8 @@ const valueSchema = z.object({
   int64Value: z.union([z.number(), z.string()]).optional(),
 });
 const answerSchema = z.object({
+  /** Why series or points may be missing. */
+  partialErrors: z.array(z.object({ message: z.string().nullish() })).nullish(),
   timeSeriesData: z
     .array(
       z.object({
@@ -39,8 +42,13 @@ export const stackdriver = restProvider({
       auth: { kind: 'bearer', token: await tokenFor(request, access) },
     };
   },
-  reading: ({ timeSeriesData }, request) =>
-    onlyOne(timeSeriesData, '| group_by [], [mean(...)]', ({ pointData }) =>
+  reading({ timeSeriesData, partialErrors }, request) {
+    const [partial] = partialErrors ?? [];
+    if (partial)
+      return failedReading(
+        shorten(`the answer is not complete: ${partial.message ?? 'it says no reason'}`, 200),
+      );
+    return onlyOne(timeSeriesData, '| group_by [], [mean(...)]', ({ pointData }) =>
       newestReading(
         pointData.map(({ values: [value], timeInterval }) => ({
           atMs: Date.parse(timeInterval.endTime),
@@ -48,7 +56,8 @@ export const stackdriver = restProvider({
         })),
         request,
       ),
-    ),
+    );
+  },
 });
 
 async function tokenFor(request: MetricRequest, access: MetricAccess): Promise<string> {

@@ -1,0 +1,72 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { expect, test } from 'vitest';
+import type { HttpRequest } from '../../../http/types.ts';
+import type { MetricProvider, MetricRequest } from '../provider.ts';
+import { cloudwatch } from './cloudwatch.ts';
+import { stackdriver } from './stackdriver.ts';
+
+const nowMs = Date.parse('2026-03-01T12:00:00Z');
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const serviceAccountKey = JSON.stringify({
+  type: 'service_account',
+  client_email: 'holdfast@project.example.com',
+  private_key: privateKey.export({ type: 'pkcs8', format: 'pem' }),
+});
+const request: MetricRequest = {
+  address: 'https://metrics.example.com',
+  query: '[{"Id": "e1", "Expression": "SELECT 1"}]',
+  namespace: 'shop',
+  headers: {},
+  secret: {
+    ...{ aws_access_key_id: 'AKIDEXAMPLE', aws_secret_access_key: 'secret-of-aws' },
+    ...{ project: 'shop', serviceAccountKey },
+  },
+  secretName: 'shop/access',
+  insecureSkipVerify: false,
+  region: 'eu-north-1',
+  jsonPointer: undefined,
+  timeoutMs: 5_000,
+  nowMs,
+  windowMs: 60_000,
+};
+
+/** The provider's reading of this answer. */
+function readingOf(provider: MetricProvider, answer: object) {
+  const send = async ({ url }: HttpRequest) => {
+    const isToken = new URL(url).host === 'oauth2.googleapis.com';
+    const text = JSON.stringify(isToken ? { access_token: 'token' } : answer);
+    return { status: 200, headers: {}, body: Buffer.from(text) };
+  };
+  return provider.query(request, { send });
+}
+
+test.each(['Forbidden', 'InternalError'])(
+  'CloudWatch answers 200 with %s: that is the reason told',
+  async (code) => {
+    const failed = {
+      Id: 'e1',
+      StatusCode: code,
+      Timestamps: [],
+      Values: [],
+      Messages: [{ Value: 'no right' }],
+    };
+    expect(await readingOf(cloudwatch, { MetricDataResults: [failed] })).toEqual({
+      kind: 'error',
+      detail: `the query failed: ${code}: no right`,
+    });
+  },
+);
+
+test('an answer of Cloud Monitoring from which series may be missing is no value', async () => {
+  const pointData = [
+    { values: [{ doubleValue: 0 }], timeInterval: { endTime: new Date(nowMs).toISOString() } },
+  ];
+  const whole = { timeSeriesData: [{ pointData }] };
+  const partialErrors = [{ code: 14, message: 'one zone did not answer' }];
+
+  expect(await readingOf(stackdriver, whole)).toEqual({ kind: 'value', value: 0 });
+  expect(await readingOf(stackdriver, { ...whole, partialErrors })).toEqual({
+    kind: 'error',
+    detail: 'the answer is not complete: one zone did not answer',
+  });
+});
