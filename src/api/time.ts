@@ -62,10 +62,11 @@ export function parseTimeMs(text: string): number | undefined {
   return Number.isNaN(timeMs) ? undefined : timeMs;
 }
 
-/** Milliseconds since a stamp; never negative, so a clock that went back fires no deadline (S30). Absent: 0. */
-export function sinceMs(nowMs: number, time: string | undefined): number {
+/** Milliseconds since a stamp; never negative, so a clock that went back fires no deadline (S30). Absent: 0; ahead of now, by another clock: `aheadMs`. */
+export function sinceMs(nowMs: number, time: string | undefined, aheadMs = 0): number {
   const thenMs = time === undefined ? Number.NaN : Date.parse(time);
-  return Number.isNaN(thenMs) ? 0 : Math.max(0, nowMs - thenMs);
+  if (thenMs > nowMs) return aheadMs;
+  return Number.isNaN(thenMs) ? 0 : nowMs - thenMs;
 }
 
 /** Milliseconds that a `Retry-After` header asks to wait: a number of seconds, or a date; undefined when it says neither. */

@@ -1,10 +1,11 @@
 /** What is done about a release that fails after promotion, by spec.postPromotion.onFailure (design section 5). */
 import type { OnFailure } from '../api/canary/analysis.ts';
+import { sinceMs } from '../api/time.ts';
 import { type Cause, causes } from '../health/causes.ts';
 import type { Diagnosis } from '../health/diagnosis.ts';
 import { podComparisons } from '../health/expectation.ts';
 import { canaryServes, isReady } from '../health/readiness.ts';
-import { passedMs, type World } from './world.ts';
+import type { World } from './world.ts';
 
 /** The state of the canary while the primary fails. */
 type CanaryState = 'healthy' | 'sameFault' | 'notReady' | 'otherRelease';
@@ -88,9 +89,10 @@ const LEAST = 3;
  * Whether so many Canaries fail their checks that the cause is outside their releases (design section 5, auto). This one counts as
  * failing. Undefined: it is not; else one line about the others.
  */
-export function sharedCause(world: World): string | undefined {
-  const { peers } = world;
-  const others = peers.failedTimes.filter((time) => passedMs(world, time) < SHARED_WINDOW_MS).length;
+export function sharedCause({ peers, nowMs, leadingSinceMs = nowMs }: World): string | undefined {
+  // A time ahead of our clock was written by a leader before this one, so that it is over since then (S30).
+  const passedMs = (time: string) => sinceMs(nowMs, time, nowMs - leadingSinceMs);
+  const others = peers.failedTimes.filter((time) => passedMs(time) < SHARED_WINDOW_MS).length;
   const failing = others + peers.failingNow + 1;
   const verifying = peers.verifying + 1;
   const isShare = failing >= LEAST && failing * 100 >= SHARE_PERCENT * verifying;

@@ -11,14 +11,13 @@ import {
 import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { stamp } from '../api/time.ts';
+import { sinceMs, stamp } from '../api/time.ts';
 import { reachableCanaryPods } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 import {
   type Ending,
   headRelease,
   lastKnownGood,
-  passedMs,
   type RecordView,
   type RejectionView,
   type ReleaseView,
@@ -95,7 +94,7 @@ function headWithFirstCommit(world: World): ReleaseView | undefined {
  */
 export function elapsedMs({ world, plan }: Context, time: string | undefined): number {
   const { nowMs, leadingSinceMs } = world;
-  const elapsed = passedMs(world, time);
+  const elapsed = sinceMs(nowMs, time, nowMs - (leadingSinceMs ?? nowMs));
   if (leadingSinceMs === undefined || nowMs - elapsed >= leadingSinceMs) return elapsed;
   return Math.min(elapsed, nowMs - leadingSinceMs + plan.intervalMs);
 }

@@ -315,16 +315,6 @@ export function runOf(status: CanaryStatus): Run | undefined {
   return { ...run, ...(throughPrimary ? { side: 'primary' } : {}) } as Run;
 }
 
-/** Milliseconds since a time, never negative; absent: 0. One ahead of our clock was written by a leader before this one, so that it is over since then (S30). */
-export function passedMs(
-  { nowMs, leadingSinceMs = nowMs }: Pick<World, 'nowMs' | 'leadingSinceMs'>,
-  time: string | undefined,
-): number {
-  const thenMs = Date.parse(time ?? '');
-  if (Number.isNaN(thenMs)) return 0;
-  return nowMs - (thenMs > nowMs ? leadingSinceMs : thenMs);
-}
-
 /** Head's release, if Git was read and holds one. */
 export function headRelease(world: World): ReleaseView | undefined {
   return world.head.kind === 'release' ? world.head.release : undefined;

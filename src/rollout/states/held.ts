@@ -125,7 +125,7 @@ function staysHeld({ plan, good }: Context, run: Run): boolean {
 function byPolicy(
   context: Context,
   before: Held,
-  waiting?: PlaceToTry & { readonly newer: ReleaseView },
+  waiting?: PlaceToTry<Held> & { readonly newer: ReleaseView },
 ): Outcome {
   const { world, plan } = context;
   const { onFailure, progressDeadlineMs } = plan.postPromotion;

@@ -312,7 +312,7 @@ function tryNewer(
 }
 
 /** Where a release is tried that does not wait for the last-known-good; with `waits` it is not tried yet. */
-export interface PlaceToTry<S extends RunState = StateOf<'Held'>> {
+export interface PlaceToTry<S extends RunState = StateOf<'Held' | 'RevertFailed'>> {
   readonly state: S;
   readonly side: Side;
   readonly waits?: Effects | undefined;

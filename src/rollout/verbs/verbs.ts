@@ -3,7 +3,7 @@ import type { CanaryVerb } from '../../api/annotations.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import { servingPods } from '../../health/readiness.ts';
 import { hasHooks } from '../checks.ts';
-import { ALL, enter, type NewRejection, note, type Outcome, stay } from '../outcome.ts';
+import { ALL, enter, note, type Outcome, stay } from '../outcome.ts';
 import { namesRelease, type Request } from '../requests.ts';
 import type { Context, RunState, State, StateKind, StateOf } from '../state.ts';
 import { positionOf, promote as promoteNow } from '../states/analysing.ts';
@@ -217,22 +217,19 @@ const retry: Verb = (context, current, request) => {
       `pods of ${describeRelease(head)} may still serve, and it is not tried in place over them before the last-known-good is ready: push a newer commit, or roll back to another release`,
     );
   const place = sideToTry(context, state);
-  if (place.waits) return laterAt(place, { reason: 'Retry', message });
-  const { side } = place;
-  const { next, events = [], status = {} } = admit(context, head, { side, before: place.state.run });
+  if (place.waits) return waitingFor(place, 'Retry', message);
+  const { next, events = [], status = {} } = admit(context, head, { side: place.side, before: state.run });
   return done(message, { ...enter(next, { events, status, unrejects }), ...statusNote });
 };
 
-/** It waits for its place as long as a newer revision would. */
-function laterAt(
-  { state, waits = {}, next }: PlaceToTry<StateOf<'Held' | 'RevertFailed'>>,
-  { reason, message, rejects = [] }: { reason: RolloutReason; message: string; rejects?: NewRejection[] },
-): Answer {
+/** It is not clear yet on which side a release is tried: that is waited for as long as for a newer revision. */
+function waitingFor(
+  { state, waits = {}, next }: PlaceToTry,
+  reason: RolloutReason,
+  message: string,
+): { readonly result: 'Later'; readonly outcome: Outcome } {
   const statusNote = note(reason, `${message}, once the canary carries all traffic`, next);
-  return {
-    result: 'Later',
-    outcome: { ...stay(state, statusNote, waits), rejects, prefers: ALL.canary },
-  };
+  return { result: 'Later', outcome: { ...stay(state, statusNote, waits), prefers: ALL.canary } };
 }
 
 /**
@@ -246,8 +243,7 @@ const rollbackTo: Verb = (context, state, request) => {
   const wanted = recordedRelease(context, request);
   if ('result' in wanted) return wanted;
   if (wanted.digest === good.digest) return rollbackToGood(context, where, state, wanted);
-  const releases = { wanted, good };
-  return endFirst(context, where, state, releases) ?? startOlder(context, where, state, releases);
+  return rollbackToOlder(context, where, state, { wanted, good });
 };
 
 /** The proven record that the request names; of several the newest one. */
@@ -294,29 +290,33 @@ function rollbackToGood(context: Context, where: Placed, current: State, good: R
   return outcome ? done(`rolling back to ${describeRelease(good)}`, outcome) : recordDamaged(good);
 }
 
-/** Before an older release than the last-known-good is rolled out the one under way ends; undefined: nothing has to. */
-function endFirst(
+/** A rollback to an older release than the last-known-good: the one under way ends first, then the older one is rolled out. */
+function rollbackToOlder(
   context: Context,
   where: Placed,
   current: State,
   { wanted, good }: { wanted: RecordView; good: RecordView },
-): Answer | undefined {
+): Answer {
   if (where.stage === 'ending' || where.stage === 'first' || isGoodBack(context, current))
     return { result: 'Later' };
+  const place = isTriedBeside(context, current) ? sideToTry(context, current) : undefined;
+  const older = { wanted, good, place };
   if (context.head?.digest === wanted.digest && where.stage !== 'written')
     return notApplicable(`${describeRelease(wanted)} is at head: it is rolled out anyway`);
-  if (where.stage !== 'trying' && where.stage !== 'written') return undefined;
-  if (where.state.run.digest === wanted.digest)
-    return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
-  // Nothing can end it first: the older release is written over it.
-  if (current.kind === 'Held' && isLost(good)) return undefined;
-  const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
-  const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
-  return outcome ? { result: 'Later', outcome } : recordDamaged(good);
+  if (where.stage === 'trying' || where.stage === 'written') {
+    if (where.state.run.digest === wanted.digest)
+      return notApplicable(`${describeRelease(wanted)} is already being rolled out`);
+    // Nothing can end it first: the older release is written over it.
+    if (current.kind === 'Held' && isLost(good)) return startOlder(context, where, older);
+    const finding = `${describeRelease(where.state.run)} is cancelled: a rollback to ${describeRelease(wanted)} was requested`;
+    const outcome = withdrawOrRevert(context, where.state, good, { reason: 'RolledBack', finding });
+    return outcome ? { result: 'Later', outcome } : recordDamaged(good);
+  }
+  return startOlder(context, where, older);
 }
 
-/** An older release is tried on the primary while the canary serves, since what the primary runs is of no use; not where both are one workload. */
-function isOnlyOnPrimary({ world }: Context, current: State): current is StateOf<'Held' | 'RevertFailed'> {
+/** What the primary runs is of no use, so that an older release may be tried there while the canary serves; not where both are one workload. */
+function isTriedBeside({ world }: Context, current: State): current is StateOf<'Held' | 'RevertFailed'> {
   const isRevertFailed = current.kind === 'RevertFailed' && current.reason === 'LKGNotReady';
   return !world.sharesWorkload && (isRevertFailed || current.kind === 'Held');
 }
@@ -324,8 +324,7 @@ function isOnlyOnPrimary({ world }: Context, current: State): current is StateOf
 function startOlder(
   context: Context,
   where: Placed,
-  current: State,
-  { wanted, good }: { wanted: RecordView; good: RecordView },
+  { wanted, good, place }: { wanted: RecordView; good: RecordView; place: PlaceToTry | undefined },
 ): Answer {
   const { world, head } = context;
   const rollback = head
@@ -345,14 +344,17 @@ function startOlder(
     mountsConfig: true,
   };
   const message = `rolling back to ${describeRelease(wanted)}`;
-  const place = isOnlyOnPrimary(context, current) ? sideToTry(context, current) : undefined;
-  if (place?.waits) return laterAt(place, { reason: 'RolledBack', message, rejects });
+  if (place?.waits) {
+    const later = waitingFor(place, 'RolledBack', message);
+    return { ...later, outcome: { ...later.outcome, rejects } };
+  }
+  const { side } = place ?? {};
   const before = 'state' in where ? { before: where.state.run } : {};
-  const besides = place && { side: place.side, before: place.state.run };
-  const admitted = admit(context, release, { rollback, ...before, ...besides });
+  const admitted = admit(context, release, { rollback, ...before, ...(side ? { side } : {}) });
   const outcome = { ...admitted, rejects };
   // Another tool writes the canary: the older release cannot be tried there first.
-  if (!world.foreignTarget || besides || !soundRecord(world, wanted.digest)) return done(message, outcome);
+  const isTriedFirst = !world.foreignTarget || side === 'primary';
+  if (isTriedFirst || !soundRecord(world, wanted.digest)) return done(message, outcome);
   const { next } = admitted;
   if (next.kind !== 'Starting' && next.kind !== 'Analysing') return done(message, outcome);
   const promoted = promoteNow(context, { ...next, kind: 'Analysing', isGateClosed: false });

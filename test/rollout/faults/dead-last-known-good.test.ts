@@ -192,6 +192,30 @@ it('a release of another tool has no request before its analysis while pods of t
   expect(model.broken).toEqual([]);
 });
 
+it('a rollback beside another tool gets through when only pods of the primary serve', () => {
+  const model = live({ postPromotion: { metrics, onFailure: 'revert' } }, (empty) => {
+    empty.foreign = true;
+  });
+  model.commit('b');
+  model.until('Succeeded');
+  model.commit('c');
+  until(model, 'Verifying', () => model.status.postPromotion?.state === 'Verifying');
+  model.behaviours.set('b', { ...GOOD, primaryReady: false });
+  model.behaviours.set('c', { ...GOOD, canaryReady: false, primaryMetric: 50 });
+  model.breakPods('canary', 2);
+  until(model, 'Failed and Held', () => standing(model).startsWith('Failed/Held LKGNotReady'));
+  expect(standing(model)).toMatch(/, 0 % on the canary, primary b 0\/2, canary c 0\/2/);
+  model.ask('rollback-to', 'a@1');
+  until(
+    model,
+    'a is live',
+    () => model.status.lastKnownGood?.digest === 'a' && model.status.run === undefined,
+  );
+  expect(model.primary?.digest).toBe('a');
+  expect(model.outages).toEqual([]);
+  expect(model.broken).toEqual([]);
+});
+
 it('a release of another tool goes through the primary when nothing else serves there', () => {
   const model = live({}, (empty) => {
     empty.foreign = true;
