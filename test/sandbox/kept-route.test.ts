@@ -137,6 +137,33 @@ test('that Git gives a foreign backend during a release is still divided, so tha
   await waitForPhase(bed, 'Succeeded');
 });
 
+test('that Git makes unusable in the middle of a step keeps the release there, which goes on once it can be used again', async () => {
+  await begin();
+  // Longer than it takes until Git is read.
+  const slow = weighted.replace('"interval":"2s"', '"interval":"15s"');
+  expect(slow).not.toBe(weighted);
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': slow });
+  await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
+  await bed.commit('to nobody', { 'route.json': JSON.stringify(front('/', 'cart')) });
+  await eventually(
+    'the condition says why',
+    async () =>
+      condition(await bed.canary(), 'Ready')?.message?.includes('in Git, HTTPRoute storefront leads to none'),
+    { seen },
+  );
+  await bed.pass(40_000);
+  expect([statusOf(await bed.canary()).phase, ...(await rules())]).toEqual([
+    'Progressing',
+    '/ web-primary:60 web-canary:40',
+    '/blog blog:1',
+  ]);
+
+  await bed.commit('back', { 'route.json': JSON.stringify(front('/shop')) });
+
+  await waitForPhase(bed, 'Succeeded');
+  await until(['/shop web-primary:100 web-canary:0', '/blog blog:1']);
+});
+
 test('of two applications is divided for each by its own Canary, and neither moves the requests of the other', async () => {
   const ofCart = (text: string) => text.replaceAll('"web"', '"cart"');
   const route = front('/') as { spec: { rules: Array<{ backendRefs: Array<{ name: string }> }> } };
