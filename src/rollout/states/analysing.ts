@@ -150,15 +150,13 @@ function notReady(
       wake(settleMs),
     );
   if (!route.accepted) return stay(state, waits, routeNote(context, state.run));
-  // More traffic than any step allows, as after a failure of the primary or a change by hand (S3).
+  // More traffic than any step allows, as after a failure of the primary or a change by hand (S3); it is checked there if it cannot go back in time.
   const mayReturn =
     side === 'primary' ? canaryServes(world.target) : isReady(world.primary, plan.primaryReadyPercent);
-  const isBeyondSteps = share > largestWeight(plan) && mayReturn;
-  if (!isBeyondSteps) return undefined;
-  return returnTraffic(
-    state,
-    note('Progressing', `${name} has more traffic than its steps allow; they start over`),
-  );
+  const leftMs = plan.progressDeadlineMs - elapsedMs(context, state.run.standing?.route?.since);
+  if (share <= largestWeight(plan) || !mayReturn || leftMs <= 0) return undefined;
+  const statusNote = note('Progressing', `${name} has more traffic than its steps allow; they start over`);
+  return returnTraffic(state, combine(statusNote, wake(leftMs)));
 }
 
 /** Pods without progress for the whole deadline, or a controller that reports that, fail the release. */

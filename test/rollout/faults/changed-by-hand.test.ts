@@ -158,6 +158,22 @@ describe('somebody gives the canary more traffic than any step does', () => {
   });
 });
 
+it('a canary that has all traffic by hand, and a primary that never has the pods to take it back: it is checked all the same', () => {
+  const model = live();
+  atWeight(model, 'b');
+  model.capped = 1;
+  model.scaleByHand('primary', 1);
+  if (model.route) Object.assign(model.route, { primaryWeight: 0, canaryWeight: 100 });
+  model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+  pass(model, 50_000);
+  expect(standing(model)).toMatch(
+    /^Progressing, 100 % .* more traffic than its steps allow; they start over/,
+  );
+  untilOver(model);
+  expectBack(model, { rejected: 'b' });
+  expect(model.outages).toEqual([]);
+});
+
 describe('the status is lost, and the primary is put back from a backup', () => {
   it('with a rejected release that is still at head: the last-known-good serves again', () => {
     const model = live();
