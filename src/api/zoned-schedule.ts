@@ -33,7 +33,11 @@ export function startAfterMs(schedule: ZonedSchedule, afterMs: number): number {
   const isTwice = !isHourly && last && last.atMs <= afterMs;
   // Clocks that were put back show nothing new until they are where they were.
   const shownMs = Math.max(afterMs + offsetMs(afterMs), isTwice ? last.atMs + last.beforeMs - 1 : 0);
-  const startMs = momentAfterMs(zone, shownAfter(shownMs), afterMs);
+  const firstMs = momentAfterMs(zone, shownAfter(shownMs), afterMs);
+  // What clocks show twice comes twice, though nothing else of the schedule may come for long after it.
+  const isAhead = isHourly && last && afterMs < last.atMs;
+  const againMs = isAhead ? shownAfter(last.atMs + last.behindMs - 1) - last.behindMs : firstMs;
+  const startMs = Math.min(firstMs, againMs);
   gaps.set(schedule, { fromMs: afterMs, startMs });
   return startMs;
 }
@@ -44,10 +48,7 @@ function momentAfterMs(zone: Zone, shownMs: number, afterMs: number): number {
   if (!turn) return shownMs - zone.offsetMs(shownMs);
   const { atMs, beforeMs, behindMs } = turn;
   const firstMs = shownMs - beforeMs;
-  if (afterMs < firstMs && firstMs < atMs) return firstMs;
-  const thenMs = Math.max(atMs, shownMs - behindMs);
-  if (!zone.isHourly || atMs <= afterMs) return thenMs;
-  return Math.min(thenMs, zone.shownAfter(atMs + behindMs - 1) - behindMs);
+  return afterMs < firstMs && firstMs < atMs ? firstMs : Math.max(atMs, shownMs - behindMs);
 }
 
 /** The clocks of a schedule. What they show is written as if it were UTC, in which the library knows no turn of clocks. */

@@ -117,6 +117,13 @@ describe('windows', () => {
     },
   );
 
+  it('come twice in an hour that does, also where it is the last one of a day and the schedule names the day', () => {
+    const thursdays: Text = 'deny 0 * * * 4 for 1h in Africa/Cairo';
+    expect(at('2026-10-29T20:30:00Z', thursdays)).toBe('2026-10-29T22:00:00Z');
+    expect(at('2026-10-29T21:30:00Z', thursdays)).toBe('2026-10-29T22:00:00Z');
+    expect(at('2026-10-29T22:00:00Z', thursdays)).toBe('open');
+  });
+
   it('last their duration over midnight and over a change of the clocks', () => {
     const night: Text = 'allow 0 22 * * * for 8h in Europe/Oslo';
     expect(at('2026-11-20T23:30:00Z', night)).toBe('open');
