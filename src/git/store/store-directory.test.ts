@@ -7,6 +7,7 @@ import {
   freshDirectory,
   prepareStore,
   readShallow,
+  storeSize,
   swapStore,
   writeShallow,
 } from './store-directory.ts';
@@ -61,6 +62,13 @@ test('a directory without a HEAD becomes an empty store', async () => {
   mkdirSync(join(store, 'objects'), { recursive: true });
   await prepareStore(store);
   expect(existsSync(join(store, 'HEAD'))).toBe(true);
+});
+
+test('a store that lost its folder of packs gets it again', async () => {
+  await marked(store, 'kept');
+  rmSync(join(store, 'objects'), { recursive: true });
+  await prepareStore(store);
+  expect((await storeSize(store)).packs).toBe(0);
 });
 
 test('the shallow boundary is read back, lines that are no ids left out', async () => {

@@ -18,7 +18,8 @@ export async function prepareStore(directory: string): Promise<void> {
     const left = [old, freshDirectory(directory), join(directory, 'incoming')];
     await Promise.all(left.map(removed));
     if (!(await exists(join(directory, 'HEAD')))) await emptyStore(directory);
-    await mkdir(join(directory, 'incoming'), { recursive: true });
+    for (const folder of ['incoming', join('objects', 'pack')])
+      await mkdir(join(directory, folder), { recursive: true });
   });
 }
 

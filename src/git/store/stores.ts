@@ -161,8 +161,11 @@ export function createStores(options: StoresOptions): Stores {
     forget,
     usage: () => usageOf([...stores.values()]),
     async sweep() {
-      for (const [name, store] of [...stores])
-        if (await store.repository.removeIf(() => store.uses.size === 0)) stores.delete(name);
+      for (const [name, store] of [...stores]) {
+        const isRemoved = await store.repository.removeIf(() => store.uses.size === 0);
+        // It may have been opened again meanwhile, and is made anew at its first use.
+        if (isRemoved && store.uses.size === 0) stores.delete(name);
+      }
       const names = await storage(() => readdir(folder).catch(() => []));
       // A store that is opened in between is in the table before its directory exists.
       for (const name of names) {
