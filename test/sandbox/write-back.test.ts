@@ -89,6 +89,7 @@ test('a Canary that is deleted with all that is its own during a release starts 
   await waitForPhase(bed, 'Progressing');
   const images = follow(bed, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
 
+  const former = (await bed.canary())?.metadata.uid;
   const namespace = (group: string, kind: string) => `/${group}/namespaces/shop/${kind}`;
   await bed.send('DELETE', `${namespace('apis/flagger.app/v1beta1', 'canaries')}/web`);
   for (const name of ['web', 'web-primary'])
@@ -96,8 +97,10 @@ test('a Canary that is deleted with all that is its own during a release starts 
   for (const { metadata } of bed.sandbox.store.list('/secrets', 'shop'))
     if (metadata.name.startsWith('holdfast-web-'))
       await bed.send('DELETE', `${namespace('api/v1', 'secrets')}/${metadata.name}`);
-  await waitForPhase(bed, 'Initialized');
-  await waitForPhase(bed, 'Progressing');
+  await eventually('head is tried as the canary of a new one', async () => {
+    const anew = await bed.canary();
+    return anew?.metadata.uid !== former && statusOf(anew).phase === 'Progressing';
+  });
 
   expect([...images].filter(Boolean).at(-1)).toBe('shop/web:1');
   expect(images).not.toContain('shop/web:2');
