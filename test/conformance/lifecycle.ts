@@ -8,7 +8,11 @@ const MERGE = 'application/merge-patch+json';
 async function owned(target: Target, namespace: string): Promise<string> {
   const path = `/api/v1/namespaces/${namespace}/configmaps`;
   const { body: owner } = await target.request('POST', path, { body: configMap(namespace, 'owner', {}) });
-  const ownerReferences = [{ apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid: owner.metadata.uid }];
+  const { uid } = owner.metadata;
+  // Only those that block it are waited for in the foreground.
+  const ownerReferences = [
+    { apiVersion: 'v1', kind: 'ConfigMap', name: 'owner', uid, blockOwnerDeletion: true },
+  ];
   await target.request('POST', path, { body: configMap(namespace, 'dependent', {}, { ownerReferences }) });
   return path;
 }
