@@ -224,6 +224,13 @@ describe('a newer commit that waits for confirm-rollout while a release is held,
     return model;
   };
 
+  const expectOnPrimary = (model: Model) => {
+    until(model, 'c is live', () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined);
+    expect(model.asks).toContain('primary analysis c');
+    expect(model.outages).toEqual([]);
+    expect(model.broken).toEqual([]);
+  };
+
   describe.each(['halt', 'the last-known-good is lost'])('%s', (how) => {
     it('leaves the canary its traffic and its pods, and is tried on the primary once the gate opens', () => {
       const model = waiting(how);
@@ -231,14 +238,7 @@ describe('a newer commit that waits for confirm-rollout while a release is held,
       pass(model, LONG_MS);
       expect(standing(model)).toMatch(ONLY_CANARY);
       model.hooks['confirm-rollout'] = 'approved';
-      until(
-        model,
-        'c is live',
-        () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined,
-      );
-      expect(model.asks).toContain('primary analysis c');
-      expect(model.outages).toEqual([]);
-      expect(model.broken).toEqual([]);
+      expectOnPrimary(model);
     });
 
     it.each([0, 1, 2, 3])(
@@ -256,14 +256,7 @@ describe('a newer commit that waits for confirm-rollout while a release is held,
         model.hooks['confirm-rollout'] = 'approved';
         kill(60);
         model.leadAnew();
-        until(
-          model,
-          'c is live',
-          () => model.status.lastPromotedSpec === 'c' && model.status.run === undefined,
-        );
-        expect(model.asks).toContain('primary analysis c');
-        expect(model.outages).toEqual([]);
-        expect(model.broken).toEqual([]);
+        expectOnPrimary(model);
       },
     );
 
