@@ -180,7 +180,7 @@ export function isGenerated({ metadata }: KubernetesObject, canary: KubernetesOb
     ({ uid, kind, name }) =>
       uid === canary.metadata.uid || (kind === canary.kind && name === canary.metadata.name),
   );
-  const isDisowned = ownerReferences.length === 0 && labels[canaryLabel] === ownLabels(canary)[canaryLabel];
+  const isDisowned = ownerReferences.length === 0 && hasOwnLabels({ metadata }, canary);
   return isOwned || (isDisowned && annotations[takenOverAnnotation] === undefined);
 }
 
@@ -199,6 +199,14 @@ export function ownerReference(canary: KubernetesObject): OwnerReference {
 /** Labels by which the watch caches find what belongs to a Canary. */
 export function ownLabels(canary: { metadata: { name: string } }): Record<string, string> {
   return { [canaryLabel]: labelValue(canary.metadata.name) };
+}
+
+/** Whether the object has the labels of what belongs to this Canary. */
+export function hasOwnLabels(
+  { metadata }: Pick<KubernetesObject, 'metadata'>,
+  canary: { metadata: { name: string } },
+): boolean {
+  return metadata.labels?.[canaryLabel] === ownLabels(canary)[canaryLabel];
 }
 
 // Labels and annotations of ApplySets (KEP-3659): Holdfast's parents are Sources.

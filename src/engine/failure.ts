@@ -54,6 +54,11 @@ export function isImmutableChange(error: unknown): boolean {
   return (error as { isImmutable?: unknown } | null)?.isImmutable === true;
 }
 
+/** Whether a request was refused for want of a permission. Adapters say so of their errors: the words about a Secret are not shown. */
+export function isMissingRight(error: unknown): boolean {
+  return (error as { lacksRight?: unknown } | null)?.lacksRight === true;
+}
+
 /** A failure that the engine found itself. */
 export class EngineError extends Error implements Failure {
   readonly reason: string;

@@ -142,9 +142,9 @@ export function createHeads(): Heads {
 
   function inGit(canaryKey: string): Head {
     const source = sourceOf(canaryKey);
+    const head = source === undefined ? undefined : bySource.get(source)?.get(canaryKey);
     const waitingFor = source ?? unread.whichMayHold(canaryKey);
-    const nothing = waitingFor === undefined ? noSource : notRead(waitingFor);
-    return bySource.get(source ?? '')?.get(canaryKey) ?? nothing;
+    return head ?? (waitingFor === undefined ? noSource : notRead(waitingFor));
   }
 
   return {

@@ -2,8 +2,8 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import {
-  canaryLabel,
   describe,
+  hasOwnLabels,
   type KubernetesObject,
   namespacedName,
   referenceOf,
@@ -14,7 +14,7 @@ import { templateOf } from '../../../release/release.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { holdsKey, type NeededKey, neededKeys } from '../../../workload/shared/config-keys.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
-import { failureOf, isImmutableChange } from '../../failure.ts';
+import { failureOf, isImmutableChange, isMissingRight } from '../../failure.ts';
 import { type DrillParts, drillPod, primaryOf, servicesOf } from './objects.ts';
 
 /** What a drill found. */
@@ -77,7 +77,7 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
       else unseen.push(found.unseen);
     }
   };
-  for (const copy of configs) await attempt(copy, () => applyCopy(parts, copy));
+  for (const copy of configs) await attempt(copy, () => applyCopy(parts, canary, copy));
   const applied = [workload, ...generated];
   for (const object of applied) await attempt(object, () => parts.dryRun.apply(object));
   for (const pod of pods) await attempt(pod, () => parts.dryRun.create(pod));
@@ -93,13 +93,16 @@ async function tryRecord(parts: DrillParts, canary: Canary, record: DecodedRecor
 }
 
 /** As the rollout writes it: one of ours that cannot be changed in place is made anew. */
-async function applyCopy({ cluster, dryRun }: DrillParts, copy: KubernetesObject): Promise<void> {
-  const ownerOf = ({ metadata }: KubernetesObject) => metadata.labels?.[canaryLabel];
+async function applyCopy(
+  { cluster, dryRun }: DrillParts,
+  canary: Canary,
+  copy: KubernetesObject,
+): Promise<void> {
   try {
     await dryRun.apply(copy);
   } catch (error) {
     const live = isImmutableChange(error) ? await cluster.get(referenceOf(copy)) : undefined;
-    if (!live || ownerOf(live) !== ownerOf(copy)) throw error;
+    if (!live || !hasOwnLabels(live, canary)) throw error;
   }
 }
 
@@ -185,9 +188,7 @@ export function findingOf(
   const kind = (error as { kind?: unknown } | null)?.kind;
   if (!(error instanceof Error) || noAnswer.has(kind)) throw error;
   const { message } = error;
-  // The message about a Secret says nothing of the right that is missing.
-  if ((error as { lacksRight?: unknown }).lacksRight === true)
-    return { unseen: { object, why: `not allowed to dry-run it: ${message}` } };
+  if (isMissingRight(error)) return { unseen: { object, why: `not allowed to dry-run it: ${message}` } };
   if (/does not support dry run/i.test(message))
     return { unseen: { object, why: `an admission webhook does not support dry-run: ${message}` } };
   const reason = typeof refusal?.reason === 'string' ? refusal.reason : failureOf(error).reason;

@@ -1,7 +1,7 @@
 /** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
-import { isFollowed } from '../../../release/release.ts';
+import { isFollowed, type Release } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
@@ -142,7 +142,7 @@ async function observeCopies(context: ReadContext, primary: KubernetesObject): P
       views.push({ kind, name, state: 'outdated', drift: undefined });
     else if (before?.version === version) views.push(before.view);
     else {
-      expected ??= await expectedOf(context, primary);
+      expected ??= expectedOf(context, primary, (await bytesOf(context, digestOf(primary))).release);
       const written = expected.find((copy) => copy.kind === kind && copy.name === name)?.written;
       const view = await copyView(context, { kind, name, written }, digestOf(primary));
       known.found.set(key, { version, view });
@@ -162,18 +162,19 @@ async function copiesOf(context: ReadContext, primary: KubernetesObject): Promis
   const { uid, generation } = primary.metadata;
   const id = `${uid} ${generation} ${digestOf(primary)}`;
   if (entry.copies?.id === id) return entry.copies;
-  const copies = await expectedOf(context, primary);
-  const named = copies.map(({ written: _, ...copy }) => copy);
   const { release } = await bytesOf(context, digestOf(primary));
+  const named = expectedOf(context, primary, release).map(({ written: _, ...copy }) => copy);
   const { canary } = context.observation;
   const optional = liveCopies(primary, { canary, release }).filter((copy) => copy.optional);
   entry.copies = { id, copies: named, optional, found: new Map() };
   return entry.copies;
 }
 
-async function expectedOf(context: ReadContext, primary: KubernetesObject): Promise<ExpectedCopy[]> {
-  const { parts, observation } = context;
-  const { release } = await bytesOf(context, digestOf(primary));
+function expectedOf(
+  { parts, observation }: ReadContext,
+  primary: KubernetesObject,
+  release: Release,
+): ExpectedCopy[] {
   const { includeLabelPrefixes } = parts.options;
   return expectedCopies(primary, { canary: observation.canary, release, includeLabelPrefixes });
 }

@@ -2,6 +2,7 @@
 import {
   canaryLabel,
   describe,
+  hasOwnLabels,
   type KubernetesObject,
   keepAwayAnnotations,
   ownLabels,
@@ -56,10 +57,7 @@ export async function disownAll(
   return disownEach(
     parts,
     canary,
-    [...each.values()].filter((object) => {
-      const label = object.metadata.labels?.[canaryLabel];
-      return isOwnedBy(canary, object) || label === ownLabels(canary)[canaryLabel];
-    }),
+    [...each.values()].filter((object) => isOwnedBy(canary, object) || hasOwnLabels(object, canary)),
   );
 }
 

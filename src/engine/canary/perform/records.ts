@@ -1,4 +1,4 @@
-import { canaryLabel, ownLabels, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import { hasOwnLabels, referenceOf, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { configReferences, templateOf } from '../../../release/release.ts';
 import { configKey } from '../../../workload/shared/configs.ts';
@@ -61,7 +61,7 @@ async function removeCopiesOf({ parts, observation }: ActionContext, digest: str
   const named = new Set(references.map(({ kind, name }) => configKey(kind, name)));
   const left = view
     .configCopies()
-    .filter(({ metadata }) => metadata.labels?.[canaryLabel] === ownLabels(canary)[canaryLabel])
+    .filter((copy) => hasOwnLabels(copy, canary))
     .filter(({ metadata }) => metadata.annotations?.[digestAnnotation] === digest)
     .filter(({ kind, metadata }) => !named.has(configKey(kind, metadata.name)));
   for (const copy of left) await parts.cluster.delete(referenceOf(copy), versionOf(copy));

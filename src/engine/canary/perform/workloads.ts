@@ -1,8 +1,7 @@
 import {
-  canaryLabel,
   describe,
+  hasOwnLabels,
   type KubernetesObject,
-  ownLabels,
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
@@ -46,6 +45,7 @@ import {
   partOfSource,
   patchRollout,
   replicasIn,
+  withVersion,
 } from './write.ts';
 
 /** The workloads of both sides, with the config that their pods use. */
@@ -189,11 +189,6 @@ async function scale(
   return patch ? patchRollout(context, workload, patch) : false;
 }
 
-function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
-  const metadata = (patch.metadata ?? {}) as Record<string, unknown>;
-  return { ...patch, metadata: { ...metadata, ...versionOf(live) } };
-}
-
 function sourceOf({ parts, observation }: ActionContext, { release, settings, settingsKey }: ReleaseBytes) {
   const { selectorLabels } = parts.options;
   return { canary: observation.canary, release, settings, settingsKey, selectorLabels };
@@ -218,8 +213,7 @@ async function removeCopy(
 ): Promise<boolean> {
   const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
   const live = await parts.cluster.get(reference);
-  const isOwn = live?.metadata.labels?.[canaryLabel] === ownLabels(observation.canary)[canaryLabel];
-  if (!live || !isOwn) return false;
+  if (!live || !hasOwnLabels(live, observation.canary)) return false;
   await parts.cluster.delete(reference, versionOf(live));
   return true;
 }

@@ -60,10 +60,14 @@ export async function patchRollout(
   live: KubernetesObject,
   patch: Record<string, unknown>,
 ): Promise<boolean> {
-  const metadata = { ...(patch.metadata as object | undefined), ...versionOf(live) };
-  const stored = await parts.cluster.patch(referenceOf(live), { ...patch, metadata });
+  const stored = await parts.cluster.patch(referenceOf(live), withVersion(patch, live));
   refuseChanged(stored, patch);
   return isChanged(stored, live);
+}
+
+/** The patch for the observed version alone: any other one is refused. */
+export function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
+  return { ...patch, metadata: { ...(patch.metadata as object | undefined), ...versionOf(live) } };
 }
 
 function isChanged({ metadata }: KubernetesObject, before: KubernetesObject | undefined): boolean {

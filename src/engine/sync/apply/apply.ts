@@ -2,7 +2,7 @@ import { sleep } from '../../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { formatOrigin, type RenderedObject } from '../../../render/rendered-object.ts';
-import { EngineError, failureOf } from '../../failure.ts';
+import { EngineError, failureOf, isMissingRight } from '../../failure.ts';
 import type { SourceParts, SyncContext } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult } from '../context/state.ts';
 import type { SourceDrift } from '../scope/drift.ts';
@@ -64,8 +64,7 @@ interface Refusal {
 function failureFor(object: KubernetesObject, { entry, error, source, writer }: Refusal): ApplyFailure {
   const { reason, message, transient } = failureOf(error);
   const place = entry ? `${formatOrigin(entry.origin)}: ` : '';
-  // Adapters say so of their errors.
-  const lacksRight = (error as { lacksRight?: unknown } | null)?.lacksRight === true;
+  const lacksRight = isMissingRight(error);
   // What the server says about a Secret is withheld: who may not write it is reported all the same.
   const isNamed = writer.user === undefined || message.includes(writer.user);
   const who = lacksRight && !isNamed ? `; written as ${writer.user}` : '';
