@@ -79,11 +79,13 @@ test('a connection whose request is being answered is not closed for another', a
 
 test('a client that does not read its answer is disconnected', async () => {
   const body = Buffer.alloc(16 * 1_048_576);
+  let isAsked = false;
   let isClosed = false;
   const large: Route = {
     method: 'GET',
     path: '/large',
     handle({ socket }) {
+      isAsked = true;
       socket.once('close', () => {
         isClosed = true;
       });
@@ -93,9 +95,13 @@ test('a client that does not read its answer is disconnected', async () => {
   const address = { host: '127.0.0.1', port: 0 };
   const server = await startHttpServer(address, [large], () => undefined, { stuckMs: 200 });
   cleanups.push(() => server.close());
-  const reader = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
-  cleanups.push(() => reader.destroy());
-  reader.pause().write('GET /large HTTP/1.1\r\nhost: a\r\n\r\n');
+  // On a busy machine a connection may be stuck for that long before its request is read.
+  while (!isAsked) {
+    const reader = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
+    cleanups.push(() => reader.destroy());
+    reader.pause().write('GET /large HTTP/1.1\r\nhost: a\r\n\r\n');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
   await eventually(() => isClosed, 'it was closed');
 });
 
