@@ -85,13 +85,14 @@ it.each(['served', 'refused'] as const)(
         const server = await startWatchServer();
         server.streaming = streaming;
         const rate = { perSecond: 1e6, burst: 1e6 };
+        const backoff = { firstMs: 1, maximumMs: 4 };
         const transport = createTransport({
           access: accessTo(server.http.url),
           userAgent: 'test',
           random: () => 0,
           rate,
+          retry: backoff,
         });
-        const backoff = { firstMs: 1, maximumMs: 4 };
         const caches = createCaches({
           transport,
           discovery: createDiscovery(transport),
