@@ -44,6 +44,9 @@ const capped = (primary: KubernetesObject) => {
 const stripped = ({ metadata }: KubernetesObject) => {
   delete metadata.annotations?.['holdfast.dev/digest'];
 };
+const withoutSettings = ({ metadata }: KubernetesObject) => {
+  delete metadata.annotations?.['holdfast.dev/settings'];
+};
 
 const checks = {
   analysis: { interval: '2s', threshold: 2, stepWeights: [50], metrics: [] },
@@ -91,5 +94,19 @@ describe('an admission webhook that changes the primary', () => {
       'v2 is live',
       ({ phase, lastPromotedCommit }) => phase === 'Succeeded' && lastPromotedCommit === commit,
     );
+  });
+
+  test('takes from it which settings it has: it is told, and they are not written without end', async () => {
+    const shop = await shops.openRunning('unsettled', checks);
+    const remove = webhook(shop, withoutSettings);
+    await shop.release('v1', {}, { replicas: 3 });
+    await shop.until('it is told', isTold);
+    expect(readyOf(shop.status())?.message).toMatch(
+      /podinfo-primary: metadata.annotations.*holdfast.dev\/settings.* is gone, not /,
+    );
+    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    remove();
+    await shop.until('it is as in Git', (status) => readyOf(status)?.status === 'True');
+    expect((await shop.workload('podinfo-primary'))?.spec).toMatchObject({ replicas: 3 });
   });
 });

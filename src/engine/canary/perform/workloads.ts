@@ -45,7 +45,6 @@ import {
   partOfSource,
   patchRollout,
   replicasIn,
-  withVersion,
 } from './write.ts';
 
 /** The workloads of both sides, with the config that their pods use. */
@@ -92,8 +91,8 @@ export const workloadPerformers = {
     const replicas = primaryReplicas({ canary, settings });
     const patch = workloadKind(canary).settingsPatch({ settings, settingsKey, replicas });
     // Also for a release that is proven: the settings are head's.
-    const writer = onBehalfOfSource(context).parts.cluster;
-    await writer.patch(referenceOf(primary), withVersion(patch, primary));
+    // Others may change a setting. Its annotation says which were written: without it they would be written again, without end.
+    await patchRollout(onBehalfOfSource(context), primary, patch, { metadata: patch.metadata });
     const running = primary.metadata.annotations?.[digestAnnotation];
     if (!running || !soundRecord(world, running)) return true;
     const { release, commit, promotedTime } = await parts.records.load(canaryName(canary), running);

@@ -54,20 +54,17 @@ export async function applyAnyway(
   return isChanged(stored, live);
 }
 
-/** Patches an object over the observed version. Throws EngineError where the API server did not keep what was sent. */
+/** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
 export async function patchRollout(
   { parts }: ActionContext,
   live: KubernetesObject,
   patch: Record<string, unknown>,
+  kept: object = patch,
 ): Promise<boolean> {
-  const stored = await parts.cluster.patch(referenceOf(live), withVersion(patch, live));
-  refuseChanged(stored, patch);
+  const metadata = { ...(patch.metadata as object | undefined), ...versionOf(live) };
+  const stored = await parts.cluster.patch(referenceOf(live), { ...patch, metadata });
+  refuseChanged(stored, kept);
   return isChanged(stored, live);
-}
-
-/** The patch for the observed version alone: any other one is refused. */
-export function withVersion(patch: Record<string, unknown>, live: KubernetesObject): Record<string, unknown> {
-  return { ...patch, metadata: { ...(patch.metadata as object | undefined), ...versionOf(live) } };
 }
 
 function isChanged({ metadata }: KubernetesObject, before: KubernetesObject | undefined): boolean {
