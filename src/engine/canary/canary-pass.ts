@@ -10,6 +10,7 @@ import { createDeletions } from './deletions.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 import { readAnew } from './watches.ts';
+import { createWritePace } from './write-pace.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
@@ -32,6 +33,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   // Uids by key: the cache may still show a Canary whose finalizer was removed, and what is written for it then would be garbage collected.
   const finalized = new Map<string, string | undefined>();
   const deletions = createDeletions(parts);
+  const pace = createWritePace(parts.clock);
   /** How often in a row the watches did not deliver a change in `staleWaitMs`. */
   const waits = new Map<string, number>();
 
@@ -59,7 +61,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
-    for (const known of [failures, waits, deletions]) known.delete(key);
+    for (const known of [failures, waits, deletions, pace]) known.delete(key);
     if (!object) finalized.delete(key);
     parts.checks.forget(key);
     parts.outbox.forget(key);
@@ -81,7 +83,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   /** Turns failures into conditions, and stale observations into another round. */
   async function guarded(key: string, object: KubernetesObject): Promise<Round> {
-    const pauseMs = deletions.pauseMs(key, object);
+    const pauseMs = Math.max(deletions.pauseMs(key, object), pace.pauseMs(key));
     if (pauseMs > 0) return { again: false, afterMs: pauseMs };
     const read = canaryInForce(parts, object);
     if ('failure' in read) return unreadable(key, object, read.failure);
@@ -110,8 +112,10 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
     const deletion = deletions.of(key, inForce.canary);
-    const end = await runRound(parts, inForce, { failure: failures.get(key), deletion });
+    const contention = pace.contention(key);
+    const end = await runRound(parts, inForce, { failure: failures.get(key), deletion, contention });
     const { canary, failure } = end;
+    if (end.again) pace.wrote(key, end.wrote ?? 'the status');
     if (failure) failures.set(key, failure);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);

@@ -9,7 +9,7 @@ import { emitFailure, type RoundState, report, saveStatus } from './canary-repor
 import type { CanaryParts } from './context/context.ts';
 import type { Deletion } from './deletions.ts';
 import { observe } from './observe/observe.ts';
-import { joinActionFailures } from './perform/action-text.ts';
+import { describeAction, joinActionFailures } from './perform/action-text.ts';
 import { adjustFinalizer } from './perform/finalizer.ts';
 import { keepsStatus, withoutUndone } from './perform/order.ts';
 import { type Performed, performAll } from './perform/perform.ts';
@@ -18,6 +18,7 @@ import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import { joinFailures } from './status/status.ts';
 import { deletionFreshMsOf, readWhole } from './watches.ts';
+import type { Contention } from './write-pace.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;
@@ -29,8 +30,8 @@ interface RoundEnd {
   readonly again: boolean;
   /** Look again after this time; undefined: only when something changes. */
   readonly afterMs?: number | undefined;
-  /** An action wrote something. */
-  readonly wrote?: boolean;
+  /** What was written but the status, in a few words; undefined: nothing. */
+  readonly wrote?: string | undefined;
   /** What could not be done; it was reported. */
   readonly failure?: Failure | undefined;
   /** The Canary is being deleted, and its finalizer was removed. */
@@ -48,6 +49,8 @@ interface Before {
   readonly failure: Failure | undefined;
   /** Undefined: the Canary is not being deleted. */
   readonly deletion: Deletion | undefined;
+  /** Undefined: nobody undoes what is written. */
+  readonly contention: Contention | undefined;
 }
 
 /**
@@ -87,7 +90,7 @@ export async function runRound(
     written: parts.writtenToGit(key),
     nowMs,
   };
-  const persistentFailure = joinFailures([inForce.invalid, damaged]);
+  const persistentFailure = joinFailures([inForce.invalid, damaged, before.contention?.failure]);
   const round = { parts, inForce, observation, decision, status, findings, persistentFailure };
   return act(round, before, finalizer.failure);
 }
@@ -121,12 +124,14 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await remembering(before.deletion, decision.status, () => conclude(round, canary, acted, failure));
   startBackgroundChecks(round);
-  const waits = [decision.wakeAfterMs, observation.againMs, deletionFreshMsOf(canary)].filter(
-    (ms) => ms !== undefined,
-  );
+  const { contention } = before;
+  const waits = [
+    ...[decision.wakeAfterMs, observation.againMs, deletionFreshMsOf(canary), contention?.endsInMs],
+  ].filter((ms) => ms !== undefined);
   const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
-  const again = acted.wrote || intent.written !== undefined || saved !== undefined;
-  return { canary: saved ?? canary, again, afterMs, wrote: acted.wrote, failure };
+  const wrote = acted.written.map((action) => describeAction(action, inPlace)).join('; ') || undefined;
+  const again = wrote !== undefined || intent.written !== undefined || saved !== undefined;
+  return { canary: saved ?? canary, again, afterMs, wrote, failure };
 }
 
 /** Checks and comparisons that run in the background do not wait for what could not be done. */

@@ -83,7 +83,10 @@ test('a refused rejection stops neither the traffic nor the pods, and is told', 
   const { wrote, perform } = bed({ refuses: { Secret: refused('create Secret') } });
   const done = await perform([reject, { type: 'SetTraffic', route: toPrimary }, unready]);
   expect(wrote).toEqual(['HTTPRoute', 'Deployment']);
-  expect(done).toMatchObject({ wrote: true, failures: [{ failure: { reason: 'Forbidden' } }] });
+  expect(done).toMatchObject({
+    written: [{ type: 'SetTraffic' }, { type: 'ScaleCanary' }],
+    failures: [{ failure: { reason: 'Forbidden' } }],
+  });
   expect(types(done.undone)).toEqual(['Reject']);
 });
 
@@ -102,7 +105,7 @@ test('traffic is not sent to a Service that is not there', async () => {
   const message = expect.stringContaining('Service shop/podinfo-canary');
   expect(done.failures).toMatchObject([{ failure: { reason: 'ServiceMissing', transient: true, message } }]);
   const back = await perform([{ type: 'SetTraffic', route: toPrimary }]);
-  expect(back).toMatchObject({ wrote: true, failures: [] });
+  expect(back).toMatchObject({ written: [{ type: 'SetTraffic' }], failures: [] });
 });
 
 test('without the intent in the status, traffic moves and nothing is taken away or remembered', async () => {

@@ -38,8 +38,8 @@ const performersBySides: Readonly<
 
 /** The result of the actions of one decision. */
 export interface Performed {
-  /** Something was written (S33). */
-  readonly wrote: boolean;
+  /** Actions that wrote something (S33). */
+  readonly written: readonly Action[];
   readonly failures: readonly ActionFailure[];
   /** Actions that failed, or were left out since they rely on one that did. */
   readonly undone: readonly Action[];
@@ -56,7 +56,7 @@ export async function performAll(
 ): Promise<Performed> {
   const failures: ActionFailure[] = [];
   const undone: Action[] = [];
-  let wrote = false;
+  const written: Action[] = [];
   let stale: unknown;
 
   function failed(action: Action, error: unknown): void {
@@ -74,14 +74,14 @@ export async function performAll(
     if (isBlocked) undone.push(action);
     else
       await perform(context, action).then(
-        (written) => {
-          wrote = written || wrote;
+        (wrote) => {
+          if (wrote) written.push(action);
         },
         (error: unknown) => failed(action, error),
       );
   }
   if (stale !== undefined) throw stale;
-  return { wrote, failures, undone };
+  return { written, failures, undone };
 }
 
 function perform(context: ActionContext, action: Action): Promise<boolean> {
