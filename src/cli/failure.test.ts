@@ -15,13 +15,24 @@ it('says what a refused login means', () => {
   });
 });
 
+it('says where to look when the cluster does not know a kind of Holdfast', () => {
+  const error = localError(
+    'unknownKind',
+    'the server has no kind Canary in flagger.app/v1beta1; is its CRD installed?',
+  );
+
+  expect(failureBody(error).message).toBe(
+    'the server has no kind Canary in flagger.app/v1beta1; is its CRD installed? To see what is missing in this cluster, run: holdfast check',
+  );
+});
+
 it('asks for the name where a variable that is not set left it out', () => {
   expect(() => nameIn('canary/', 'Canary')).toThrow('"canary/" names no Canary; use canary/NAME');
 });
 
 it.each([
   ['source/shop', 'Canary', 'status, tree, events, diff, sync, suspend and resume are about Sources'],
-  ['canary/web', 'Source', 'a Canary is held by holdfast pause'],
+  ['canary/web', 'Source', 'use source/NAME; to hold a Canary, run holdfast pause'],
 ] as const)('names the commands for %s where a %s is asked for', (subject, kind, hint) => {
   expect(() => nameIn(subject, kind)).toThrow(`"${subject}" is not a ${kind}; ${hint}`);
 });

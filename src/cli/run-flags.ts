@@ -99,7 +99,7 @@ function withServerFlags(command: Command): Command {
         '--dashboard-proxy-secret <file>',
         'file with the secret that a login proxy in front of the dashboard sends as X-Holdfast-Proxy-Secret; then its X-Forwarded-User and X-Forwarded-Groups count',
       )
-      .option('--log-level <level>', 'trace, debug, info, warn, error or silent', logLevel, 'info')
+      .option('--log-level <level>', 'trace, debug, info, warn, error, fatal or silent', logLevel, 'info')
   );
 }
 

@@ -1,5 +1,5 @@
 import type { Canary } from '../api/canary/canary.ts';
-import { canaryStatus, conditionOf } from '../api/canary/summary.ts';
+import { canaryStatus, conditionOf, notReconciled } from '../api/canary/summary.ts';
 import { isToldAsMerge } from '../api/incident.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
@@ -65,8 +65,9 @@ export async function pageFor(
 ): Promise<{ readonly reason: string; readonly canary: string; readonly text: string }> {
   const object = await readOne(client, 'Canary', place);
   const status = canaryStatus(object);
-  const reason = conditionOf(status, 'Ready')?.reason ?? 'none yet';
+  const reason = conditionOf(status, 'Ready')?.reason;
   const canary = `${place.namespace}/${place.name}`;
+  if (reason === undefined) throw new InputError(`Canary ${canary}: ${notReconciled}`);
   if (reasonOf(reason) === undefined)
     throw new InputError(`Canary ${canary}: its reason ${printable(reason)} needs no action`);
   const { text } = pageOf(reason);

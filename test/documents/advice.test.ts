@@ -190,6 +190,19 @@ test('the runbook of a Canary names it, its workloads and its Source', async () 
   expect(await shown('SourceNotRead')).toContain('holdfast sync source/tills -n git');
 });
 
+test('a Canary that Holdfast has not reconciled has no runbook, and the message says what to run', async () => {
+  const canary = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { name: 'pay', namespace: 'shop' },
+  };
+  const client = { get: async () => canary, list: async () => ({ items: [] }) };
+
+  await expect(pageFor(client as never, { namespace: 'shop', name: 'pay' })).rejects.toThrow(
+    'Canary shop/pay: not reconciled by Holdfast yet; holdfast check says whether it runs',
+  );
+});
+
 test('the runbook of a Canary is about the release under way, not about one that was rejected before', async () => {
   const [running, rejected] = ['a'.repeat(40), 'b'.repeat(40)];
   const status = (more: object) => ({

@@ -1,7 +1,8 @@
+import { Command } from 'commander';
 import { describe, expect, it } from 'vitest';
 import type { Clock } from '../../api/clock.ts';
 import { ApiError, type ApiErrorKind } from '../../cluster/errors.ts';
-import { pollUntil } from './request.ts';
+import { pollUntil, withTimeout } from './request.ts';
 
 /** Every pause is over at once, and the time has passed. */
 function quickClock(): Clock {
@@ -53,4 +54,22 @@ describe('waiting', () => {
   it('looks once more when the time is up', async () => {
     expect(await looked(['transient'], 1)).toEqual({ found: 'good', looks: 2 });
   });
+});
+
+describe('--timeout', () => {
+  const read = (text: string) =>
+    withTimeout(new Command(), 600).parse(['--timeout', text], { from: 'user' }).opts().timeout;
+
+  it.each([
+    ['90', 90],
+    ['0.5', 0.5],
+    ['10m', 600],
+    ['1h30m', 5_400],
+  ])('%s is %d seconds', (text, expected) => expect(read(text)).toBe(expected));
+
+  it.each(['', '0', '0s', '-1', '5 minutes', 'Infinity'])('refuses %j', (text) =>
+    expect(() => read(text)).toThrow(
+      `--timeout: ${JSON.stringify(text)} is neither a number of seconds above 0 nor a duration such as 10m`,
+    ),
+  );
 });

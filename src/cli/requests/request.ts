@@ -10,6 +10,7 @@ import {
   type ObjectReference,
 } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
+import { parseDurationMs } from '../../api/time.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -257,13 +258,18 @@ export function refused(
 
 /** Adds the time limit of waiting, in seconds. */
 export function withTimeout(command: Command, presetSeconds: number): Command {
-  return command.option('--timeout <seconds>', 'give up after this time', seconds, presetSeconds);
+  return command.option(
+    '--timeout <time>',
+    'give up after this time: a number of seconds, or a duration such as 10m',
+    seconds,
+    presetSeconds,
+  );
 }
 
 /** What is probably meant where an object of the other kind is named. */
 const others = {
   Canary: 'status, tree, events, diff, sync, suspend and resume are about Sources',
-  Source: 'a Canary is held by holdfast pause',
+  Source: 'use source/NAME; to hold a Canary, run holdfast pause',
 };
 
 /** `canary/web` or `web`. Throws InputError for another kind. */
@@ -277,9 +283,12 @@ export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
 }
 
 function seconds(text: string): number {
-  const value = Number(text);
-  if (Number.isFinite(value) && value > 0) return value;
-  throw new InputError(`--timeout: ${JSON.stringify(text)} is not a number of seconds above 0`);
+  const value = Number(text || Number.NaN);
+  const length = Number.isNaN(value) ? (parseDurationMs(text) ?? 0) / 1_000 : value;
+  if (Number.isFinite(length) && length > 0) return length;
+  throw new InputError(
+    `--timeout: ${JSON.stringify(text)} is neither a number of seconds above 0 nor a duration such as 10m`,
+  );
 }
 
 /**
