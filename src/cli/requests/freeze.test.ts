@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { freezeLabel } from '../../api/freeze.ts';
 import { localError } from '../../cluster/errors.ts';
 import { freeze, unfreeze } from './freeze.ts';
@@ -85,5 +85,48 @@ it('a freeze that may not be deleted is named beside those that were lifted', as
     stdout: [names[0], names[2]].map((name) => `ConfigMap shop/${name}: the freeze is lifted\n`).join(''),
     stderr: `warning: still frozen: ${refused}\n`,
     exitCode: 1,
+  });
+});
+
+describe('unfreeze -A', () => {
+  const freezes = (...all: readonly (readonly [namespace: string, data: object])[]) => {
+    const items = all.map(([namespace, data]) => ({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', data },
+      metadata: { name: 'holdfast-freeze', namespace },
+    }));
+    return {
+      list: async (_: string, __: string, query: { namespace?: string }) => ({
+        items: items.filter(({ metadata }) => [undefined, metadata.namespace].includes(query.namespace)),
+      }),
+      delete: async () => undefined,
+    } as unknown as Parameters<typeof unfreeze>[0];
+  };
+  const scope = {
+    namespace: 'holdfast-system',
+    selector: undefined,
+    scheduled: false,
+    format: 'text',
+  } as const;
+  const ended = { reason: 'over', until: '2020-01-01T00:00:00Z' };
+  const note =
+    'note: ConfigMap shop/holdfast-freeze still freezes namespace shop (the sale); to end it, run: holdfast unfreeze -n shop';
+
+  it('names the freezes of single namespaces, which stay', async () => {
+    const client = freezes(
+      ['holdfast-system', { reason: 'an outage' }],
+      ['shop', { reason: 'the sale' }],
+      ['blog', ended],
+    );
+
+    expect(await unfreeze(client, { ...scope, isForAll: true })).toEqual({
+      ...{ exitCode: 0, stderr: `${note}\n` },
+      stdout: 'ConfigMap holdfast-system/holdfast-freeze: the freeze is lifted\n',
+    });
+  });
+
+  it('names them also where no freeze covers the whole cluster', async () => {
+    const found = unfreeze(freezes(['shop', { reason: 'the sale' }]), { ...scope, isForAll: true });
+
+    await expect(found).rejects.toThrow(`no freeze in namespace holdfast-system\n${note}`);
   });
 });

@@ -41,6 +41,13 @@ interface FreezeScope {
   readonly format: ObjectFlags['output'];
 }
 
+interface UnfreezeScope extends FreezeScope {
+  /** Those that come back by a schedule, or the others. */
+  readonly scheduled: boolean;
+  /** Those that cover the whole cluster are meant; default false. */
+  readonly isForAll?: boolean;
+}
+
 interface ScopeFlags extends SubjectFlags {
   readonly holdfastNamespace: string;
   readonly output: ObjectFlags['output'];
@@ -131,12 +138,16 @@ export const unfreezeCommand: CliCommand = {
     withScope(
       command
         .description(
-          'end the freezes of a namespace (-n) or of all namespaces (-A), except those with a schedule; with -l only the one for these labels',
+          'end the freezes of a namespace (-n), or those that cover the whole cluster (-A), except those with a schedule; with -l only the one for these labels',
         )
         .option('--scheduled', 'end those with a schedule instead'),
     ).action(async (flags: ScopeFlags & { scheduled?: boolean }) => {
       const result = await withConnection(flags, context, ({ access, client }) =>
-        unfreeze(client, { ...scopeOf(flags, access), scheduled: flags.scheduled === true }),
+        unfreeze(client, {
+          ...scopeOf(flags, access),
+          isForAll: flags.allNamespaces === true,
+          scheduled: flags.scheduled === true,
+        }),
       );
       emit(result, context);
     });
@@ -268,29 +279,16 @@ function windowsOf({ schedule, duration, timeZone }: FreezeFlags, nowMs: number)
  * Deletes the freezes of this scope, those that come back by a schedule or the others, and warns of those that Git would bring back. Throws
  * ApiError, and InputError where there is none to delete.
  */
-export async function unfreeze(
-  client: FreezeClient,
-  scope: FreezeScope & { readonly scheduled: boolean },
-): Promise<CommandResult> {
+export async function unfreeze(client: FreezeClient, scope: UnfreezeScope): Promise<CommandResult> {
   const { namespace, selector, format, scheduled } = scope;
+  const elsewhere = scope.isForAll ? await elsewhereNote(client, namespace) : '';
   const { items } = await client.list('v1', 'ConfigMap', { namespace, labelSelector: freezeLabel });
-  const comesBack = ({ data }: KubernetesObject) => (data as FreezeData)?.windows !== undefined;
   const meant = items.filter(
     (object) =>
       comesBack(object) === scheduled &&
       (selector === undefined || (object.data as FreezeData)?.selector === selector),
   );
-  if (meant.length === 0) {
-    const others = items
-      .map((object) => {
-        const hint = comesBack(object) && !scheduled ? ', which has a schedule: use --scheduled' : '';
-        return `${object.metadata.name} (${readFreeze(object).reason}${hint})`;
-      })
-      .join(', ');
-    throw new InputError(
-      `no freeze${selector === undefined ? '' : ` for ${selector}`} in namespace ${namespace}${others ? `; there are: ${others}` : '; -A means those of all namespaces'}`,
-    );
-  }
+  if (meant.length === 0) throw new InputError(noFreeze(items, scope, elsewhere));
   const kept: string[] = [];
   const names: string[] = [];
   for (const object of meant) {
@@ -305,8 +303,47 @@ export async function unfreeze(
     format === 'text'
       ? names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join('')
       : formatOutput('FreezesLifted', { lifted: names }, format);
-  const stderr = kept.map((why) => `warning: still frozen: ${printable(why)}\n`).join('');
+  const stderr = kept.map((why) => `warning: still frozen: ${printable(why)}\n`).join('') + elsewhere;
   return { stdout, stderr, exitCode: kept.length > 0 ? 1 : 0 };
+}
+
+function comesBack({ data }: KubernetesObject): boolean {
+  return (data as FreezeData)?.windows !== undefined;
+}
+
+/** Why there is nothing to delete in a namespace, with what is there, and elsewhere. */
+function noFreeze(
+  items: readonly KubernetesObject[],
+  { namespace, selector, scheduled, isForAll }: UnfreezeScope,
+  elsewhere: string,
+): string {
+  const others = items.map((object) => {
+    const hint = comesBack(object) && !scheduled ? ', which has a schedule: use --scheduled' : '';
+    return `${object.metadata.name} (${readFreeze(object).reason}${hint})`;
+  });
+  const labels = selector === undefined ? '' : ` for ${selector}`;
+  const hint = isForAll ? '' : '; -A means those that cover the whole cluster';
+  const there = others.length > 0 ? `; there are: ${others.join(', ')}` : hint;
+  return `no freeze${labels} in namespace ${namespace}${there}\n${elsewhere}`.trimEnd();
+}
+
+/** The freezes of single namespaces, which -A leaves alone; empty: there are none, or who asks may not list them. */
+async function elsewhereNote(client: FreezeClient, ownNamespace: string): Promise<string> {
+  const { items } = await client
+    .list('v1', 'ConfigMap', { labelSelector: freezeLabel })
+    .catch((error: unknown) => {
+      if (isApiError(error, 'forbidden')) return { items: [] };
+      throw error;
+    });
+  return items
+    .filter((object) => object.metadata.namespace !== ownNamespace)
+    .map((object) => ({ ...object.metadata, ...readFreeze(object) }))
+    .filter(({ untilMs }) => untilMs === undefined || untilMs > Date.now())
+    .map(
+      ({ namespace, name, reason }) =>
+        `note: ConfigMap ${namespace}/${name} still freezes namespace ${namespace} (${printable(reason)}); to end it, run: holdfast unfreeze -n ${namespace}\n`,
+    )
+    .join('');
 }
 
 /** Deletes it; resolves with why the API server refuses that, where others are to be deleted, too. Throws ApiError. */
