@@ -115,7 +115,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     const contention = pace.contention(key);
     const end = await runRound(parts, inForce, { failure: failures.get(key), deletion, contention });
     const { canary, failure } = end;
-    if (end.again) pace.wrote(key, end.wrote ?? 'the status');
+    // Its status alone may change with each pod that becomes ready.
+    if (end.wrote !== undefined) pace.wrote(key, end.wrote);
     if (failure) failures.set(key, failure);
     else for (const known of [failures, waits]) known.delete(key);
     if (end.isFinalized) return noteFinalized(canary);

@@ -1,4 +1,4 @@
-/** How often what is made for a Canary may be written. */
+/** How often what is made for a Canary may be written; its status is not counted. */
 import type { Clock } from '../../api/clock.ts';
 import type { Failure } from '../failure.ts';
 
