@@ -124,9 +124,11 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
     ? await report(parts, canary, joinFailures([persistentFailure, failure]) ?? intent.failure)
     : await remembering(before.deletion, decision.status, () => conclude(round, canary, acted, failure));
   startBackgroundChecks(round);
-  const { contention } = before;
   const waits = [
-    ...[decision.wakeAfterMs, observation.againMs, deletionFreshMsOf(canary), contention?.endsInMs],
+    decision.wakeAfterMs,
+    observation.againMs,
+    deletionFreshMsOf(canary),
+    before.contention?.endsInMs,
   ].filter((ms) => ms !== undefined);
   const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
   const wrote = acted.written.map((action) => describeAction(action, inPlace)).join('; ') || undefined;
