@@ -1,4 +1,4 @@
-/** An admission webhook changes what Holdfast writes: it is told, and not fought. */
+/** An admission webhook or another controller changes what Holdfast writes: it is told, and not fought. */
 import { describe, expect, test } from 'vitest';
 import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
@@ -48,33 +48,43 @@ const withoutSettings = ({ metadata }: KubernetesObject) => {
   delete metadata.annotations?.['holdfast.dev/settings'];
 };
 
+/** What another controller has the primary's Service select. */
+const theirs = { app: 'theirs' };
+
 const checks = {
   analysis: { interval: '2s', threshold: 2, stepWeights: [50], metrics: [] },
   postPromotion: { interval: '1s', metrics: [] },
 };
 
-/** Patches of the primary in so much of the shop's time. */
-async function patchesIn(shop: Shop, durationMs: number): Promise<number> {
+/** Holdfast's writes of this object in so much of the shop's time. */
+async function writesIn(path: string, durationMs: number): Promise<number> {
   const { requests } = shops.bed().sandbox;
   requests.clear();
   await shops.pass(durationMs);
-  return requests.all().filter((one) => one.method === 'PATCH' && one.path.startsWith(pathOf(shop))).length;
+  return requests.writes().filter((one) => one.path.startsWith(path) && one.userAgent.startsWith('holdfast'))
+    .length;
 }
 
-function pathOf({ namespace }: Shop): string {
+function primaryPath({ namespace }: Shop): string {
   return `/apis/apps/v1/namespaces/${namespace}/deployments/podinfo-primary`;
+}
+
+function servicePath({ namespace }: Shop): string {
+  return `/api/v1/namespaces/${namespace}/services/podinfo-primary`;
 }
 
 describe('an admission webhook that changes the primary', () => {
   test('caps its pods: it is told who must act, and tried again ever more rarely', async () => {
     const shop = await shops.openRunning('capped', checks);
     const remove = webhook(shop, capped);
-    await shops.bed().send('PATCH', pathOf(shop), { spec: { replicas: 1 } }, 'application/merge-patch+json');
+    await shops
+      .bed()
+      .send('PATCH', primaryPath(shop), { spec: { replicas: 1 } }, 'application/merge-patch+json');
     await shop.until('it is told', isTold);
     expect(readyOf(shop.status())?.message).toMatch(
       /podinfo-primary: spec.replicas is 1, not 2, right after it was written: an admission webhook or policy changes it/,
     );
-    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    expect(await writesIn(primaryPath(shop), 60_000)).toBeLessThan(12);
     remove();
     await shop.until('it is as in Git', (status) => readyOf(status)?.status === 'True');
     expect((await shop.workload('podinfo-primary'))?.spec).toMatchObject({ replicas: 2 });
@@ -88,7 +98,7 @@ describe('an admission webhook that changes the primary', () => {
     expect(readyOf(shop.status())?.message).toMatch(
       /podinfo-primary: metadata.annotations.*holdfast.dev\/digest.* is gone, not v1:/,
     );
-    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    expect(await writesIn(primaryPath(shop), 60_000)).toBeLessThan(12);
     remove();
     await shop.until(
       'v2 is live',
@@ -104,9 +114,54 @@ describe('an admission webhook that changes the primary', () => {
     expect(readyOf(shop.status())?.message).toMatch(
       /podinfo-primary: metadata.annotations.*holdfast.dev\/settings.* is gone, not /,
     );
-    expect(await patchesIn(shop, 60_000)).toBeLessThan(12);
+    expect(await writesIn(primaryPath(shop), 60_000)).toBeLessThan(12);
     remove();
     await shop.until('it is as in Git', (status) => readyOf(status)?.status === 'True');
     expect((await shop.workload('podinfo-primary'))?.spec).toMatchObject({ replicas: 3 });
   });
+});
+
+/** From now on the primary's Service selects other pods as soon as Holdfast has written it; the returned function ends that. */
+function contend(shop: Shop): () => void {
+  const { namespace } = shop;
+  const { store } = shops.bed().sandbox;
+  const { put } = store;
+  let isOver = false;
+  Object.assign(store, {
+    put(key: string, sent: KubernetesObject): KubernetesObject {
+      const stored = put(key, sent);
+      const { selector } = (stored.spec ?? {}) as { selector?: object };
+      const isIts =
+        /(^|\/)services$/.test(key) &&
+        stored.metadata.namespace === namespace &&
+        /-primary$/.test(stored.metadata.name);
+      if (!isOver && isIts && JSON.stringify(selector) !== JSON.stringify(theirs))
+        setImmediate(() => void change(shop));
+      return stored;
+    },
+  });
+  return () => {
+    isOver = true;
+  };
+}
+
+/** Somebody lets the primary's Service select other pods. */
+function change(shop: Shop): Promise<unknown> {
+  const type = 'application/merge-patch+json';
+  return shops.bed().send('PATCH', servicePath(shop), { spec: { selector: theirs } }, type);
+}
+
+test('another controller that undoes each write is told, answered less often, and what it changed is put right once it has stopped', async () => {
+  const shop = await shops.openRunning('contested');
+  const stop = contend(shop);
+  await change(shop);
+  await shop.until('it is told', isTold);
+  expect(readyOf(shop.status())?.message).toMatch(
+    /undoes what Holdfast writes \(the Services are written\).*Stop the other writer/,
+  );
+  // Without a limit it is 600 a minute here.
+  expect(await writesIn(servicePath(shop), 60_000)).toBeLessThan(300);
+  stop();
+  await shop.until('it is at rest', (status) => readyOf(status)?.status === 'True');
+  expect(await writesIn(servicePath(shop), 60_000)).toBe(0);
 });

@@ -120,6 +120,7 @@ test('gets its weights back when somebody applies it as it is in Git, and when i
 
 test('that Git gives a foreign backend during a release is still divided, so that the release can go back, and is reported', async () => {
   await begin();
+  expect(slow).not.toBe(weighted);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': slow });
   await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
   const mixed = front('/') as { spec: { rules: Array<{ backendRefs: object[] }> } };
@@ -141,6 +142,7 @@ test('that Git gives a foreign backend during a release is still divided, so tha
 
 test('that Git makes unusable in the middle of a step keeps the release there, which goes on once it can be used again', async () => {
   await begin();
+  expect(slow).not.toBe(weighted);
   await bed.commit('v2', { 'web.json': deployment('shop/web:2'), 'canary.json': slow });
   await until(['/ web-primary:60 web-canary:40', '/blog blog:1']);
   await bed.commit('to nobody', { 'route.json': JSON.stringify(front('/', 'cart')) });
