@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** What a path answers: a status, one that depends on the call, silence, or a closed door. */
-export type HookBehaviour = number | ((call: HookCallSeen) => number) | 'silent' | 'broken';
+export type HookBehaviour = number | ((call: HookCallSeen) => number | Promise<number>) | 'silent' | 'broken';
 
 /** A body that came. */
 export interface HookCallSeen {
@@ -33,7 +33,7 @@ export async function startHookServer(): Promise<HookServer> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
-    request.on('end', () => {
+    request.on('end', async () => {
       const path = (request.url ?? '/').slice(1);
       const call = JSON.parse(Buffer.concat(chunks).toString());
       calls.set(path, [...(calls.get(path) ?? []), call]);
@@ -41,7 +41,7 @@ export async function startHookServer(): Promise<HookServer> {
       if (later.length > 0) behaviours.set(path, later);
       if (behaviour === 'silent') return;
       if (behaviour === 'broken') return void request.socket.destroy();
-      const status = statusOf(behaviour, call);
+      const status = await statusOf(behaviour, call);
       response.writeHead(status).end(status < 300 ? 'yes' : 'not now');
     });
   });
@@ -58,6 +58,6 @@ export async function startHookServer(): Promise<HookServer> {
   };
 }
 
-function statusOf(behaviour: Exclude<HookBehaviour, string>, call: HookCallSeen): number {
+function statusOf(behaviour: Exclude<HookBehaviour, string>, call: HookCallSeen): number | Promise<number> {
   return typeof behaviour === 'function' ? behaviour(call) : behaviour;
 }

@@ -104,6 +104,28 @@ test('a closed gate is asked at every interval and causes no request to the API 
   expect(await primaryImage()).toBe('shop/web:2');
 });
 
+test('a closed gate is asked once per interval also where its answer comes while the cluster is looked at', async () => {
+  hooks.answer('confirm-rollout', 403);
+  await release(['confirm-rollout']);
+  await until('waiting', (status) => status.phase === 'Waiting');
+  const { record } = statusOf(await bed.canary()).lastKnownGood as { record: string };
+  const path = `/api/v1/namespaces/shop/secrets/${record}`;
+  bed.sandbox.fault((request) =>
+    request.method === 'GET' && request.path === path ? { until: sleep(30) } : undefined,
+  );
+  hooks.answer('confirm-rollout', () => sleep(15, 403));
+  const [sinceMs, before] = [clock.nowMs(), hooks.seen('confirm-rollout').length];
+  for (let count = 1; count <= 40; count += 1) {
+    // A record that somebody touched is read again.
+    const change = { metadata: { annotations: { count: `${count}` } } };
+    await bed.send('PATCH', path, change, 'application/merge-patch+json');
+    clock.advance(200);
+    await sleep(10);
+  }
+  const asked = hooks.seen('confirm-rollout').length - before;
+  expect(asked).toBeLessThanOrEqual((clock.nowMs() - sinceMs) / 1_000 + 1);
+});
+
 test.each(['silent', 'broken', 302, 204] as const)(
   'a gate that is %s keeps what serves',
   async (behaviour) => {

@@ -39,10 +39,12 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const inForce = parts.freezes?.of(canary, nowMs);
   const waitsFor = watchesOf(parts, given, { view, freezes: inForce });
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
+  const key = namespacedName(canary);
+  // Of the same time: an answer that is newer than the time of the world would count as one of a clock that was set back, and be asked for again.
+  const checks = parts.checks.outcomeOf(key);
   const { changesMs, ...freezes } = freezesOf(inForce);
   const objects = sideObjects(context);
   const { target, primary, wanted } = objects;
-  const key = namespacedName(canary);
   const status = withoutSpecInForce(canary.status ?? {});
   // Before anything names head by its commit.
   recallHead(parts, canary, { status, view, wanted });
@@ -71,7 +73,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     movesTo,
     window: windowAt(parts.heads.specOf(key).windows, nowMs),
     ...freezes,
-    checks: parts.checks.outcomeOf(key),
+    checks,
     peers: peersOf(parts.canaries.list(), canary),
     options: { minIntervalMs, defaultProvider, hasDefaultAlert: hasDefaultAlert === true },
   };
