@@ -49,17 +49,19 @@ function suite(name, command, args) {
   );
 }
 
-/** Each failed test of a file with the first line of what it says; the file itself, where it could not be run. */
+/** Each failed test of a file with what it says; the file itself, where it could not be run. */
 function failuresOf(suiteName, { name, status, message, assertionResults }) {
   const file = `${suiteName}: ${relative(root, name)}`;
   const tests = assertionResults
     .filter((test) => test.status === 'failed')
-    .map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${firstLine(failureMessages[0])}`);
-  return tests.length === 0 && status === 'failed' ? [`${file}: ${firstLine(message)}`] : tests;
+    .map(({ fullName, failureMessages }) => `${file}: ${fullName}: ${saidBy(failureMessages[0])}`);
+  return tests.length === 0 && status === 'failed' ? [`${file}: ${saidBy(message)}`] : tests;
 }
 
-function firstLine(text = '') {
-  return text.split('\n', 1)[0].slice(0, 300);
+/** The message of an error without its stack: of one that cannot be seen again, the state that it saw last is all there is. */
+function saidBy(text = '') {
+  const message = text.split('\n    at ', 1)[0];
+  return message.length > 6_000 ? `${message.slice(0, 3_000)}\n[...]\n${message.slice(-3_000)}` : message;
 }
 
 function seconds(began) {
