@@ -129,4 +129,13 @@ describe('unfreeze -A', () => {
 
     await expect(found).rejects.toThrow(`no freeze in namespace holdfast-system\n${note}`);
   });
+
+  it('names the command that also ends one with a schedule', async () => {
+    const weekends = JSON.stringify([{ kind: 'deny', schedule: '0 18 * * 5', duration: '62h' }]);
+    const client = freezes(['shop', { reason: 'the sale', windows: weekends }]);
+
+    const found = unfreeze(client, { ...scope, isForAll: true });
+
+    await expect(found).rejects.toThrow(`${note} --scheduled`);
+  });
 });

@@ -337,11 +337,15 @@ async function elsewhereNote(client: FreezeClient, ownNamespace: string): Promis
     });
   return items
     .filter((object) => object.metadata.namespace !== ownNamespace)
-    .map((object) => ({ ...object.metadata, ...readFreeze(object) }))
+    .map((object) => ({
+      ...object.metadata,
+      ...readFreeze(object),
+      flag: comesBack(object) ? ' --scheduled' : '',
+    }))
     .filter(({ untilMs }) => untilMs === undefined || untilMs > Date.now())
     .map(
-      ({ namespace, name, reason }) =>
-        `note: ConfigMap ${namespace}/${name} still freezes namespace ${namespace} (${printable(reason)}); to end it, run: holdfast unfreeze -n ${namespace}\n`,
+      ({ namespace, name, reason, flag }) =>
+        `note: ConfigMap ${namespace}/${name} still freezes namespace ${namespace} (${printable(reason)}); to end it, run: holdfast unfreeze -n ${namespace}${flag}\n`,
     )
     .join('');
 }
