@@ -108,6 +108,29 @@ describe('what Flagger left is taken over without a restart', () => {
     });
   });
 
+  test('a policy that takes the marks from the primary is told, and the takeover goes on without it', async () => {
+    await leave(scene({ status: { phase: 'Initialized' } }));
+    const { store } = bed.sandbox;
+    const { put } = store;
+    Object.assign(store, {
+      put(key: string, sent: KubernetesObject): KubernetesObject {
+        const changed = structuredClone(sent);
+        if (key === 'apps/deployments') delete changed.metadata.annotations?.['holdfast.dev/digest'];
+        return put(key, changed);
+      },
+    });
+    await bed.start();
+    const ready = await eventually('it is told', async () => {
+      const found = condition(await bed.canary(), 'Ready');
+      return found?.reason === 'ForeignChange' && found;
+    });
+    expect(ready.message).toMatch(
+      /web-primary: metadata.annotations.*holdfast.dev\/digest.* is gone, not v1:.*an admission webhook or policy changes it/,
+    );
+    Object.assign(store, { put });
+    await untilAdopted();
+  });
+
   test('in phase Failed: what failed is not tried again, the promoted release is the last-known-good', async () => {
     const before = await leave(
       scene({

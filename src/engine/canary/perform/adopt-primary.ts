@@ -5,7 +5,6 @@ import {
   ownerReference,
   ownLabels,
   referenceOf,
-  versionOf,
 } from '../../../api/kubernetes.ts';
 import { isKnative } from '../../../release/release.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
@@ -21,7 +20,7 @@ import { serviceKind } from '../context/namespace-view.ts';
 import { routeReferences, routerOf } from '../context/routers.ts';
 import { bytesOf } from '../observe/releases.ts';
 import { wantedRoutes } from '../observe/routes.ts';
-import { ensureFresh } from './write.ts';
+import { ensureFresh, patchRollout } from './write.ts';
 
 const manager = 'holdfast-rollout';
 
@@ -56,14 +55,12 @@ export const adoptionPerformers = {
 
 /** For Knative, where both sides are one object: an annotation names the release of the primary's revision. */
 async function adoptRevision(
-  { parts, observation }: ActionContext,
+  context: ActionContext,
   mark: { readonly digest: string; readonly revision: string },
 ): Promise<boolean> {
-  const { target } = observation;
+  const { target } = context.observation;
   if (!target) throw new StaleView('the target');
-  const metadata = { ...versionOf(target), annotations: primaryAnnotations(target, mark) };
-  await parts.cluster.patch(referenceOf(target), { metadata });
-  return true;
+  return patchRollout(context, target, { metadata: { annotations: primaryAnnotations(target, mark) } });
 }
 
 /** Routes as they are going to be written: what Flagger wrote beside that, as the class of an ingress, is never taken out. */
@@ -89,11 +86,12 @@ function servingObjects({ parts, observation }: ActionContext): ObjectReference[
 }
 
 async function takeOver(
-  { parts, observation }: ActionContext,
+  context: ActionContext,
   reference: ObjectReference,
   marks: Pick<KubernetesObject['metadata'], 'labels' | 'annotations'>,
   known?: KubernetesObject,
 ): Promise<boolean> {
+  const { parts, observation } = context;
   const live = await parts.cluster.get(reference);
   if (!live) return false;
   const isOwnerless = isOwnerlessCopy(live, observation.canary);
@@ -101,7 +99,6 @@ async function takeOver(
   const managedFields = takenOverFields(live, manager, known);
   if (!managedFields && Object.keys(marks).length === 0) return false;
   const owner = isOwnerless ? { ownerReferences: [ownerReference(observation.canary)] } : {};
-  const metadata = { ...versionOf(live), ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };
-  await parts.cluster.patch(reference, { metadata });
-  return true;
+  const metadata = { ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };
+  return patchRollout(context, live, { metadata }, { metadata: marks });
 }

@@ -1,10 +1,4 @@
-import {
-  describe,
-  hasOwnLabels,
-  type KubernetesObject,
-  referenceOf,
-  versionOf,
-} from '../../../api/kubernetes.ts';
+import { describe, hasOwnLabels, type KubernetesObject, versionOf } from '../../../api/kubernetes.ts';
 import { stampAnnotations } from '../../../release/record.ts';
 import { isFollowed } from '../../../release/release.ts';
 import { isDigestLost, soundRecord } from '../../../rollout/world.ts';
@@ -244,8 +238,7 @@ export const revisionPerformers = {
  * template has to be written. Throws EngineError ReleaseUnknown where that is another tool's to do.
  */
 async function promoteRevision(context: ActionContext, digest: string): Promise<boolean | undefined> {
-  const { parts, observation } = context;
-  const { target, world, view } = observation;
+  const { target, world, view } = context.observation;
   if (!target) return undefined;
   const revision = revisionFor(context, target, digest);
   if (revision === undefined) {
@@ -266,11 +259,8 @@ async function promoteRevision(context: ActionContext, digest: string): Promise<
     { latestRevision: false, revisionName: revision, percent: 100 },
   ];
   const isReady = isRevisionReady(view.get(revisionKind, revision));
-  await parts.cluster.patch(referenceOf(target), {
-    metadata: { ...versionOf(target), annotations },
-    ...(isReady ? { spec: { traffic } } : {}),
-  });
-  return true;
+  const patch = { metadata: { annotations }, ...(isReady ? { spec: { traffic } } : {}) };
+  return patchRollout(context, target, patch, { metadata: { annotations } });
 }
 
 /** The newest revision where it is of this release, or the recorded one while it exists; a ready one first. */
