@@ -43,6 +43,20 @@ found.push([
   },
   false,
 ]);
+// A deadline that was over between two looks.
+found.push([
+  {
+    spec: 0,
+    update: 'scaled by HPA',
+    events: [
+      { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
+      { kind: 'edit', weight: 100 },
+      { kind: 'respec', spec: 7 },
+      { kind: 'tick', ms: 1000 },
+    ],
+  },
+  true,
+]);
 
 /** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
@@ -182,6 +196,8 @@ describe('in any world, with a crash at any write', { timeout: 900_000 + numRuns
         model.damaged.clear();
         model.hooks = {};
         model.canary.spec.suspend = false;
+        // One look apart, which a deadline of 5 s does not survive.
+        model.canary.spec.progressDeadlineSeconds = 60;
         for (const name of ['a', 'b', 'c', 'd']) model.behaviours.set(name, GOOD);
         if (fixed) model.commit('d');
         for (let count = 0; count < 300; count += 1) model.tick(5000);
