@@ -88,8 +88,12 @@ describe('a Canary that the schema lets in', () => {
     [{ provider: 'gatewayapi:v1' }, 'spec.service.gatewayRefs is missing; provider gatewayapi:v1 needs it'],
     [{ analysis: { interval: '1m', threshold: 1, stepWeights: [] } }, 'spec.analysis.stepWeights is empty'],
     [
-      { analysis: { interval: '1m', threshold: 1, stepWeights: [50, 150] } },
-      'spec.analysis.stepWeights[1] must be',
+      { analysis: { interval: '1m', threshold: 1, stepWeights: [-50, 50] } },
+      'spec.analysis.stepWeights[0] must not be below 0',
+    ],
+    [
+      { analysis: { ...base, stepWeightPromotion: -5 }, skipAnalysis: true },
+      'spec.analysis.stepWeightPromotion must not be below 0',
     ],
     [
       { analysis: { interval: '1m', threshold: 1, iterations: 0 } },
@@ -117,6 +121,24 @@ describe('a Canary that the schema lets in', () => {
     ],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkCanary(canary(spec))).problems).toEqual([expect.stringContaining(expected)]);
+  });
+
+  test.each([{ iterations: 0 }, { stepWeight: 0, maxWeight: 200 }, { stepWeights: [] }])(
+    'may have any number of iterations and steps with provider kubernetes, which has its own for them: %j',
+    (steps) => {
+      const analysis = { interval: '1m', threshold: 1, ...steps };
+      const options = { defaultProvider: 'kubernetes' };
+      expect(checkCanary(canary({ analysis }), options).problems).toEqual([]);
+      expect(checkCanary(canary({ analysis, provider: 'contour' }), options).problems).not.toEqual([]);
+    },
+  );
+
+  test('may have a last step above 100, and a maxWeight that nothing reads', () => {
+    const analysis = { interval: '1m', threshold: 1, stepWeights: [50, 150], maxWeight: 200 };
+    expect(lines(checkCanary(canary({ analysis })))).toEqual({
+      problems: [],
+      warnings: ['spec.analysis.stepWeights[1] is above 100, and counts as 100'],
+    });
   });
 
   test.each([

@@ -44,7 +44,7 @@ export function checkCanary(canary: Canary, options: CanaryCheckOptions = {}): F
       message: `is below the shortest interval; ${floorMs / 1_000}s is used`,
     });
   checkBounds(canary, found);
-  checkSteps(canary, found);
+  checkSteps(canary, provider, found);
   checkWebhooks(canary, found);
   checkAffinity(canary, found);
   const { minReplicas, maxReplicas } = canary.spec.autoscalerRef?.primaryScalerReplicas ?? {};
@@ -172,26 +172,30 @@ function checkBounds({ spec }: Canary, { warnings }: Findings): void {
     });
 }
 
-function checkSteps({ spec }: Canary, found: Findings): void {
-  const { iterations, stepWeight, stepWeights, maxWeight } = spec.analysis;
-  if (spec.skipAnalysis) return;
+/** Of what the release goes by; with provider kubernetes that is iterations of its own, 10 where the Canary names none (flagger-behaviour 2.2). */
+function checkSteps({ spec }: Canary, provider: string | undefined, found: Findings): void {
+  const { iterations, stepWeight, stepWeights, stepWeightPromotion = 0, maxWeight } = spec.analysis;
+  if (stepWeightPromotion < 0)
+    found.problems.push({ path: 'spec.analysis.stepWeightPromotion', message: 'must not be below 0' });
+  if (spec.skipAnalysis || provider === 'kubernetes') return;
   const endless = 'the analysis would never end; it must be at least 1';
   if (stepWeight !== undefined && stepWeight < 1)
     found.problems.push({ path: 'spec.analysis.stepWeight', message: endless });
   if (iterations !== undefined && iterations < 1)
     found.problems.push({ path: 'spec.analysis.iterations', message: endless });
-  if (maxWeight !== undefined && (maxWeight < 0 || maxWeight > 100))
+  if (stepWeight !== undefined && maxWeight !== undefined && (maxWeight < 0 || maxWeight > 100))
     found.problems.push({ path: 'spec.analysis.maxWeight', message: 'must be between 0 and 100' });
   if (stepWeights) checkStepWeights(stepWeights, found);
 }
 
-function checkStepWeights(weights: readonly number[], found: Findings): void {
-  if (weights.length === 0) found.problems.push({ path: 'spec.analysis.stepWeights', message: 'is empty' });
+function checkStepWeights(weights: readonly number[], { problems, warnings }: Findings): void {
+  if (weights.length === 0) problems.push({ path: 'spec.analysis.stepWeights', message: 'is empty' });
   weights.forEach((weight, index) => {
     const path = `spec.analysis.stepWeights[${index}]`;
-    if (weight < 0 || weight > 100) found.problems.push({ path, message: 'must be between 0 and 100' });
+    if (weight < 0) problems.push({ path, message: 'must not be below 0' });
+    else if (weight > 100) warnings.push({ path, message: 'is above 100, and counts as 100' });
     else if (weight <= (weights[index - 1] ?? -1))
-      found.warnings.push({ path, message: 'is not above the step before it' });
+      warnings.push({ path, message: 'is not above the step before it' });
   });
 }
 

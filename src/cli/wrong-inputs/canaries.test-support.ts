@@ -168,7 +168,7 @@ const inCanary: readonly Slip[] = [
   [
     'iterations: 5',
     'stepWeights: [10, 120]',
-    ['apps/canary.yaml:15: spec.analysis.stepWeights[1]: must be between 0 and 100'],
+    ['apps/canary.yaml:15: warning: spec.analysis.stepWeights[1]: is above 100, and counts as 100'],
   ],
   [
     'iterations: 5',

@@ -37,7 +37,7 @@ function check({ spec }: Canary): RouteProblem[] {
   };
   if (spec.analysis?.match?.length) warn('match', 'is ignored: provider kubernetes cannot route by request');
   if (spec.analysis?.sessionAffinity) warn('sessionAffinity', 'has no effect with provider kubernetes');
-  if (!spec.analysis?.iterations && !spec.skipAnalysis)
+  if ((spec.analysis?.iterations ?? 0) < 1 && !spec.skipAnalysis)
     warn('iterations', 'defaults to 10: provider kubernetes cannot split traffic by weight');
   return problems;
 }
