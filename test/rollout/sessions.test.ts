@@ -28,6 +28,15 @@ function untilWeight(model: Model, weight: number): void {
 }
 
 describe('session affinity', () => {
+  it('has no cookie of the primary where its name is empty, as Flagger reads it', () => {
+    const sessionAffinity = { cookieName: 'side', primaryCookieName: '' };
+    const model = withRelease(GOOD, { analysis: { ...analysis, sessionAffinity } });
+    untilWeight(model, 50);
+    expect(model.status.sessionAffinityCookie).toMatch(value);
+    expect(model.status).not.toHaveProperty('primarySessionAffinityCookie');
+    expect(sessionsOf(model)).not.toHaveProperty('primary');
+  });
+
   it('gives a release cookies of its own while the canary has a share, and takes them back at its end', () => {
     const model = withRelease();
     untilWeight(model, 50);

@@ -73,7 +73,7 @@ export function checkKnative({ spec }: Canary, found: { problems: Problem[] }): 
       path: 'spec.targetRef',
       message: 'must be a Service of serving.knative.dev/v1 for provider knative',
     });
-  if (isKnative && spec.service?.name !== undefined && spec.service.name !== targetRef.name)
+  if (isKnative && spec.service?.name && spec.service.name !== targetRef.name)
     found.problems.push({
       path: 'spec.service.name',
       message: `must be ${targetRef.name}, as spec.targetRef.name, or absent: the Knative Service divides the requests itself`,
@@ -108,7 +108,7 @@ export function checkServiceTarget(
     );
   if (!service)
     problem('spec.service.port', 'is missing; the route has to know which port of the Service to use');
-  if (service?.name !== undefined && service.name !== targetRef.name)
+  if (service?.name && service.name !== targetRef.name)
     problem(
       'spec.service.name',
       `must be ${targetRef.name}, as spec.targetRef.name, or absent: the route and the copies of the Service are called after it`,

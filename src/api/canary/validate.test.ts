@@ -133,6 +133,18 @@ describe('a Canary that the schema lets in', () => {
     },
   );
 
+  test('may have empty texts, which Flagger reads as absent fields', () => {
+    const sessionAffinity = { cookieName: 'side', primaryCookieName: '' };
+    const ofService = { apiVersion: 'v1', kind: 'Service', name: 'web' };
+    const service = { port: 80, name: '' };
+    const specs = [
+      { provider: 'contour', analysis: { ...base, sessionAffinity } },
+      { provider: 'contour', targetRef: ofService, service },
+      { provider: 'knative', targetRef: { ...ofService, apiVersion: 'serving.knative.dev/v1' }, service },
+    ];
+    expect(specs.flatMap((spec) => checkCanary(canary(spec)).problems)).toEqual([]);
+  });
+
   test('may have a last step above 100, and a maxWeight that nothing reads', () => {
     const analysis = { interval: '1m', threshold: 1, stepWeights: [50, 150], maxWeight: 200 };
     expect(lines(checkCanary(canary({ analysis })))).toEqual({

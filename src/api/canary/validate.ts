@@ -200,7 +200,8 @@ function checkStepWeights(weights: readonly number[], { problems, warnings }: Fi
 }
 
 function checkAffinity({ spec }: Canary, found: Findings): void {
-  const { cookieName, primaryCookieName } = spec.analysis.sessionAffinity ?? {};
+  const { cookieName, primaryCookieName: named } = spec.analysis.sessionAffinity ?? {};
+  const primaryCookieName = named || undefined;
   const path = 'spec.analysis.sessionAffinity';
   for (const [field, name] of Object.entries({ cookieName, primaryCookieName }))
     if (name !== undefined && !/^[\w!#$%&'*+.^`|~-]+$/.test(name))

@@ -69,6 +69,31 @@ describe('the objects of Istio', () => {
     });
   });
 
+  it('have no empty texts, which Istio refuses as durations and Flagger leaves out', () => {
+    const service = {
+      timeout: '',
+      retries: { attempts: 3, perTryTimeout: '' },
+      corsPolicy: { allowOrigin: ['example.com'], maxAge: '' },
+      headers: { request: { set: { 'x-debug': '' } } },
+      trafficPolicy: { connectionPool: { http: { idleTimeout: '', maxRetries: 1 } } },
+    };
+
+    const objects = istio.objects(contextOf(service), initialTraffic, []);
+
+    expect(specOf(objects).http).toEqual([
+      {
+        retries: { attempts: 3 },
+        corsPolicy: { allowOrigin: ['example.com'] },
+        headers: { request: { set: { 'x-debug': '' } } },
+        route: to(100, 0),
+      },
+    ]);
+    expect(objects[0]?.spec).toMatchObject({
+      trafficPolicy: { connectionPool: { http: { maxRetries: 1 } } },
+    });
+    expect(JSON.stringify(objects[0])).not.toContain('idleTimeout');
+  });
+
   it.each([
     [{}, ['podinfo'], ['mesh']],
     [{ hosts: ['podinfo'] }, ['podinfo'], ['mesh']],

@@ -1,7 +1,7 @@
 import type { AnalysisMatch } from '../../api/canary/analysis.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryService, ServiceMatch } from '../../api/canary/service.ts';
-import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, present } from '../../api/kubernetes.ts';
 import type { RouteTarget } from '../../api/observed.ts';
 import type { HeaderMatch } from '../../api/schema.ts';
 import { durationOr } from '../../api/time.ts';
@@ -85,7 +85,10 @@ function objects(
       ...routeMetadata(context, findObject(context, { ...destinationRule, name }, live)),
       name,
     },
-    spec: { host: name, ...(service?.trafficPolicy ? { trafficPolicy: service.trafficPolicy } : {}) },
+    spec: {
+      host: name,
+      ...(service?.trafficPolicy ? { trafficPolicy: withoutEmptyTexts(service.trafficPolicy) } : {}),
+    },
   });
   const routes = isTcp(service)
     ? { tcp: [{ ...tcpMatch(service), route: destinations(context, target) }] }
@@ -175,13 +178,21 @@ function httpRoute(
   return present({
     match: match.length > 0 ? match : undefined,
     rewrite: uri || authority ? present({ uri, authority }) : undefined,
-    timeout,
-    retries,
-    corsPolicy,
+    timeout: timeout || undefined,
+    retries: withoutEmptyTexts(retries),
+    corsPolicy: withoutEmptyTexts(corsPolicy),
     headers,
     route: destinations(context, rule),
     ...(mirrored ? { mirror: { host: context.names.canary }, ...share } : {}),
   });
+}
+
+/** Fields that are an empty text are absent ones, as in Flagger: Istio refuses them as durations. */
+function withoutEmptyTexts(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutEmptyTexts);
+  if (!isRecord(value)) return value;
+  const given = Object.entries(value).filter(([, one]) => one !== '');
+  return Object.fromEntries(given.map(([field, one]) => [field, withoutEmptyTexts(one)]));
 }
 
 /** With several ports a request from outside the mesh does not say which one it is for. */

@@ -58,7 +58,7 @@ function sessionsOf(
       cookies: { sessionAffinityCookie, primarySessionAffinityCookie, previousSessionAffinityCookie },
     };
   const name = settings.primaryCookieName;
-  const primary = name === undefined ? undefined : cookie(name, status.primarySessionAffinityCookie, run);
+  const primary = name ? cookie(name, status.primarySessionAffinityCookie, run) : undefined;
   const cookies = {
     sessionAffinityCookie: canaryCookie,
     primarySessionAffinityCookie: primary ?? status.primarySessionAffinityCookie,
