@@ -165,6 +165,22 @@ describe('an explanation', () => {
     expect(found.judgement).toBeUndefined();
   });
 
+  it.each([
+    [{}, 'Canary shop/web: not reconciled by Holdfast yet; holdfast check says whether it runs'],
+    [
+      {
+        conditions: [
+          { type: 'Ready', status: 'False', reason: 'SpecInvalid', message: 'spec.analysis: is missing' },
+        ],
+      },
+      'Canary shop/web: spec.analysis: is missing',
+    ],
+  ])('of a Canary without a phase, with status %j, says why there is none', (status, line) => {
+    const world = { ...atRest(), status } as World;
+    const { stdout } = explainWorld(world, parseHypothesis([]), { assumed: [], screen, format: 'text' });
+    expect(stdout.split('\n')[0]).toBe(line);
+  });
+
   it('is text for people, and data for programs', () => {
     const options = { assumed: ['cause=PullFails'], screen };
     const world = atRest();

@@ -1,3 +1,4 @@
+import { messageOf } from '../../api/canary/summary.ts';
 import type { NamespacedName } from '../../api/kubernetes.ts';
 import { changesUnderWay } from '../../review/diff/release-changes.ts';
 import { explain } from '../../review/explain/explanation.ts';
@@ -5,7 +6,13 @@ import { applyHypothesis, type Hypothesis, parseHypothesis } from '../../review/
 import { readCanaryWith } from '../../review/read-canary.ts';
 import type { World } from '../../rollout/world.ts';
 import type { Connection } from '../../server/connection.ts';
-import { type CommandResult, type DataFormat, type Screen, screenOf } from '../../terminal/output.ts';
+import {
+  type CommandResult,
+  type DataFormat,
+  printed,
+  type Screen,
+  screenOf,
+} from '../../terminal/output.ts';
 import { formatOutput, type ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { type ControllerFlags, withControllerFlags, withFlagsOfController } from '../controller-flags.ts';
@@ -86,9 +93,8 @@ interface ExplainOptions {
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
   const { assumed, underWay, format, screen } = options;
   const explanation = explain(applyHypothesis(world, hypothesis), assumed);
-  const stdout =
-    format === 'text'
-      ? `${explanationLines({ ...explanation, underWay }, screen, world.nowMs).join('\n')}\n`
-      : formatOutput('Explanation', { ...explanation, underWay }, format);
-  return { stdout, stderr: '', exitCode: 0 };
+  if (format !== 'text') return printed(formatOutput('Explanation', { ...explanation, underWay }, format));
+  const said = messageOf({ ...world.canary, status: world.status });
+  const lines = explanationLines({ ...explanation, underWay, said }, screen, world.nowMs);
+  return printed(`${lines.join('\n')}\n`);
 }

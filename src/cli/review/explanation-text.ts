@@ -18,15 +18,20 @@ const indent = '  ';
 
 /** An explanation for people; lines without line feeds. */
 export function explanationLines(
-  explanation: Explanation & { readonly underWay: ReleaseChanges | undefined },
+  explanation: Explanation & {
+    readonly underWay: ReleaseChanges | undefined;
+    /** What the status says; shown where it has no phase. */
+    readonly said: string;
+  },
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const { canary, assumed, phase, state, release, primary, judgement, underWay, forecast } = explanation;
-  const current = [phase || 'not reconciled yet', state && `(${state})`].filter(Boolean).join(' ');
+  const { canary, assumed, phase, state, release, primary, judgement, underWay, said, forecast } =
+    explanation;
+  const current = phase ? [phase, state && `(${state})`].filter(Boolean).join(' ') : said;
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
   return [
-    paint(screen, 'strong', printable(`Canary ${canary}: ${current}`)),
+    ...wrap(`Canary ${canary}: ${current}`, screen.columns, '').map((line) => paint(screen, 'strong', line)),
     ...(assumed.length > 0
       ? wrap(`assumed: ${assumed.join(', ')}; nothing is written`, screen.columns, '')
       : []),
