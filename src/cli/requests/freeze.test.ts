@@ -5,8 +5,11 @@ import { freeze, unfreeze } from './freeze.ts';
 
 const nowMs = Date.parse('2026-11-27T08:00:00Z');
 
-/** Freezes namespace `shop` for an hour where this ConfigMap is there, or the server answers so. */
-async function frozen(found: object | undefined | Error) {
+/** Freezes namespace `shop` for an hour, or another place without an end, where this ConfigMap is there, or the server answers so. */
+async function frozen(
+  found: object | undefined | Error,
+  place: { namespace?: string; ownNamespace?: string } = {},
+) {
   const applied: object[] = [];
   const client = {
     async get({ kind }: { kind: string }) {
@@ -17,8 +20,14 @@ async function frozen(found: object | undefined | Error) {
     apply: async (object: object) => applied.push(object),
   } as unknown as Parameters<typeof freeze>[0];
   const scope = { namespace: 'shop', selector: undefined, ownNamespace: 'holdfast-system' } as const;
-  const asked = { until: '1h', reason: 'the network', windows: undefined, startsOnly: false, nowMs };
-  const result = freeze(client, { ...scope, ...asked, format: 'text' });
+  const asked = {
+    until: place.namespace ? undefined : '1h',
+    reason: 'the network',
+    windows: undefined,
+    startsOnly: false,
+    nowMs,
+  };
+  const result = freeze(client, { ...scope, ...asked, ...place, format: 'text' });
   return { applied, ...(await result.catch((error: Error) => ({ error: error.message }))) };
 }
 
@@ -63,6 +72,16 @@ it.each([
   ['none may be read', localError('forbidden', 'get ConfigMap shop/holdfast-freeze: 403')],
 ])('a freeze is written and nothing more said where %s', async (_, found) => {
   expect(await frozen(found)).toMatchObject({ exitCode: 0, stderr: '', applied: [{ kind: 'ConfigMap' }] });
+});
+
+it.each([
+  [{ namespace: 'blog' }, 'holdfast unfreeze -n blog;'],
+  [{ namespace: 'holdfast-system' }, 'holdfast unfreeze -A;'],
+  [{ namespace: 'fast', ownNamespace: 'fast' }, 'holdfast unfreeze -A --holdfast-namespace fast;'],
+])('a freeze of %j without an end names what ends it: %s', async (place, command) => {
+  expect(await frozen(undefined, place)).toMatchObject({
+    stdout: expect.stringContaining(`frozen until ${command}`),
+  });
 });
 
 it('a freeze that may not be deleted is named beside those that were lifted', async () => {

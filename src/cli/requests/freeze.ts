@@ -168,7 +168,7 @@ export async function freeze(
     readonly nowMs: number;
   },
 ): Promise<CommandResult> {
-  const { namespace, selector, until, reason, windows, startsOnly, nowMs, format } = options;
+  const { namespace, ownNamespace, selector, until, reason, windows, startsOnly, nowMs, format } = options;
   const untilMs = until === undefined ? undefined : endOf(until, nowMs);
   const end = untilMs === undefined ? undefined : new Date(untilMs).toISOString();
   const object: KubernetesObject = {
@@ -199,7 +199,7 @@ export async function freeze(
   } as const;
   if (format !== 'text') return { ...printed(formatOutput('Freeze', data, format)), stderr };
   const labels = selector === undefined ? '' : ` -l ${JSON.stringify(selector)}`;
-  const unfreeze = `holdfast unfreeze -n ${namespace}${labels}${windows ? ' --scheduled' : ''}`;
+  const unfreeze = `holdfast unfreeze ${placeFlags(namespace, ownNamespace)}${labels}${windows ? ' --scheduled' : ''}`;
   const span = untilMs === undefined ? `until ${unfreeze}` : `until ${end}, ${formatAge(end, nowMs)}`;
   const times = (windows ?? []).map(
     ({ schedule, duration, timeZone }) =>
@@ -211,6 +211,13 @@ export async function freeze(
   const canaries = count === undefined ? '' : `${counted(count, 'Canary', 'Canaries')} `;
   const stdout = `${describe(object)}: ${canaries}frozen ${times.join('')}${span}; ${more}\n`;
   return { ...printed(stdout), stderr };
+}
+
+/** What was typed, or means the same: a freeze in the namespace of Holdfast is one of all. */
+function placeFlags(namespace: string, ownNamespace: string): string {
+  if (namespace !== ownNamespace) return `-n ${namespace}`;
+  const { defaultValue } = holdfastNamespaceOption('--holdfast-namespace');
+  return ownNamespace === defaultValue ? '-A' : `-A --holdfast-namespace ${ownNamespace}`;
 }
 
 /** What the freeze takes the place of, which somebody else may count on; empty: nothing in force. Throws InputError for one that another tool applies. */
