@@ -99,6 +99,20 @@ describe('the command line', () => {
     expect(stderr).toContain('it must be one of changes, one-way, refused, problems, none');
   });
 
+  it('check names the flag for the namespace that -n means elsewhere', async () => {
+    expect(await run('check', '-n', 'shop')).toBe(2);
+    expect(stderr).toContain(
+      '--watch-namespaces shop checks the Canaries and Sources of that namespace alone',
+    );
+    expect(await run('check', '--help')).toBe(0);
+    expect(stdout).not.toContain('-n <name>');
+  });
+
+  it('completion names its shells in its help', async () => {
+    expect(await run('completion', '--help')).toBe(0);
+    expect(stdout).toMatch(/^ {2}shell +.*"bash", "zsh", "fish"/m);
+  });
+
   it('validate ends with 0 for sound files and with 2 for others', async () => {
     expect(await run('validate', file('good.yaml', configMap))).toBe(0);
     expect(await run('validate', file('bad.yaml', 'kind: ['))).toBe(2);

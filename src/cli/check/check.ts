@@ -1,3 +1,5 @@
+import { Option } from 'commander';
+import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
 import { inNamespace, readSourceFiles } from '../../server/source-files.ts';
@@ -42,6 +44,7 @@ export const checkCommand: CliCommand = {
       .addOption(kubeconfigOption())
       .addOption(contextOption())
       .addOption(holdfastNamespaceOption('--namespace'))
+      .addOption(new Option('-n <name>').argParser(refuseShort).hideHelp())
       .addOption(asUserOption());
     withControllerFlags(command, controllerFlagNames)
       .addOption(outputOption('text', ['text', 'json', 'yaml']))
@@ -74,6 +77,13 @@ export const checkCommand: CliCommand = {
       });
   },
 };
+
+/** Elsewhere it is the namespace of the objects, here `--namespace` is that of Holdfast: neither may be taken for the other. */
+function refuseShort(name: string): never {
+  throw new InputError(
+    `holdfast check has no -n: --watch-namespaces ${name} checks the Canaries and Sources of that namespace alone; --namespace names the namespace where Holdfast runs`,
+  );
+}
 
 /** A server that does not answer is a finding of the check, and not its end. */
 async function flagsFor(connection: Connection, flags: CheckFlags): Promise<FoundFlags> {

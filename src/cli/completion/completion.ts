@@ -14,7 +14,7 @@ export const completionCommand: CliCommand = {
       .description(
         'print the script that lets bash, zsh or fish complete commands, flags, and the names of objects in the cluster',
       )
-      .addArgument(new Argument('<shell>').choices(shells))
+      .addArgument(new Argument('<shell>', 'whose script it is').choices(shells))
       .action((shell: (typeof shells)[number]) => {
         emit({ stdout: completionScripts[shell], stderr: '', exitCode: 0 }, context);
       });
