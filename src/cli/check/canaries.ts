@@ -51,20 +51,26 @@ const pluralByKind: Readonly<Record<string, string>> = {
   ControllerRevision: 'controllerrevisions',
   HorizontalPodAutoscaler: 'horizontalpodautoscalers',
   ScaledObject: 'scaledobjects',
-  Revision: 'revisions',
 };
 
-/** Resources, as `httproutes`, that only some Canaries need, and these do. */
-export function resourcesUsedBy(canaries: readonly Canary[], defaultProvider: string): ReadonlySet<string> {
+/** What rights on some objects depend on. */
+export interface UsedParts {
+  /** Routing providers of these Canaries, and of the next one that names none, as the table of providers has them. */
+  readonly usedProviders: readonly string[];
+  /** Resources, as `daemonsets`, that only some Canaries need, and these do. */
+  readonly usedResources: ReadonlySet<string>;
+}
+
+/** What these Canaries use. */
+export function usedBy(canaries: readonly Canary[], defaultProvider: string): UsedParts {
   const kinds = canaries.flatMap(({ spec }) =>
     [...watchedKinds(spec.targetRef), scalerKindOf(spec) ?? []].flat(),
   );
-  const providers = [...routeKindsOf(canaries, defaultProvider).keys()];
-  const ofRoutes = providers.flatMap((name) => routerFor(name)?.resources ?? []);
-  return new Set([
-    ...ofRoutes.flatMap((resource) => resource.split('.', 1)),
-    ...kinds.flatMap(({ kind }) => pluralByKind[kind] ?? []),
-  ]);
+  const providers = [defaultProvider, ...canaries.flatMap(({ spec }) => spec.provider ?? [])];
+  return {
+    usedProviders: providers.map((provider) => routerFor(provider)?.name ?? provider),
+    usedResources: new Set(kinds.flatMap(({ kind }) => pluralByKind[kind] ?? [])),
+  };
 }
 
 /** Kinds that the providers in use write, once each. */

@@ -6,7 +6,7 @@ import type { HttpClient } from '../../http/types.ts';
 import type { Connection } from '../../server/connection.ts';
 import { rememberFileSources } from '../../server/source-files.ts';
 import { bad, type CheckLine, type CheckSection, guarded } from '../../terminal/check-report.ts';
-import { checkCanaries, checkProviders, resourcesUsedBy } from './canaries.ts';
+import { checkCanaries, checkProviders, usedBy } from './canaries.ts';
 import {
   checkConflictingControllers,
   checkController,
@@ -107,9 +107,9 @@ async function rightsLines(
   { ownNamespace, watchNamespaces, asUser, defaultProvider }: RightsQuery,
   canaries: readonly Canary[],
 ): Promise<readonly CheckLine[]> {
-  const usedResources = resourcesUsedBy(canaries, defaultProvider);
+  const used = usedBy(canaries, defaultProvider);
   return guarded('Rights', () =>
-    checkRights(connection.transport, { ownNamespace, watchNamespaces, usedResources, asUser }),
+    checkRights(connection.transport, { ownNamespace, watchNamespaces, asUser, ...used }),
   );
 }
 

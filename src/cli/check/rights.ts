@@ -2,15 +2,14 @@ import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
 import { applyRights, holdfastRights, ownRights, type Right } from '../install/rights.ts';
+import type { UsedParts } from './canaries.ts';
 
 /** Whose rights are asked for, and where. */
-interface RightsOptions {
+interface RightsOptions extends UsedParts {
   /** Where Holdfast runs. */
   readonly ownNamespace: string;
   /** Empty: all namespaces. */
   readonly watchNamespaces: readonly string[];
-  /** Kinds, as `httproutes`, that only some Canaries need, and those of this cluster do. */
-  readonly usedResources: ReadonlySet<string>;
   /** Ask for this user instead of oneself. */
   readonly asUser?: string | undefined;
 }
@@ -22,10 +21,8 @@ interface Question {
   readonly needed: boolean;
 }
 
-/** Needed only where a Canary routes traffic by them or targets them, or for one way to install Holdfast. */
+/** Needed only where a Canary targets them, or for one way to install Holdfast. */
 const needsUse = new Set([
-  'httproutes',
-  'httpproxies',
   'daemonsets',
   'statefulsets',
   'controllerrevisions',
@@ -85,10 +82,11 @@ async function askAll(
   }
 }
 
-function questionsFor({ ownNamespace, watchNamespaces, usedResources }: RightsOptions): Question[] {
+function questionsFor(options: RightsOptions): Question[] {
+  const { ownNamespace, watchNamespaces, usedProviders: providers, usedResources } = options;
   const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
-  // As installed without a choice of one's own; those grant more, or need less.
-  const installed = { watchNamespaces, impersonation: false, trustedSourceNamespaces: [], providers: [] };
+  // As installed with the providers in use, and no other choice of one's own; those grant more, or need less.
+  const installed = { watchNamespaces, impersonation: false, trustedSourceNamespaces: [], providers };
   const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
   return [
     ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),

@@ -1,0 +1,49 @@
+import { expect, it } from 'vitest';
+import { canaryDocument } from '../../../test/documents/builders.ts';
+import type { Canary } from '../../api/canary/canary.ts';
+import type { Transport } from '../../cluster/transport/transport.ts';
+import { applyRights, holdfastRights, ownRights } from '../install/rights.ts';
+import { usedBy } from './canaries.ts';
+import { checkRights } from './rights.ts';
+
+const installed = { watchNamespaces: [], impersonation: false, trustedSourceNamespaces: [] };
+
+/** An API server where the account has what `install --providers` of these prints. */
+function granting(providers: readonly string[]): Transport {
+  const granted = { ...installed, providers };
+  const rights = [...ownRights, ...holdfastRights(granted), ...applyRights(granted)];
+  return {
+    async request({ body }: { body: { spec: { resourceAttributes: Record<string, string> } } }) {
+      const { group, resource, subresource, verb } = body.spec.resourceAttributes;
+      const whole = subresource ? `${resource}/${subresource}` : resource;
+      const allowed = rights.some(
+        (right) =>
+          right.group === group && right.resource === whole && right.verbs.some((one) => one === verb),
+      );
+      return { status: 201, body: { status: { allowed } } };
+    },
+  } as unknown as Transport;
+}
+
+async function findings(granted: readonly string[], used: readonly string[]) {
+  const canaries = used.map((provider) => canaryDocument({ provider }) as unknown as Canary);
+  const lines = await checkRights(granting(granted), {
+    ...{ ownNamespace: 'holdfast-system', watchNamespaces: [] },
+    ...usedBy(canaries, 'kubernetes'),
+  });
+  return lines.filter(({ state }) => state !== 'ok').map(({ state, detail }) => `${state} ${detail}`);
+}
+
+it('asks for no rights on the routes of providers that no Canary uses, as install --providers grants none', async () => {
+  expect(await findings(['kubernetes', 'gatewayapi:v1'], ['gatewayapi:v1'])).toEqual([]);
+  expect(await findings(['kubernetes'], [])).toEqual([]);
+});
+
+it.each([
+  ['istio', 'failed cannot get, list, watch, create, patch, delete virtualservices.networking.istio.io'],
+  ['contour', 'failed cannot get, list, watch, create, patch, delete httpproxies.projectcontour.io'],
+  ['knative', 'failed cannot get, list, watch, create, patch, delete services.serving.knative.dev'],
+  ['traefik', 'failed cannot get, list, watch, create, patch, delete traefikservices.traefik.io'],
+])('names those that a Canary with provider %s needs', async (provider, line) => {
+  expect(await findings(['kubernetes'], [provider])).toContainEqual(expect.stringContaining(line));
+});
