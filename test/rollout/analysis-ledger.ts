@@ -13,6 +13,11 @@ const leavesOut = ['promote', 'skip-step'].map((verb) => `holdfast.dev/${verb}`)
  */
 export type PassedChecks = Set<string>;
 
+/** A person asks that this release goes on without a check. */
+export function isLetThrough({ metadata }: Canary, digest: string): boolean {
+  return leavesOut.some((key) => metadata.annotations?.[key]?.startsWith(`${digest}@`));
+}
+
 /** Writes down an answer that came while the cluster was like this. */
 export function noteAnswer(
   passed: PassedChecks,

@@ -21,7 +21,13 @@ import {
   type WindowView,
   type World,
 } from '../../src/rollout/world.ts';
-import { noteAnswer, type PassedChecks, withoutCheck, withoutCheckOnPrimary } from './analysis-ledger.ts';
+import {
+  isLetThrough,
+  noteAnswer,
+  type PassedChecks,
+  withoutCheck,
+  withoutCheckOnPrimary,
+} from './analysis-ledger.ts';
 import { copy } from './copy.ts';
 import { frozen } from './frozen.ts';
 import { afterWrite, type Gateway } from './gateway-model.ts';
@@ -161,6 +167,9 @@ export class Model {
   hookCalls = new Map<HookType, number>();
   gatesPassed = new Set<string>();
   private readonly passedChecks: PassedChecks = new Set();
+  /** The release under way whose promotion began under skipAnalysis, and the one that a person let through: both stay so if that is taken back. */
+  private skipped: string | undefined;
+  private letThrough: string | undefined;
   readonly canary: Canary;
 
   constructor(spec: Partial<Canary['spec']> = {}) {
@@ -556,10 +565,10 @@ export class Model {
 
   /** S4, S5: on whichever side it is tried. */
   private beforeItsCheck(world: World, action: Action): Violation[] {
+    const digest = runOf(world.status)?.digest;
+    if (digest !== undefined && (digest === this.skipped || digest === this.letThrough)) return [];
     return [
-      ...(this.target?.digest === runOf(world.status)?.digest
-        ? withoutCheck(this.passedChecks, world, action)
-        : []),
+      ...(this.target?.digest === digest ? withoutCheck(this.passedChecks, world, action) : []),
       ...(this.isFlaggers(world, action) ? [] : withoutCheckOnPrimary(this.passedChecks, world, action)),
     ];
   }
@@ -575,6 +584,11 @@ export class Model {
     const run = runOf(this.status);
     if (run && !run.awaitsWindow && !run.awaitsConfirmation && this.windowNow()?.open !== false)
       this.began.add(run.digest);
+    const { digest } = run ?? {};
+    if (this.skipped !== digest) this.skipped = undefined;
+    if (this.letThrough !== digest) this.letThrough = undefined;
+    if (this.canary.spec.skipAnalysis && status?.phase === 'Promoting') this.skipped = digest;
+    if (digest && isLetThrough(this.canary, digest)) this.letThrough = digest;
   }
 
   private hear({ events, status }: Decision): void {
@@ -732,7 +746,8 @@ export class Model {
     if (action.type !== 'ApplyPrimary' && action.type !== 'ApplyCanary') return [];
     if (action.digest === good || good === undefined || (action.type === 'ApplyCanary' && !action.replicas))
       return [];
-    const analysed = spec.skipAnalysis !== true && this.status.run?.fastLane !== true;
+    const isSkipped = spec.skipAnalysis === true || action.digest === this.skipped;
+    const analysed = !isSkipped && this.status.run?.fastLane !== true;
     const approved = (this.status.run as { approved?: string[] } | undefined)?.approved ?? [];
     const isAsked = runOf(this.status)?.rollback !== undefined;
     const gates: HookType[] = approved.includes('Waiting') || isAsked ? [] : ['confirm-rollout'];
@@ -749,13 +764,13 @@ export class Model {
       .map((type) => ({ rule: 'S29', detail: `${action.type} ${action.digest} before ${type} approved` }));
   }
 
-  /** Closed until this much time has passed, then open. */
   /** Undefined: until it is lifted. */
   freezeFor(forMs: number | undefined): void {
     const untilMs = forMs === undefined ? undefined : this.nowMs + forMs;
     this.freeze = { by: 'ConfigMap shop/sale', untilMs, reason: 'the sale' };
   }
 
+  /** Closed until this much time has passed, then open. */
   closeWindow(forMs: number): void {
     this.window = { open: false, nextOpeningMs: this.nowMs + forMs };
   }

@@ -57,6 +57,41 @@ found.push([
   },
   true,
 ]);
+// A person let the release through, and the request was gone before the primary was up.
+const unready = { ...GOOD, primaryReady: false };
+found.push([
+  {
+    spec: 0,
+    update: 'RollingUpdate',
+    events: [
+      { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
+      { kind: 'tick', ms: 1000 },
+      { kind: 'edit', weight: 100 },
+      { kind: 'tick', ms: 1000 },
+      { kind: 'verb', verb: 'skip-step', digest: 'b', token: 0 },
+      { kind: 'tick', ms: 61_000 },
+      { kind: 'tick', ms: 1000 },
+    ],
+  },
+  false,
+]);
+// skipAnalysis ended between the decision to promote and its first write.
+found.push([
+  {
+    spec: 3,
+    update: 'RollingUpdate',
+    events: [
+      { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
+      { kind: 'tick', ms: 1000 },
+      { kind: 'tick', ms: 1000 },
+      { kind: 'tick', ms: 1000 },
+      { kind: 'crash', after: 1 },
+      { kind: 'respec', spec: 6 },
+      { kind: 'tick', ms: 1000 },
+    ],
+  },
+  false,
+]);
 
 /** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
