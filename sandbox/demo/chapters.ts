@@ -120,8 +120,9 @@ interface QuietOptions {
   readonly signal: AbortSignal;
 }
 
-const settleMs = 10_000;
+const settleMs = 20_000;
 const lookMs = 500;
+const looksUnchanged = 4;
 /** Three polls of Git, which are two requests each. */
 const requestsWatched = 6;
 const watchMs = 15_000;
@@ -145,15 +146,17 @@ async function watchForWrites(options: QuietOptions): Promise<Quiet> {
   };
 }
 
+/** As it is after some looks in a row without a change: on a busy machine the last writes are further apart than two of them. */
 async function settled(options: QuietOptions): Promise<Map<string, string>> {
   const deadlineMs = Date.now() + settleMs;
   let seen = await versions(options);
-  for (;;) {
+  for (let unchanged = 0; unchanged < looksUnchanged && Date.now() < deadlineMs; ) {
     await sleep(lookMs, undefined, { signal: options.signal });
     const now = await versions(options);
-    if (JSON.stringify([...now]) === JSON.stringify([...seen]) || Date.now() > deadlineMs) return now;
+    unchanged = JSON.stringify([...now]) === JSON.stringify([...seen]) ? unchanged + 1 : 0;
     seen = now;
   }
+  return seen;
 }
 
 async function versions({ client, namespace, provider, signal }: QuietOptions): Promise<Map<string, string>> {
