@@ -30,8 +30,8 @@ export interface Claims {
   ended(sourceKey: string): void;
   /** Whether a followed Source has yet to read this head, so that it may hold more by then. */
   isBehind(sourceKey: string, head: string | undefined): boolean;
-  /** Another Source that holds the object. */
-  holderOf(objectKey: string, except: string): string | undefined;
+  /** The other Sources that hold the object. */
+  holdersOf(objectKey: string, except: string): string[];
   /** The Source whose set has this id, where it is one that is followed. */
   sourceOf(setId: string): string | undefined;
 }
@@ -46,10 +46,10 @@ export function createClaims(): Claims {
     hasRead: (sourceKey, head) => void heads.set(sourceKey, head),
     ended: (sourceKey) => void heads.delete(sourceKey),
     isBehind: (sourceKey, head) => heads.has(sourceKey) && heads.get(sourceKey) !== head,
-    holderOf(objectKey, except) {
-      for (const [sourceKey, keys] of held) if (sourceKey !== except && keys.has(objectKey)) return sourceKey;
-      return undefined;
-    },
+    holdersOf: (objectKey, except) =>
+      [...held].flatMap(([sourceKey, keys]) =>
+        sourceKey !== except && keys.has(objectKey) ? [sourceKey] : [],
+      ),
     sourceOf: (setId) => [...held.keys()].find((sourceKey) => applySetIdOf(sourceKey) === setId),
   };
 }

@@ -231,13 +231,18 @@ test('what a deleted Source left belongs to the next one that holds it, and what
   expect(await level('b')).toBe('old');
 });
 
-test('a Source keeps no object from being pruned that it may not write', async () => {
+test.each([
+  ['by spec.allow', { allow: { namespaces: ['other'] } }],
+  ['by its account, which may only read it', { serviceAccountName: 'deployer' }],
+])('a Source keeps no object from being pruned that it may not write %s', async (_, confinement) => {
+  const account = 'system:serviceaccount:other:deployer';
+  bed.sandbox.authorize(({ user, namespace }) => user !== account || namespace === 'other');
   const configMap = (name: string) =>
     JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } });
   const repository = await createRepository(repositories, 'other');
   await commitFiles(repository, { subject: 'other', files: { 'b.json': configMap('b') } });
   const url = `${bed.git.url}/other.git`;
-  await createOther({ url, allow: { namespaces: ['other'] } });
+  await createOther({ url, ...confinement });
   await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
   await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { prune: true }));
   await bed.start({ trustedSourceNamespaces: trusted });

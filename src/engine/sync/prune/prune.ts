@@ -1,5 +1,11 @@
 import { approveAnnotation } from '../../../api/annotations.ts';
-import { canonicalJson, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import {
+  canonicalJson,
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  objectKey,
+} from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
@@ -7,6 +13,7 @@ import type { SourceContext, SourceWatch, SyncContext } from '../context/context
 import type { PruneResult, Snapshot, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
+import { mayWrite } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { carryOut } from './remove.ts';
 
@@ -23,6 +30,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   if (unread !== undefined)
     return { ...undecided, unread, approval, isPending: watch.notListed() !== undefined };
   const members = watch.members();
+  const holders = await holdersOf(context, members);
   const decided = planPrune({
     source,
     rights: parts.rights,
@@ -32,7 +40,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     canaries: parts.canaries(),
     isApproved: (asked, going) =>
       isPruneApproved(source, state, { asked, going, commit: snapshot.commit.commit }),
-    holderOf: (key) => parts.claims.holderOf(key, state.key),
+    holderOf: (key) => holders.get(key),
   });
   const behind = decided.remove.length + decided.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
@@ -51,6 +59,28 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
   return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
+}
+
+/**
+ * By `objectKey`, another Source that holds a member. Who names an object that it may read and not write holds nothing: its apply is refused for many
+ * reasons besides the missing right, and the API server is asked for that where it matters.
+ */
+async function holdersOf(
+  { parts, state }: SourceContext,
+  members: readonly KubernetesObject[],
+): Promise<ReadonlyMap<string, string>> {
+  const found = new Map<string, string>();
+  for (const object of members) {
+    const key = objectKey(object);
+    if (state.snapshot?.keys.has(key)) continue;
+    for (const holder of parts.claims.holdersOf(key, state.key)) {
+      const other = parts.sources().find((one) => namespacedName(one) === holder);
+      // Unknown is held: absence is not deletion.
+      const isHeld = !other || (await mayWrite(parts, other as Source, object).catch(() => true));
+      if (isHeld) found.set(key, holder);
+    }
+  }
+  return found;
 }
 
 /** A Source of the namespace that polls the same ref and has yet to read head: what left here may have moved there. */

@@ -6,7 +6,7 @@ import type { CanaryPlan } from '../../../release/select.ts';
 import { formatOrigin } from '../../../render/rendered-object.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { ApplyFailure, ApplyResult, Snapshot } from '../context/state.ts';
-import { whyNotAllowed, writerOf } from '../scope/permissions.ts';
+import { mayWrite, whyNotAllowed, writerOf } from '../scope/permissions.ts';
 
 /** A snapshot without the Canaries that the Source may not speak for, and why, where it holds their target. */
 interface OwnSnapshot {
@@ -63,10 +63,8 @@ async function whyNotHeld(
   const target = plan.state === 'release' ? plan.target.object : targetOf(parts, plan);
   const message = whyNotAllowed(source, target, parts.rights);
   if (message !== undefined) return { reason: 'NotAllowed', message };
-  const { kind, user } = writerOf(source, parts.rights);
-  // The default account has its rights in the Source's own namespace, and what is not there was refused above.
-  if (kind !== 'account' || (await parts.accountRights.mayWrite(user, target))) return undefined;
-  return { reason: 'Forbidden', message: `${user} may not patch it` };
+  if (await mayWrite(parts, source, target)) return undefined;
+  return { reason: 'Forbidden', message: `${writerOf(source, parts.rights).user} may not patch it` };
 }
 
 /**

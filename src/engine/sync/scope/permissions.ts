@@ -206,4 +206,17 @@ export function createAccountRights({
   };
 }
 
+/**
+ * Whether the API server lets a Source write an object that its spec lets it write (`whyNotAllowed`): an account is asked for; the default one has its
+ * rights in the Source's own namespace, and reaches no other. Throws what the API server says.
+ */
+export async function mayWrite(
+  { accountRights, rights }: { readonly accountRights: AccountRights; readonly rights: SourceRights },
+  source: Source,
+  object: KubernetesObject,
+): Promise<boolean> {
+  const { kind, user } = writerOf(source, rights);
+  return kind !== 'account' || accountRights.mayWrite(user, object);
+}
+
 type Question = Parameters<Cluster['mayPatch']>[0];
