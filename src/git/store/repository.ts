@@ -30,8 +30,8 @@ interface RepositoryOptions {
   readonly directory: string;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
-  /** Throws GitError when a store of this size must not grow by this many bytes. */
-  readonly admit: (size: StoreSize, bytes: number) => void;
+  /** Called with the size of the store and the bytes of a pack that is received beside it. Throws GitError when that is too much. */
+  readonly admit: (size: StoreSize, incomingBytes: number) => void;
 }
 
 /** A bare store on disk and its server. Never a checkout. */

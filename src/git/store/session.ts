@@ -157,7 +157,7 @@ interface Incoming {
   readonly gitdir: string;
   readonly transport: GitTransport;
   readonly limits: PackLimits;
-  /** Throws GitError where there is no room for so many bytes more. */
+  /** So many bytes of the pack are on the disk, beside the store. Throws GitError where there is no room for them. */
   readonly admit: (bytes: number) => Promise<void>;
   /** Awaited now and then in long work; throws to stop. */
   readonly pause: () => Promise<void>;
@@ -189,13 +189,25 @@ export async function receivePack(
     return installed;
   } finally {
     await Promise.all([file, indexName(file)].map((path) => rm(path, { force: true })));
+    // It is in the store or gone; whether there is room for more is asked by whoever fetches next.
+    await incoming.admit(0).catch(() => undefined);
   }
 }
+
+/** Bytes of a pack that are received between two questions whether there is room for it. */
+const ADMITTED_BYTES = 1_048_576;
 
 async function download(incoming: Incoming, request: FetchRequest, file: string): Promise<ShallowChange> {
   const handle: FileHandle = await storage(() => open(file, 'w'));
   try {
-    return await fetchPack(incoming.transport, request, (bytes) => storage(() => handle.writeFile(bytes)));
+    let [received, admitted] = [0, 0];
+    return await fetchPack(incoming.transport, request, async (bytes) => {
+      await storage(() => handle.writeFile(bytes));
+      received += bytes.length;
+      if (received - admitted < ADMITTED_BYTES) return;
+      admitted = received;
+      await incoming.admit(received);
+    });
   } finally {
     await handle.close();
   }

@@ -56,6 +56,37 @@ test('a namespace with more than its share fetches nothing once all together fil
   expect((await first.poll(signal)).head.commit).toBe(commit);
 });
 
+test('packs that are being received count before they are whole, so that many at a time do not fill the disk', async () => {
+  fixture.repository.commit({ 'a.txt': 'a' });
+  const stores = fixture.stores({ diskBytes: 5 * 1_048_576 });
+  const of = (namespace: string, credentialsFrom: string) =>
+    fixture.source({ stores, namespace, name: credentialsFrom, credentialsFrom });
+  // Of each pack 3 MiB come, and then nothing.
+  const band = Buffer.concat([Buffer.from([1]), Buffer.alloc(60_000)]);
+  const packet = Buffer.concat([Buffer.from((band.length + 4).toString(16).padStart(4, '0')), band]);
+  fixture.server.fault = ({ method, url = '' }, response) => {
+    if (method !== 'POST' || !url.endsWith('/git-upload-pack') || response.req.headers['git-protocol'])
+      return false;
+    response.writeHead(200, { 'content-type': 'application/x-git-upload-pack-result' });
+    response.write('0008NAK\n');
+    for (let sent = 0; sent < 3 * 1_048_576; sent += band.length) response.write(packet);
+    return true;
+  };
+  const abort = new AbortController();
+  const polls = ['one', 'two', 'three'].map((name) => of('large', name).poll(abort.signal));
+
+  await expect(Promise.race(polls)).rejects.toMatchObject({
+    code: 'Storage',
+    message: expect.stringMatching(/namespace large /),
+  });
+
+  fixture.server.fault = undefined;
+  expect((await of('small', 'one').poll(signal)).kind).toBe('moved');
+  abort.abort();
+  await Promise.allSettled(polls);
+  expect((await of('large', 'four').poll(signal)).kind).toBe('moved');
+});
+
 test('namespaces below their share fetch although a third one has filled the disk, until each has its share', async () => {
   const { repository } = fixture;
   repository.commit({ 'a.txt': noise(1, 30_000) });

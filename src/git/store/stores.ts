@@ -40,6 +40,8 @@ export interface Store {
   readonly seen: Map<string, SharedAnswer>;
   /** How large it was when it was fetched into last, and when it was made smaller; undefined before that. */
   size: StoreSize | undefined;
+  /** Bytes of a pack that is being received. */
+  incomingBytes: number;
   compactedMs: number | undefined;
   readonly nowMs: () => number;
   /** Limits are taken times this, after a store could not be made smaller. */
@@ -105,11 +107,11 @@ export function createStores(options: StoresOptions): Stores {
   const held = new Map<string, string>();
 
   /** Throws GitError Storage: one namespace must not take the room of all others, or the volume be filled until the pod is evicted. */
-  function admit(name: string, namespace: string, size: StoreSize, bytes: number): void {
+  function admit(name: string, namespace: string, size: StoreSize, incomingBytes: number): void {
     const store = stores.get(name);
-    if (store) store.size = size;
+    if (store) Object.assign(store, { size, incomingBytes });
     const bytesOf = (some: readonly Store[]) =>
-      some.reduce((sum, one) => sum + (one.size?.bytes ?? 0), 0) + bytes;
+      some.reduce((sum, one) => sum + (one.size?.bytes ?? 0) + one.incomingBytes, 0);
     const all = [...stores.values()];
     const own = bytesOf(all.filter((one) => one.namespace === namespace));
     const namespaces = new Set(all.map((one) => one.namespace)).size;
@@ -136,6 +138,7 @@ export function createStores(options: StoresOptions): Stores {
       uses: new Map(),
       seen: new Map(),
       size: undefined,
+      incomingBytes: 0,
       compactedMs: undefined,
       nowMs: clock.nowMs,
       growthFactor: 1,
