@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { ApiRequest } from '../../sandbox/api-server/request.ts';
 import { type Bed, condition, createSource, eventually, startBed, statusOf } from './holdfast-bed.ts';
 
 let bed: Bed;
@@ -49,6 +50,22 @@ test('variables come from ConfigMaps, Secrets and the Source, and a new value is
   await applied({ region: 'north', key: 'k-hunter2', own: 'mine' });
   await put('configmaps', 'cluster', { region: 'south' });
   await applied({ region: 'south', key: 'k-hunter2', own: 'mine' });
+});
+
+test('a value that changes before its watch has begun is applied, too', async () => {
+  await put('configmaps', 'cluster', { region: 'north' });
+  await put('secrets', 'keys', { key: Buffer.from('hunter2').toString('base64') });
+  await bed.commit('first', { 'app.json': manifest });
+  const isOfWatch = ({ query }: ApiRequest) => `${query.get('fieldSelector')}`.includes('cluster');
+  const end = bed.sandbox.fault((request) => (isOfWatch(request) ? { code: 503 } : undefined));
+  await createSource(bed, { interval: '10m', substitute: { from } });
+  await bed.start();
+  await applied({ region: 'north', key: 'k-hunter2', own: 'none' });
+
+  await put('configmaps', 'cluster', { region: 'south' });
+  end();
+
+  await applied({ region: 'south', key: 'k-hunter2', own: 'none' });
 });
 
 test('an object with variables that is missing is named, and so is a variable that strict finds missing', async () => {

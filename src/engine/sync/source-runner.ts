@@ -107,7 +107,7 @@ export function startSourceRunner(
 
   function start(source: Source): void {
     const own = createSourceWatch(applySetId(source), parts.openMembers, (changed) => seen(source, changed));
-    watch = withInputs(own, watchInputs(source, parts.openWatch, reread));
+    watch = withInputs(own, watchInputs(source, parts.openWatch, { state, onChange: reread }));
     try {
       poller = parts.openPoller(source, sync);
       parts.claims.hasRead(key, undefined);

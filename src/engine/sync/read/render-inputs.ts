@@ -4,6 +4,7 @@ import type { Cluster, OpenWatch, ServerCapabilities } from '../../../contracts/
 import { type Decryption, decryptionWith } from '../../../render/sops/decrypt.ts';
 import type { Variables } from '../../../render/substitute/expand.ts';
 import { EngineError } from '../../failure.ts';
+import type { SourceState } from '../context/state.ts';
 
 /** A ConfigMap or Secret that a Source is rendered with. */
 interface InputObject extends ObjectReference {
@@ -105,15 +106,23 @@ interface InputWatch {
   close(): void;
 }
 
-/** Calls `onChange` when one of them changes, so that a new value is applied without a commit and without polling. */
-export function watchInputs(source: Source, openWatch: OpenWatch, onChange: () => void): InputWatch {
+/**
+ * Calls `onChange` when one of them changes, so that a new value is applied without a commit and without polling; and when one is seen for the first
+ * time after the Source was read with it, since it may have changed in between.
+ */
+export function watchInputs(
+  source: Source,
+  openWatch: OpenWatch,
+  { state, onChange }: { readonly state: Pick<SourceState, 'readUnder'>; readonly onChange: () => void },
+): InputWatch {
   const sets = inputObjects(source).map(({ apiVersion, kind, namespace = '', name }) => {
     const set = openWatch({ apiVersion, kind, namespace, name, metadataOnly: true });
     let known: string | undefined;
     set.onChange(() => {
       // Also called when the set is listed, and again after each relist.
       const version = set.get(namespace, name)?.metadata.resourceVersion ?? '';
-      if (known !== undefined && known !== version) onChange();
+      const isFirst = known === undefined;
+      if (isFirst ? set.synced() && state.readUnder !== undefined : known !== version) onChange();
       if (set.synced()) known = version;
     });
     return set;
