@@ -1,3 +1,4 @@
+import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { condition, createSource, deployment, eventually, notesOf, statusOf } from './holdfast-bed.ts';
@@ -85,6 +86,24 @@ describe('what somebody else changed', () => {
     const { body } = await bed.send('GET', '/apis/events.k8s.io/v1/namespaces/shop/events');
     const reasons = (body as { items: Array<{ reason: string }> }).items.map(({ reason }) => reason);
     expect(reasons).toContain('DriftCorrected');
+  });
+
+  test('is put back while Git answers nothing within spec.timeout', async () => {
+    await follow({ 'a.json': configMap('info') }, { interval: '1s', timeout: '1s' });
+    const port = Number(new URL(bed.git.url).port);
+    await bed.git.close();
+    const silent = createServer().listen(port, '127.0.0.1');
+    try {
+      await eventually(
+        'Git is missed',
+        async () => condition(await bed.source(), 'Fetched')?.reason === 'Timeout',
+      );
+      await edit(`${configMaps}/a`, { data: { level: 'debug' } });
+      await untilLevel('info');
+      expect(condition(await bed.source(), 'Fetched')?.reason).toBe('Timeout');
+    } finally {
+      silent.close();
+    }
   });
 
   test('is made anew where it was deleted', async () => {

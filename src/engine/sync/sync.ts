@@ -21,8 +21,8 @@ import { writeSourceStatus } from './status/status.ts';
 export async function syncSource(context: SyncContext): Promise<void> {
   const { parts, source, state, watch, signal } = context;
   const requests = requestsOf(source);
-  const limited = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
-  const failure = await attempt(() => update({ ...context, signal: limited }));
+  const limited = withDeadline(signal, source);
+  const failure = await attempt(() => update({ ...context, signal: limited }, signal));
   if (signal.aborted) return;
   state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
@@ -41,11 +41,17 @@ function hasReadHead({ snapshot, head, problem }: SourceState): boolean {
 
 const transient = new Error('some objects could not be applied yet');
 
-async function update(context: SyncContext): Promise<void> {
+/** Aborted with `stopped`, and after `spec.timeout` from now. */
+function withDeadline(stopped: AbortSignal, source: Source): AbortSignal {
+  return AbortSignal.any([stopped, AbortSignal.timeout(sourceTimeoutMs(source))]);
+}
+
+async function update(context: SyncContext, stopped: AbortSignal): Promise<void> {
   const { parts, source, state } = context;
   const chosen = await commitToApply(context).catch(async (error: unknown) => {
-    // What is applied is kept in order, also while Git cannot be reached.
-    if (state.snapshot && isDue(context)) await applyCommit(context);
+    // What is applied is kept in order, also while Git cannot be reached. A server that hangs has left none of the time.
+    const signal = withDeadline(stopped, source);
+    if (state.snapshot && isDue(context)) await applyCommit({ ...context, signal });
     throw error;
   });
   const commit = admitted(context, chosen);
