@@ -202,9 +202,10 @@ export function metricWindowMs(metric: CanaryMetric): number {
   return durationOr(metric.interval, 60_000);
 }
 
-/** Milliseconds of one attempt of a webhook: 10 s if absent, unreadable or shorter than two characters. */
+/** Milliseconds of one attempt of a webhook: 10 s if absent, unreadable or shorter than two characters. 0 is no limit in Flagger, and the longest here. */
 export function webhookTimeoutMs(timeout: string | undefined): number {
-  return durationOr(timeout !== undefined && timeout.length < 2 ? undefined : timeout, 10_000);
+  const givenMs = durationOr(timeout !== undefined && timeout.length < 2 ? undefined : timeout, 10_000);
+  return givenMs === 0 ? limits.hookTimeoutMs : givenMs;
 }
 
 /** `postPromotion` with its defaults filled in (design section 2.3). Times are in milliseconds. */

@@ -50,6 +50,7 @@ describe('webhooks', () => {
     [{ retries: 1000 }, 'spec.analysis.webhooks[0].retries is above what is made'],
     [{ timeout: '10sec' }, 'spec.analysis.webhooks[0].timeout cannot be read'],
     [{ timeout: '90m', type: 'pre-rollout' }, 'spec.analysis.webhooks[0].timeout is above the longest'],
+    [{ timeout: '0s', type: 'pre-rollout' }, 'spec.analysis.webhooks[0].timeout is 0, which is no limit'],
     [{ timeout: '2m' }, 'spec.analysis.webhooks those of type rollout may take 120s'],
   ])('%j is warned about', (fields, expected) => {
     const { problems, warnings } = found([{ name: 'hook', url, ...fields }]);

@@ -51,8 +51,11 @@ function checkCall({ url, timeout, retries }: Webhook, path: string, found: Foun
       path: `${path}.retries`,
       message: `is above what is made; ${limits.hookRetries} retries are made`,
     });
-  if (timeout !== undefined && parseDurationMs(timeout) === undefined)
+  const timeoutMs = timeout === undefined ? undefined : parseDurationMs(timeout);
+  if (timeout !== undefined && timeoutMs === undefined)
     found.warnings.push({ path: `${path}.timeout`, message: 'cannot be read as a duration; 10s is used' });
+  else if (timeoutMs === 0)
+    found.warnings.push({ path: `${path}.timeout`, message: 'is 0, which is no limit; 1h is used' });
   else if (webhookTimeoutMs(timeout) > limits.hookTimeoutMs)
     found.warnings.push({ path: `${path}.timeout`, message: 'is above the longest timeout; 1h is used' });
 }

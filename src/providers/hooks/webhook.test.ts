@@ -2,6 +2,7 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { afterEach, describe, expect, test } from 'vitest';
 import type { HookType } from '../../api/canary/analysis.ts';
 import type { Webhook } from '../../api/canary/canary.ts';
+import type { CanaryPhase } from '../../api/canary/status.ts';
 import { systemClock } from '../../api/clock.ts';
 import type { HookAnswer } from '../../api/observed.ts';
 import type { HookEvent } from '../../contracts/notifications.ts';
@@ -24,7 +25,11 @@ async function serve(listener: RequestListener, isSecure = false): Promise<TestS
 async function call(
   url: string,
   more: Partial<Webhook> = {},
-  { type = 'confirm-rollout', event }: { type?: HookType; event?: HookEvent } = {},
+  {
+    type = 'confirm-rollout',
+    phase = 'Waiting',
+    event,
+  }: { type?: HookType; phase?: CanaryPhase; event?: HookEvent } = {},
   waits: number[] = [],
 ): Promise<HookAnswer> {
   const http = createHttpClient({ allowLoopback: true });
@@ -38,7 +43,7 @@ async function call(
   };
   const webhook = { name: 'gate', url, timeout: '1s', ...more } as Webhook;
   const canary = { metadata: { name: 'web', namespace: 'shop' } };
-  const facts = { phase: 'Waiting' as const, digest: 'v1:d', commit: 'c0ffee', canaryWeight: 20 };
+  const facts = { phase, digest: 'v1:d', commit: 'c0ffee', canaryWeight: 20 };
   return createHooks({ http, clock }).call(
     { canary, webhook, type, facts, ...(event ? { event } : {}) },
     new AbortController().signal,
@@ -65,6 +70,24 @@ describe('what is sent', () => {
     await call(`${server.url}/gate`, more, options);
     return seen!;
   }
+
+  test.each([
+    ['confirm-rollout', 'Waiting'],
+    ['pre-rollout', 'Progressing'],
+    ['rollout', 'Progressing'],
+    ['confirm-traffic-increase', 'Progressing'],
+    ['confirm-promotion', 'Progressing'],
+    ['rollback', 'WaitingPromotion'],
+    ['post-rollout', 'Failed'],
+  ] as const)("to %s has Flagger's phase", async (type, expected) => {
+    const phase = type === 'confirm-rollout' || type === 'post-rollout' ? expected : 'WaitingPromotion';
+    expect((await received({}, { type, phase })).body.phase).toBe(expected);
+  });
+
+  test('with timeout 0s is waited for, as Flagger has no limit then', async () => {
+    const server = await serve((_, response) => void setTimeout(() => response.end(), 300));
+    expect(await call(server.url, { timeout: '0s' })).toMatchObject({ verdict: 'approved' });
+  });
 
   test("is Flagger's payload as JSON, with additional fields and no credentials", async () => {
     const { body, headers, method } = await received({ metadata: { cmd: 'hey' } });

@@ -118,6 +118,14 @@ function quote(body: Uint8Array, { search, searchParams }: URL): string {
   return shown.replace(/[^\p{L}\p{N}\p{P}\p{S} ]/gu, ' ').trim();
 }
 
+/** Types that belong to the analysis: Flagger calls them with this phase, also while a gate keeps the Canary in WaitingPromotion. */
+const analysisTypes: ReadonlySet<HookCall['type']> = new Set([
+  'pre-rollout',
+  'rollout',
+  'confirm-traffic-increase',
+  'confirm-promotion',
+]);
+
 /**
  * The body of a call: Flagger's five fields with their meaning (flagger-behaviour 2.14), and also type, digest, commit and canaryWeight, which
  * Flagger's receivers ignore. The metadata of an event is the event's own and the user's; the event's takes precedence.
@@ -133,7 +141,7 @@ function payloadOf({ canary, webhook, type, facts, event }: HookCall): Record<st
   return {
     name: canary.metadata.name,
     namespace: canary.metadata.namespace ?? '',
-    phase: facts.phase,
+    phase: analysisTypes.has(type) ? 'Progressing' : facts.phase,
     // The same for the same release, and of no further meaning, as in Flagger.
     checksum: createHash('sha256').update(facts.digest).digest('hex').slice(0, 16),
     ...(Object.keys(metadata).length > 0 ? { metadata } : {}),
