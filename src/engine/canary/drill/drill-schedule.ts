@@ -96,14 +96,18 @@ async function drillOne(parts: DrillScheduleParts, metadata: KubernetesObject['m
 
 /** The condition RollbackReady after a drill; undefined while there is nothing to go back to. */
 function drillCondition(report: DrillReport, nowMs: number): ConditionNews | undefined {
-  const { release, passed, findings, objects } = report;
+  const { release, passed, findings, unseen, objects } = report;
   if (!release) return undefined;
   const when = `drilled at ${new Date(nowMs).toISOString().slice(0, 19)}Z`;
   const name = release.subject
     ? `${release.commit.slice(0, 7)} "${release.subject}"`
     : release.commit.slice(0, 7);
+  const accepted =
+    unseen.length === 0
+      ? `the cluster would take all ${objects} objects of ${name}; images were not pulled`
+      : `nothing of ${name} would be refused; images were not pulled; not tested: ${unseen.map(({ object, why }) => `${object}: ${why}`).join('; ')}`;
   const message = passed
-    ? `${when}: the cluster would take all ${objects} objects of ${name}; images were not pulled`
+    ? `${when}: ${accepted}`
     : `${when}: ${name} would be refused: ${findings.map((finding) => `${finding.object}: ${finding.message}`).join('; ')}`;
   return {
     type: 'RollbackReady',

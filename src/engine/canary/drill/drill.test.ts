@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Canary } from '../../../api/canary/canary.ts';
 import { drill, findingOf } from './drill.ts';
+import { writeDrillCondition } from './drill-schedule.ts';
 import type { DrillParts } from './objects.ts';
 
 function failure(kind: string, message: string, lacksRight = false): Error {
@@ -29,4 +30,31 @@ test('a record that may not be read says nothing about the release', async () =>
   };
   const parts = { records: { load } } as unknown as DrillParts;
   await expect(drill(parts, canary as unknown as Canary)).rejects.toThrow('get Secret shop/r: 403');
+});
+
+test('the condition of a drill that passed names what was not tested', async () => {
+  const lastKnownGood = { digest: 'v1:a', commit: '1'.repeat(40), record: 'r', promotedTime: '' };
+  const canary = { metadata: { namespace: 'shop', name: 'web' }, status: { lastKnownGood } };
+  const patched: object[] = [];
+  const cluster = {
+    get: async () => undefined,
+    patch: async (_: unknown, patch: { status: { conditions: object[] } }) =>
+      patched.push(...patch.status.conditions),
+  } as unknown as Parameters<typeof writeDrillCondition>[0];
+  const release = { digest: 'v1:a', commit: '1'.repeat(40), subject: 'Sell' };
+  const report = { canary: 'shop/web', release, passed: true, findings: [], objects: 4 };
+  const why = 'not allowed to dry-run it: User "holdfast" cannot create resource "pods"';
+  for (const unseen of [[], [{ object: 'Pod shop/web', why }]])
+    await writeDrillCondition(cluster, canary as unknown as Canary, { ...report, unseen }, 0);
+
+  const passed = { type: 'RollbackReady', status: 'True', reason: 'DrillPassed' };
+  expect(patched).toMatchObject([
+    { ...passed, message: expect.stringContaining('the cluster would take all 4 objects of 1111111 "Sell"') },
+    {
+      ...passed,
+      message: expect.stringContaining(
+        `nothing of 1111111 "Sell" would be refused; images were not pulled; not tested: Pod shop/web: ${why}`,
+      ),
+    },
+  ]);
 });
