@@ -89,7 +89,7 @@ describe('what somebody else changed', () => {
   });
 
   test('is put back while Git answers nothing within spec.timeout', async () => {
-    await follow({ 'a.json': configMap('info') }, { interval: '1s', timeout: '1s' });
+    await follow({ 'a.json': configMap('info') }, { interval: '1s', timeout: '5s' });
     const port = Number(new URL(bed.git.url).port);
     await bed.git.close();
     const silent = createServer().listen(port, '127.0.0.1');
