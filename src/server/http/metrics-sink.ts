@@ -19,8 +19,6 @@ export interface MetricsSink {
 
 /** The objects that series may be about, as watched. */
 export interface WatchedObjects {
-  /** Routing provider of Canaries that name none. */
-  readonly provider: string;
   canary(namespace: string, name: string): KubernetesObject | undefined;
   source(namespace: string, name: string): KubernetesObject | undefined;
 }
@@ -69,7 +67,7 @@ export function createMetricsSink(
     ended(canary, result) {
       if (result !== 'Succeeded' && result !== 'Failed') return;
       const meter = result === 'Succeeded' ? meters.successes : meters.failures;
-      const labels = { ...named(canary), ...runOf(canary, watched.provider) };
+      const labels = { ...named(canary), ...runOf(canary, result) };
       canaries.note(namespacedName(canary), meter, labels).inc(labels);
     },
   };
@@ -161,22 +159,16 @@ function createSeries(find: Find) {
   };
 }
 
-/** Flagger's labels of a release. Provider kubernetes cannot split traffic: without iterations it gets some (flagger-behaviour 2.2, step 27). */
-function runOf({ spec }: KubernetesObject, defaultProvider: string): Labels {
-  const {
-    analysis,
-    skipAnalysis,
-    provider = defaultProvider,
-  } = (spec ?? {}) as {
+/** Flagger's labels of a release: the strategy is that of the spec alone, also with provider kubernetes, and a failed one counts as completed. */
+function runOf({ spec }: KubernetesObject, result: 'Succeeded' | 'Failed'): Labels {
+  const { analysis, skipAnalysis } = (spec ?? {}) as {
     analysis?: { iterations?: number; match?: unknown[] };
     skipAnalysis?: boolean;
-    provider?: string;
   };
   const byIterations = analysis?.match?.length ? 'ab-testing' : 'blue-green';
-  const iterates = Boolean(analysis?.iterations);
   return {
-    deployment_strategy: iterates ? byIterations : provider === 'kubernetes' ? 'blue-green' : 'canary',
-    analysis_status: skipAnalysis ? 'skipped' : 'completed',
+    deployment_strategy: (analysis?.iterations ?? 0) > 0 ? byIterations : 'canary',
+    analysis_status: skipAnalysis && result === 'Succeeded' ? 'skipped' : 'completed',
   };
 }
 

@@ -154,7 +154,7 @@ describe("Flagger's series", () => {
     [{ iterations: 3, match: [{}] }, {}, 'ab-testing', 'completed'],
     [{ iterations: 3 }, {}, 'blue-green', 'completed'],
     [{ stepWeight: 10 }, {}, 'canary', 'completed'],
-    [{ stepWeight: 10 }, { provider: 'kubernetes' }, 'blue-green', 'completed'],
+    [{ stepWeight: 10 }, { provider: 'kubernetes' }, 'canary', 'completed'],
     [{ stepWeight: 10 }, { skipAnalysis: true }, 'canary', 'skipped'],
   ])('count releases of %j %j as %s, %s', async (analysis, more, strategy, status) => {
     const canary = { ...canaryOf('web'), spec: { targetRef: { name: 'web-app' }, analysis, ...more } };
@@ -162,6 +162,11 @@ describe("Flagger's series", () => {
     sink.ended(canary, 'Superseded');
     expect(about(await scrape(), 'successes_total')).toEqual([
       `flagger_canary_successes_total{name="web-app",namespace="shop",deployment_strategy="${strategy}",analysis_status="${status}"} 1`,
+    ]);
+    // As in Flagger, a failed release counts as completed, also without analysis.
+    sink.ended(canary, 'Failed');
+    expect(about(await scrape(), 'failures_total')).toEqual([
+      `flagger_canary_failures_total{name="web-app",namespace="shop",deployment_strategy="${strategy}",analysis_status="completed"} 1`,
     ]);
   });
 });

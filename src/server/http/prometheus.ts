@@ -9,6 +9,8 @@ import { createMetricsSink, gauge, type MetricsSink, named, type WatchedObjects 
 /** What is counted at a scrape. */
 interface MetricSources extends WatchedObjects {
   readonly version: string;
+  /** Routing provider of Canaries that name none. */
+  readonly provider: string;
   /** Canaries as watched; empty before. */
   canaries(): readonly KubernetesObject[];
   /** API requests so far, by verb. */
