@@ -122,6 +122,10 @@ describe('an A/B test', () => {
     [{ 'x-user': { regex: 'a.*' } }, { 'canary-by-header': 'x-user', 'canary-by-header-pattern': 'a.*' }],
     [{ Cookie: { exact: 'beta' } }, { 'canary-by-cookie': 'beta' }],
     [
+      { Cookie: { regex: '.*beta=1.*' } },
+      { 'canary-by-header': 'Cookie', 'canary-by-header-pattern': '.*beta=1.*' },
+    ],
+    [
       { first: { exact: 'a' }, second: { regex: 'b' } },
       { 'canary-by-header': 'second', 'canary-by-header-pattern': 'b' },
     ],
@@ -137,7 +141,8 @@ describe('an A/B test', () => {
   it.each([
     [{ queryParams: { a: { exact: 'b' } } }, ['match[0]', 'match[0].queryParams']],
     [{ headers: { a: { prefix: 'b' } } }, ['match[0].headers[a]']],
-    [{ headers: { cookie: { regex: 'b' } } }, ['match[0].headers[cookie]']],
+    [{ headers: { cookie: { prefix: 'b' } } }, ['match[0].headers[cookie]']],
+    [{ headers: { Cookie: { regex: 'b' } } }, []],
   ])('of %j is refused with the field', (match, fields) => {
     const errors = nginx.check(abCanary([match])).filter(({ severity }) => severity === 'error');
 

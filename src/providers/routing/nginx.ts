@@ -74,12 +74,12 @@ function objects(
   return [{ ...ingressKind, metadata: { ...metadata, annotations }, spec }];
 }
 
-/** A cookie and a header can be compared; as in Flagger the last ones count. */
+/** A cookie and a header can be compared; as in Flagger the last ones count, and a regular expression for `Cookie` is about the whole header. */
 function matchAnnotations(matches: readonly AnalysisMatch[], prefix: string): Record<string, string> {
   const annotations: Record<string, string> = {};
   for (const [name, value] of matches.flatMap(({ headers = {} }) => Object.entries(headers))) {
-    if (isCookie(name)) {
-      annotations[`${prefix}/canary-by-cookie`] = value.exact ?? '';
+    if (isCookie(name) && value.exact) {
+      annotations[`${prefix}/canary-by-cookie`] = value.exact;
       continue;
     }
     delete annotations[`${prefix}/canary-by-header-value`];
@@ -124,13 +124,15 @@ function check({ spec }: Canary): RouteProblem[] {
   const report = (severity: RouteProblem['severity'], field: string, message: string): void => {
     problems.push({ severity, path: `spec.analysis.${field}`, message });
   };
-  const headers = match.flatMap((one) => Object.keys(one.headers ?? {}));
+  const compared = match
+    .flatMap((one) => Object.entries(one.headers ?? {}))
+    .filter(([name, { exact }]) => !(isCookie(name) && exact));
   match.forEach((one, index) => {
     for (const [field, message] of matchProblems(one)) report('error', `match[${index}]${field}`, message);
   });
   if (match.length > 0 && !iterations)
     report('error', 'match', 'needs iterations: ingress-nginx cannot divide requests that match by weight');
-  if (headers.filter((name) => !isCookie(name)).length > 1)
+  if (compared.length > 1)
     report('warning', 'match', 'names several headers: ingress-nginx takes one, and the last one counts');
   for (const [field, value] of Object.entries({ mirror, sessionAffinity }))
     if (value) report('warning', field, 'has no effect with provider nginx');
@@ -148,12 +150,7 @@ function matchProblems({
   if (Object.keys(queryParams).length > 0)
     problems.push(['.queryParams', 'is not supported: ingress-nginx compares headers and cookies only']);
   for (const [name, { exact, regex }] of Object.entries(headers)) {
-    if (isCookie(name) && !exact)
-      problems.push([
-        `.headers[${name}]`,
-        'needs exact: the name of the cookie that ingress-nginx looks for, with the value "always"',
-      ]);
-    if (!isCookie(name) && !exact && !regex)
+    if (!exact && !regex)
       problems.push([`.headers[${name}]`, 'needs exact or regex: ingress-nginx has no other comparison']);
   }
   return problems;
