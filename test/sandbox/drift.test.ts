@@ -106,6 +106,21 @@ describe('what somebody else changed', () => {
     }
   });
 
+  test('is put back while head cannot be read', async () => {
+    const cluster = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'cluster' }, data: { x: 'y' } };
+    expect((await bed.send('POST', configMaps, cluster)).status).toBe(201);
+    const substitute = { from: [{ kind: 'ConfigMap', name: 'cluster' }] };
+    await follow({ 'a.json': configMap('info') }, { interval: '1s', substitute });
+    await bed.send('DELETE', `${configMaps}/cluster`);
+    const reason = async () => condition(await bed.source(), 'Ready')?.reason;
+    await eventually('the variables are missed', async () => (await reason()) === 'VariablesNotFound');
+
+    await edit(`${configMaps}/a`, { data: { level: 'debug' } });
+
+    await untilLevel('info');
+    expect(await reason()).toBe('VariablesNotFound');
+  });
+
   test('is made anew where it was deleted', async () => {
     await follow({ 'a.json': configMap('info') }, { interval: '1h' });
     await bed.send('DELETE', `${configMaps}/a`);

@@ -46,12 +46,16 @@ function withDeadline(stopped: AbortSignal, source: Source): AbortSignal {
   return AbortSignal.any([stopped, AbortSignal.timeout(sourceTimeoutMs(source))]);
 }
 
+/** What is applied is kept in order, also while Git cannot be reached, or the commit to be applied cannot be read. */
 async function update(context: SyncContext, stopped: AbortSignal): Promise<void> {
   const { parts, source, state } = context;
-  const chosen = await commitToApply(context).catch(async (error: unknown) => {
-    // What is applied is kept in order, also while Git cannot be reached. A server that hangs has left none of the time.
+  const keepInOrder = async () => {
+    // A server that hangs has left none of the time.
     const signal = withDeadline(stopped, source);
     if (state.snapshot && isDue(context)) await applyCommit({ ...context, signal });
+  };
+  const chosen = await commitToApply(context).catch(async (error: unknown) => {
+    await keepInOrder();
     throw error;
   });
   const commit = admitted(context, chosen);
@@ -66,14 +70,17 @@ async function update(context: SyncContext, stopped: AbortSignal): Promise<void>
   let isReadable = true;
   const readAndApply = async (isNew: boolean) => {
     if (isNew) {
-      await readLedger(context);
       const isSameSpec = state.readUnder === readUnder;
       // Before it is read: whoever asks for another reading meanwhile takes it away.
       state.readUnder = readUnder;
-      const failure = await attempt(() => readCommit(context, commit.info, isSameSpec));
+      const failure = await attempt(async () => {
+        await readLedger(context);
+        await readCommit(context, commit.info, isSameSpec);
+      });
       if (failure) {
         delete state.readUnder;
         isReadable = false;
+        await keepInOrder();
         return reportUnreadable(state, commit, failure.error);
       }
     }
