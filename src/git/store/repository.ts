@@ -28,6 +28,8 @@ export const DEFAULT_GROWTH_LIMITS: GrowthLimits = { maxPacks: 50, maxStoreBytes
 /** Settings of one repository. */
 interface RepositoryOptions {
   readonly directory: string;
+  /** Whose it is: tenants take turns. */
+  readonly tenant: string;
   readonly packLimits: PackLimits;
   readonly growth: GrowthLimits;
   /** Called with the size of the store and the bytes of a pack that is received beside it. Throws GitError when that is too much. */
@@ -74,14 +76,7 @@ const MAX_LASTING = 100;
 /** Opens nothing yet: the store is made at the first use. */
 export function createRepository(options: RepositoryOptions): BareRepository {
   const { directory } = options;
-  const incoming = {
-    limits: options.packLimits,
-    async admit(bytes: number) {
-      // A store that is damaged is about to be replaced.
-      const size = await storeSize(directory).catch(() => ({ packs: 0, bytes: 0, largestPackBytes: 0 }));
-      options.admit(size, bytes);
-    },
-  };
+  const incoming = incomingOf(options);
   const mutex = createMutex();
   /** Left open for the next caller in the queue: otherwise each of a thousand Sources that read one store would open its packs again. */
   let left: ObjectReader | undefined;
@@ -169,6 +164,19 @@ export function createRepository(options: RepositoryOptions): BareRepository {
         await removeStore(directory);
         return true;
       }),
+  };
+}
+
+/** How packs are received. */
+function incomingOf({ directory, tenant, packLimits, admit }: RepositoryOptions) {
+  return {
+    tenant,
+    limits: packLimits,
+    async admit(bytes: number) {
+      // A store that is damaged is about to be replaced.
+      const size = await storeSize(directory).catch(() => ({ packs: 0, bytes: 0, largestPackBytes: 0 }));
+      admit(size, bytes);
+    },
   };
 }
 

@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestRepository } from '../testing/test-repository.ts';
 import type { GitTransport } from '../wire/transport.ts';
@@ -50,13 +51,18 @@ function sending(bytes: Buffer): GitTransport {
   };
 }
 
-function receive(bytes: Buffer): Promise<unknown> {
+function receive(
+  bytes: Buffer,
+  more: Partial<Pick<Parameters<typeof receivePack>[0], 'tenant' | 'admit' | 'pause'>> = {},
+): Promise<unknown> {
   const incoming = {
     gitdir: store,
+    tenant: 'shop',
     transport: sending(bytes),
     limits: DEFAULT_PACK_LIMITS,
     admit: async () => undefined,
     pause: createPause(),
+    ...more,
   };
   return receivePack(incoming, { want: commit, haves: [] });
 }
@@ -95,6 +101,37 @@ test('mutated packs with a correct checksum cause a GitError or other objects, a
   expect(await isThere()).toBe(true);
   expect(readdirSync(join(store, 'incoming'))).toEqual([]);
   expect(readdirSync(root).sort()).toEqual(['shop', 'shop.git', 'store.git']);
+});
+
+test('packs of a namespace with many are indexed in turn with those of others', async () => {
+  const order: string[] = [];
+  let open = () => {};
+  const isOpen = new Promise<void>((resolve) => {
+    open = resolve;
+  });
+  let waiting = 0;
+  const index = (tenant: string) => {
+    let hasBegun = false;
+    return receive(pack, {
+      tenant,
+      async admit(bytes) {
+        if (bytes > 0) waiting += 1;
+      },
+      async pause() {
+        if (!hasBegun) order.push(tenant);
+        hasBegun = true;
+        await isOpen;
+      },
+    });
+  };
+  const received = ['large', 'large', 'large', 'large', 'large', 'small'].map(index);
+
+  while (waiting < received.length) await setImmediate();
+  await setImmediate();
+  open();
+  await Promise.all(received);
+
+  expect(order.indexOf('small')).toBeLessThanOrEqual(2);
 });
 
 test('a pack cut at any length leaves the store as it was', async () => {

@@ -3,10 +3,10 @@ import fs from 'node:fs';
 import { type FileHandle, open, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import * as git from 'isomorphic-git';
+import { createTurns } from '../../api/turns.ts';
 import { GitError } from '../errors.ts';
 import type { GitTransport } from '../wire/transport.ts';
 import { checkShallow, type FetchRequest, fetchPack, type ShallowChange } from '../wire/upload-pack.ts';
-import { createMutex } from './mutex.ts';
 import { createPause, createReader, hasWholeCommit, type ObjectReader } from './objects.ts';
 import { indexPack, type PackLimits } from './pack/index-pack.ts';
 import { readShallow, storage, writeShallow } from './store-directory.ts';
@@ -51,7 +51,7 @@ export interface OpenSession extends Session {
 /** Opens nothing yet; `open` is the reader that the previous session left open. */
 export function createSession(
   gitdir: string,
-  incoming: Pick<Incoming, 'limits' | 'admit'>,
+  incoming: Pick<Incoming, 'tenant' | 'limits' | 'admit'>,
   { openTransport, signal }: Access,
   open = createReader(gitdir),
 ): OpenSession {
@@ -155,6 +155,8 @@ async function listHaves(reader: ObjectReader): Promise<string[]> {
 /** What receiving a pack needs. */
 interface Incoming {
   readonly gitdir: string;
+  /** Whose pack it is. */
+  readonly tenant: string;
   readonly transport: GitTransport;
   readonly limits: PackLimits;
   /** So many bytes of the pack are on the disk, beside the store. Throws GitError where there is no room for them. */
@@ -181,7 +183,7 @@ export async function receivePack(
     const { size } = await storage(() => stat(file));
     await incoming.admit(size);
     const lane = size > LARGE_PACK_BYTES ? indexing.large : indexing.small;
-    const checksum = await lane.run(() => writeIndex(incoming, file));
+    const checksum = await lane(incoming.tenant, () => writeIndex(incoming, file));
     // The boundary grows before the objects arrive and shrinks after: a crash between leaves it too wide, which is safe.
     await writeShallow(incoming.gitdir, boundary);
     const installed = checksum === undefined ? undefined : await install(incoming.gitdir, file, checksum);
@@ -215,14 +217,19 @@ async function download(incoming: Incoming, request: FetchRequest, file: string)
 
 const LARGE_PACK_BYTES = 1_048_576;
 
-/** Packs of all repositories are indexed one after the other, since each may use the memory that the limits allow; large ones in a queue of their own, since they take long. */
-const indexing = { small: createMutex(), large: createMutex() };
+/**
+ * Packs of all repositories are indexed one after the other, since each may use the memory that the limits allow; large ones in a queue of their own,
+ * since they take long. Tenants take turns: each pack may take seconds, and one of them can have any number.
+ */
+const indexing = { small: createTurns(1), large: createTurns(1) };
 
 /**
  * Checks a pack and writes its index next to it. Returns its checksum; undefined for one without objects. Bases are looked for in the pack
  * alone, since no thin pack is asked for, and packs are read one by one.
  */
 async function writeIndex({ limits, pause }: Incoming, file: string): Promise<string | undefined> {
+  // Who waited in vain costs nothing.
+  await pause();
   const pack = await storage(() => readFile(file));
   if (pack.length === 0) return undefined;
   const { count, index } = await indexPack(pack, limits, pause);

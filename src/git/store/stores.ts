@@ -129,6 +129,7 @@ export function createStores(options: StoresOptions): Stores {
       namespace,
       repository: createRepository({
         directory: join(folder, name),
+        tenant: namespace,
         packLimits: bounds,
         growth: bounds,
         admit: (size, bytes) => admit(name, namespace, size, bytes),

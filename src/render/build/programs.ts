@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { rmSync, statSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { limits } from '../../api/limits.ts';
+import { createTurns, type Turn } from '../../api/turns.ts';
 import type { Builder, Builders } from './builder.ts';
 import { findProgram, inPrivateFolder, runProcess } from './process.ts';
 
@@ -73,38 +74,4 @@ function createBuilder(
 /** Folder below the data directory in which renderers work. */
 export function workFolderIn(dataDirectory: string): string {
   return join(dataDirectory, 'render');
-}
-
-type Turn = <T>(tenant: string, work: () => Promise<T>) => Promise<T>;
-
-/** Lets so many works run at once; of those that wait, one of each tenant after the other. */
-function createTurns(most: number): Turn {
-  const waiting = new Map<string, Array<() => void>>();
-  let running = 0;
-
-  function next(): void {
-    const [tenant, queue] = waiting.entries().next().value ?? [];
-    if (tenant === undefined) {
-      running -= 1;
-      return;
-    }
-    waiting.delete(tenant);
-    const begin = queue?.shift();
-    // Behind all others that wait now.
-    if (queue && queue.length > 0) waiting.set(tenant, queue);
-    begin?.();
-  }
-
-  return async (tenant, work) => {
-    if (running < most) running += 1;
-    else
-      await new Promise<void>((resolve) => {
-        waiting.set(tenant, [...(waiting.get(tenant) ?? []), resolve]);
-      });
-    try {
-      return await work();
-    } finally {
-      next();
-    }
-  };
 }

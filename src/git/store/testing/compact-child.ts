@@ -22,6 +22,7 @@ syncBuiltinESMExports();
 
 const repository = createRepository({
   directory,
+  tenant: 'shop',
   packLimits: DEFAULT_PACK_LIMITS,
   growth: { maxPacks: 0, maxStoreBytes: 1 },
   admit: () => undefined,
