@@ -1,13 +1,21 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { limits } from '../../api/limits.ts';
 import { createReadingJournal, type ReadingTarget } from './reading-journal.ts';
 
 let folder: string;
 let nowMs = 0;
-const clock = { nowMs: () => nowMs };
+const timers = new Set<() => void>();
+const clock = {
+  nowMs: () => nowMs,
+  after(_delayMs: number, callback: () => void) {
+    timers.add(callback);
+    return () => void timers.delete(callback);
+  },
+};
 const commit = 'a'.repeat(40);
 const target: ReadingTarget = { source: 'shop/web', stage: 'render', commit, generation: 1 };
 
@@ -93,6 +101,37 @@ test('of several that were read at a death only the cause of it is skipped', asy
   await dieReading([target], others);
   await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
   for (const other of others) expect(await read(other)).toBe('read');
+});
+
+test('a suspect that takes long, as from a slow server, keeps the others waiting for a minute only', async () => {
+  const slow = ['a', 'b', 'c'].map((name) => ({ ...target, source: `tenant/${name}` }));
+  await dieReading([...slow, target]);
+  const journal = createReadingJournal(folder, clock);
+  for (const one of slow) void journal.reading(one, () => new Promise(() => {}));
+
+  const read = journal.reading(target, async () => 'read');
+  for (let minutes = 0; minutes < 2; minutes += 1) {
+    await setImmediate();
+    for (const end of [...timers]) end();
+  }
+
+  expect(await Promise.race([read, sleep(5_000, 'still waiting', { ref: false })])).toBe('read');
+});
+
+test('a death in the future, by a clock that was ahead, counts from now', async () => {
+  const now = nowMs;
+  nowMs += 10 * 365 * 24 * 60 * 60 * 1000;
+  await dieReading([target]);
+  await dieReading([target]);
+  await expect(read(target)).rejects.toMatchObject({ code: 'ReadingSkipped' });
+
+  nowMs = now;
+  const journal = createReadingJournal(folder, clock);
+  const again = () => journal.reading(target, async () => 'read');
+  await expect(again()).rejects.toMatchObject({ message: expect.stringContaining('2026-01-01T00:02:00') });
+  nowMs += limits.firstSkippedReadingMs;
+
+  expect(await again()).toBe('read');
 });
 
 test('files that are half-written, foreign or directories are removed', async () => {

@@ -2,10 +2,10 @@ import { createHash } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Clock } from '../../api/clock.ts';
+import { type Clock, sleep } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
+import { createTurns } from '../../api/turns.ts';
 import { GitError } from '../errors.ts';
-import { createMutex } from '../store/mutex.ts';
 
 /** What is being read of a Source. Fetching and rendering count apart: each can end the process by itself. */
 export interface ReadingTarget {
@@ -40,16 +40,38 @@ interface Entry {
 const FORGOTTEN_MS = 24 * 60 * 60 * 1000;
 
 /** Reads what an earlier process left in the folder. Reading continues if the journal cannot be written. */
-export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>): ReadingJournal {
+export function createReadingJournal(folder: string, clock: Clock): ReadingJournal {
   const known = entriesLeft(folder, clock.nowMs());
   const readers = new Map<string, number>();
-  const suspects = createMutex();
+  const suspects = createTurns(1);
 
   function deathsOf(target: ReadingTarget): number {
     const own = known.get(nameOf(target));
     if (own) return own.deaths;
     // Another commit of a Source that ended the process is tried once.
     return [...known.values()].some(({ target: { source } }) => source === target.source) ? 1 : 0;
+  }
+
+  /** Wall clocks jump: a death in the future was one at this moment. */
+  function diedOf(target: ReadingTarget): number {
+    const name = nameOf(target);
+    const entry = known.get(name);
+    const diedMs = Math.min(entry?.diedMs ?? Number.POSITIVE_INFINITY, clock.nowMs());
+    if (entry) known.set(name, { ...entry, diedMs });
+    return diedMs;
+  }
+
+  /** Suspects are read one at a time, so that the next death has one cause. */
+  async function inTurn<T>({ source }: ReadingTarget, run: () => Promise<T>): Promise<T> {
+    const { result } = await suspects(source.split('/', 1)[0] ?? '', async () => {
+      const ended = new AbortController();
+      const result = run();
+      const end = () => ended.abort();
+      result.then(end, end);
+      await sleep(clock, ALONE_MS, ended.signal);
+      return { result };
+    });
+    return result;
   }
 
   async function noted<T>(entry: Entry, work: () => Promise<T>): Promise<T> {
@@ -72,18 +94,20 @@ export function createReadingJournal(folder: string, clock: Pick<Clock, 'nowMs'>
   return {
     async reading(target, work) {
       const deaths = deathsOf(target);
-      const { diedMs = clock.nowMs() } = known.get(nameOf(target)) ?? {};
+      const diedMs = diedOf(target);
       // Short at first: two kills for another reason, for instance by draining nodes, may hit the same commit by chance.
       const { firstSkippedReadingMs, skippedReadingMs, readingDeaths } = limits;
       const untilMs =
         diedMs + Math.min(skippedReadingMs, firstSkippedReadingMs * 5 ** Math.max(0, deaths - readingDeaths));
       if (deaths >= limits.readingDeaths && clock.nowMs() < untilMs) throw skipped(target, deaths, untilMs);
       const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
-      // One at a time, so that the next death has one cause.
-      return deaths === 0 ? run() : suspects.run(run);
+      return deaths === 0 ? run() : inTurn(target, run);
     },
   };
 }
+
+/** A reading that takes longer, as from a slow server, does not keep other suspects waiting. */
+const ALONE_MS = 60_000;
 
 function skipped({ stage, commit }: ReadingTarget, deaths: number, untilMs: number): GitError {
   const what = stage === 'fetch' ? 'fetching' : 'rendering';
