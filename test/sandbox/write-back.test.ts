@@ -76,6 +76,31 @@ test('the ledger follows what proved itself, and a new cluster starts from it an
   }
 });
 
+test('the ledger brings back nothing that its Source may not write', async () => {
+  const secret = {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata: { name: 'token', namespace: 'shop' },
+    stringData: { token: 'hunter2' },
+  };
+  const v1 = JSON.parse(deployment('shop/web:1'));
+  v1.spec.template.spec.containers[0].envFrom = [{ secretRef: { name: 'token' } }];
+  const files = { 'token.json': JSON.stringify(secret), 'web.json': JSON.stringify(v1) };
+  const old = await bed.commit('v1', { ...files, 'canary.json': canary() });
+  await bed.commit('v2', { 'token.json': null, 'web.json': deployment('shop/web:2') });
+  // Whoever may push to the repository may move the ledger.
+  await git(bed.repository, ['update-ref', ledger, old]);
+  const images = follow(bed, (store) => imageOf(store.get('apps/deployments', 'shop', 'web-primary')));
+  await createSource(bed, { write: { ledger: true }, allow: { kinds: ['Deployment', 'Canary'] } });
+  await bed.start();
+
+  await waitForPhase(bed, 'Initialized');
+
+  expect([...images]).toEqual([undefined, 'shop/web:2']);
+  const names = bed.sandbox.store.list('/secrets', 'shop').map(({ metadata }) => metadata.name);
+  expect(names.filter((name) => name.startsWith('token'))).toEqual([]);
+});
+
 test('a Canary that is deleted with all that is its own during a release starts from the ledger again', async () => {
   await bed.commit('v1', {
     'web.json': deployment('shop/web:1'),

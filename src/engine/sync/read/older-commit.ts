@@ -22,7 +22,7 @@ import type { Reproduced } from '../../canary/context/reproduction.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import { readSnapshot } from './read.ts';
-import { releaseAt } from './source-heads.ts';
+import { refusalOf, releaseAt } from './source-heads.ts';
 
 /** Reads and renders a Canary's release at an older commit, as if it were head. Touches neither the cluster nor the plan. */
 export async function reproduce(context: SourceContext, key: string, commit: string): Promise<Reproduced> {
@@ -45,11 +45,13 @@ type BuiltRelease =
   | { readonly ok: Release; readonly problem?: never }
   | { readonly ok?: never; readonly problem: string };
 
-/** A Canary's release at any commit. Throws Git's errors. */
+/** A Canary's release at any commit, if the Source may write it. Throws Git's errors. */
 async function releaseAtCommit(context: SyncContext, key: string, commit: string): Promise<BuiltRelease> {
-  const { parts, signal } = context;
+  const { parts, source, signal } = context;
   const snapshot = await readSnapshot(apart(context), { commit: bareCommit(commit), signal });
-  return releaseIn(parts, snapshot, key);
+  const plan = snapshot.plans.find(({ canary }) => canaryKey(canary) === key);
+  const refusal = plan && refusalOf(source, plan, parts.rights);
+  return refusal === undefined ? releaseIn(parts, snapshot, key) : { problem: refusal };
 }
 
 /** The context for reading a commit that is not to be applied: the last good plan plays no part in it. */

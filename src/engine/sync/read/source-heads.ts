@@ -25,18 +25,17 @@ export function headsOf(
   const reading = { ...snapshot, sharedWith: objectsByCanaryName(snapshot.all) };
   const heads = snapshot.plans.map((plan) => {
     const head = headOf(parts, plan, reading, problems);
-    const why = plan.state === 'release' ? refusalOf(source, plan, parts.rights) : undefined;
+    const why = refusalOf(source, plan, parts.rights);
     return [canaryKey(plan.canary), why ? waiting('NotAllowed', why) : head] as const;
   });
   return { heads: new Map(heads), problems };
 }
 
-function refusalOf(
-  source: Source,
-  { configs, scaler }: Extract<CanaryPlan, { state: 'release' }>,
-  rights: SourceRights,
-): string | undefined {
-  for (const { object, origin } of [...configs, ...(scaler ? [scaler] : [])]) {
+/** Why a release may not be written; undefined: it may, or there is none. */
+export function refusalOf(source: Source, plan: CanaryPlan, rights: SourceRights): string | undefined {
+  if (plan.state !== 'release') return undefined;
+  const { target, configs, scaler } = plan;
+  for (const { object, origin } of [target, ...configs, ...(scaler ? [scaler] : [])]) {
     const why = whyNotAllowed(source, object, rights);
     if (why !== undefined) return `${formatOrigin(origin)}: ${describe(object)}: ${why}`;
   }
