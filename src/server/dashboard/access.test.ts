@@ -56,6 +56,18 @@ test.each(['', 'Basic b2Y=', 'Bearer of alice', `Bearer of-${'a'.repeat(9_000)}`
   },
 );
 
+test('a token that was refused is not believed again while the API server is down', async () => {
+  const { access, state } = world();
+  const identify = () => access.identify({ 'x-holdfast-token': 'of-alice' }, 'read');
+  expect(await identify()).toMatchObject({ user: 'alice' });
+  state.nowMs = 30_001;
+  state.known = false;
+  expect(await identify()).toBeUndefined();
+  state.isDown = true;
+
+  await expect(identify()).rejects.toThrow('cannot be asked who you are');
+});
+
 test('invalid tokens do not evict cached answers for others', async () => {
   const { access, asked, state } = world();
   await access.identify({ 'x-holdfast-token': 'of-alice' }, 'read');

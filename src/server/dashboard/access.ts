@@ -144,9 +144,9 @@ function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
   const underWay = new Map<string, Promise<T>>();
 
   function keep(key: string, answer: T): void {
+    known.delete(key);
     // Invalid tokens must not evict answers for users.
     if (answer === undefined) return;
-    known.delete(key);
     known.set(key, { answer, atMs: nowMs() });
     if (known.size > maximum) known.delete(known.keys().next().value ?? '');
   }
