@@ -4,7 +4,7 @@
  */
 import { pauseAnnotation } from '../api/annotations.ts';
 import { stamp } from '../api/time.ts';
-import { type Effects, type Next, note } from './outcome.ts';
+import { type Effects, type Next, note, wake } from './outcome.ts';
 import { namesRelease } from './requests.ts';
 import type { Context } from './state.ts';
 import { type FreezeView, type ReleaseView, type Run, rejectionOf, soundRecord } from './world.ts';
@@ -76,6 +76,29 @@ export function headForRun(context: Context, run: Run): ReleaseView | undefined 
   return windowWaitMs(context, { digest: head.digest, commit: head.commit.commit }, run) > 0
     ? undefined
     : head;
+}
+
+/**
+ * What is waited for where the release under way does not end by itself, and head may not take its place before its window opens; undefined:
+ * no head waits for that.
+ */
+export function headBehindWindow(
+  context: Context,
+  run: Run,
+): { readonly next: Next; readonly waits: Effects } | undefined {
+  const { head, good, world } = context;
+  if (!head || [run.digest, run.rollback?.digest, good?.digest].includes(head.digest)) return undefined;
+  const { commit } = head.commit;
+  const leftMs = windowWaitMs(context, { digest: head.digest, commit }, run);
+  if (leftMs <= 0) return undefined;
+  const id = commit.slice(0, 7) || head.digest;
+  const isEndless = world.freeze !== undefined && world.freeze.untilMs === undefined;
+  const when = isEndless ? ' once the freeze is lifted' : '';
+  const action = `the newer ${id} is tried${when} (at once with: holdfast ignore-window --revision ${id})`;
+  return {
+    next: { action, ...(isEndless ? {} : { timeMs: world.nowMs + leftMs }) },
+    waits: wake(leftMs),
+  };
 }
 
 /** Reports until when a release waits; the message stays the same while it waits. */

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 
 const hourMs = 3_600_000;
@@ -194,6 +195,59 @@ describe('a closed window', () => {
     model.window = undefined;
     untilLive(model, 'b');
     expectSafe(model);
+  });
+});
+
+/** `b` was reverted, `a` does not come up any more, and the fix `c` comes outside the window. */
+function fixBehindWindow(close: (model: Model) => void): Model {
+  const model = new Model();
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b', { ...GOOD, primaryReady: false });
+  untilState(model, 'Held');
+  model.behaviours.set('a', { ...GOOD, primaryReady: false });
+  for (let count = 0; count < 200 && reasonOf(model) !== 'LKGNotReady'; count += 1) model.tick();
+  close(model);
+  model.commit('c', GOOD, 's1', 'cccccccccc');
+  model.tick();
+  expect(reasonOf(model)).toBe('LKGNotReady');
+  return model;
+}
+
+describe('a fix behind a closed window while the last-known-good does not come up', () => {
+  const command = '(at once with: holdfast ignore-window --revision ccccccc)';
+
+  it('is named with the time from which it is tried, and tried then', () => {
+    const model = fixBehindWindow((one) => one.closeWindow(hourMs));
+    const { action, time } = model.status.next ?? {};
+    expect(action).toBe(`the newer ccccccc is tried ${command}`);
+    const leftMs = Date.parse(time ?? '') - model.nowMs;
+    expect(leftMs).toBeGreaterThan(hourMs / 2);
+    // Nothing else may happen until then.
+    expect(step(model.world()).wakeAfterMs).toBeLessThanOrEqual(leftMs);
+    model.tick(leftMs);
+    untilLive(model, 'c');
+  });
+
+  it('is named under a freeze without an end, and tried on request', () => {
+    const model = fixBehindWindow((one) => one.freezeFor(undefined));
+    expect(model.status.next).toEqual({
+      action: `the newer ccccccc is tried once the freeze is lifted ${command}`,
+    });
+    model.ask('ignore-window', 'ccccccc');
+    untilLive(model, 'c');
+  });
+
+  it('is named where a release is held until a person decides', () => {
+    const model = new Model({ postPromotion: { onFailure: 'hold' } });
+    model.commit('a');
+    model.until('Initialized');
+    model.commit('b', { ...GOOD, primaryReady: false });
+    untilState(model, 'Held');
+    model.closeWindow(hourMs);
+    model.commit('c', GOOD, 's1', 'cccccccccc');
+    model.tick();
+    expect(model.status.next?.action).toBe(`the newer ccccccc is tried ${command}`);
   });
 });
 

@@ -125,7 +125,14 @@ export const ignoreWindow: VerbCommand = {
   verb: 'ignore-window',
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest waits (default: any)',
-  revision: (_client, canary) => releaseUnderWay(canary, 'ignore-window'),
+  revision(_client, canary) {
+    const digest = releaseUnderWay(canary, 'ignore-window');
+    if (!canaryStatus(canary).postPromotion) return digest;
+    throw new UnfitRequestError(
+      'NotApplicable',
+      'no window holds back the release under way, which was written to the primary; to let a newer one start, name it with --revision COMMIT',
+    );
+  },
   isWanted: (outcome) => outcome === 'Succeeded',
 };
 

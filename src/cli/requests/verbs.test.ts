@@ -72,6 +72,22 @@ it('a retry of a release that is held says what comes first', async () => {
   );
 });
 
+it('ignore-window asks for the commit where the release under way has left the windows behind', async () => {
+  const held = {
+    ...{ phase: 'Failed', postPromotion: { state: 'Held' } },
+    run: { digest: 'v1:2', commit: 'b'.repeat(40) },
+  };
+  const { client, asked } = clusterOf(canaryNamed('web', held));
+  const place = { ...options, name: 'web', format: 'text' } as const;
+
+  const refused = await request(client, systemClock, ignoreWindow, place);
+  const named = await request(client, systemClock, ignoreWindow, { ...place, revision: 'c'.repeat(40) });
+
+  expect(refused).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('--revision COMMIT') });
+  expect(named.exitCode).toBe(0);
+  expect(asked).toEqual(['web']);
+});
+
 it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
   '$name of a suspended Canary is refused at once, and not done when it goes on one day',
   async (spec) => {

@@ -7,6 +7,7 @@ import {
   ALL,
   act,
   combine,
+  type Effects,
   emit,
   enter,
   note,
@@ -29,6 +30,7 @@ import {
   withRun,
 } from '../state.ts';
 import { isAllOn } from '../traffic/traffic.ts';
+import { headBehindWindow } from '../windows.ts';
 import {
   describeRelease,
   isLost,
@@ -145,7 +147,7 @@ function byPolicy(
     const what = `${describeRelease(waiting.newer)} is tried once the canary carries all traffic; ${message}`;
     return stay(before, note(state.reason, what, waiting.next), restored, waiting.waits ?? {});
   }
-  if (staysHeld(context, run)) return stay(before, note(state.reason, message, { action }), restored);
+  if (staysHeld(context, run)) return stay(before, untilNewer(context, state, { message, action }), restored);
   const diagnosis = diagnose(world.primary, world.target);
   if (onFailure === 'revert' || !isWaiting)
     return revert(context, state, {
@@ -165,6 +167,16 @@ function byPolicy(
     });
   const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, message, next), restored, wake(leftMs));
+}
+
+/** Reports a hold that a newer commit ends, and until when one waits for its window. */
+function untilNewer(
+  context: Context,
+  { run, reason }: Held,
+  { message, action }: { readonly message: string; readonly action: string },
+): Effects {
+  const { next, waits } = headBehindWindow(context, run) ?? { next: { action }, waits: {} };
+  return combine(note(reason, message, next), waits);
 }
 
 /** For the message; nothing where no canary takes the traffic, as where both sides are one workload. */

@@ -41,6 +41,7 @@ import {
   routeNote,
   stopCanary,
 } from '../traffic/traffic.ts';
+import { headBehindWindow } from '../windows.ts';
 import {
   describeDamage,
   describeRelease,
@@ -277,7 +278,11 @@ export function revertFailedPrefers(context: Context, state: RevertFailed): Pref
 export function revertFailed(context: Context, state: RevertFailed): Outcome {
   const { good, head } = context;
   const { reason, post } = state;
-  const statusNote = note(reason, post.cause ?? 'the last-known-good does not become ready');
+  const behind = headBehindWindow(context, state.run);
+  const statusNote = combine(
+    note(reason, post.cause ?? 'the last-known-good does not become ready', behind?.next),
+    behind?.waits ?? {},
+  );
   const isReady = reason === 'LKGFailsToo';
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
   if (isReady && head && head.digest === good?.digest)
