@@ -61,7 +61,9 @@ function withFlags(parent: Command, prefix: string): NamedCommand[] {
     .filter((command) => command.name() !== 'help')
     .flatMap((command) => {
       const name = `${prefix}${command.name()}`;
-      return [{ name, options: command.options }, ...withFlags(command, `${name} `)];
+      // Without a description are those that are only taken to name the right one.
+      const options = command.options.filter(({ description }) => description !== '');
+      return [{ name, options }, ...withFlags(command, `${name} `)];
     });
 }
 
