@@ -72,11 +72,13 @@ const bad: readonly Bad[] = [
   },
   {
     name: 'steps',
+    spec: { provider: 'contour' },
     analysis: { iterations: undefined, stepWeights: [] },
     says: ['Ready', 'InvalidSpec', 'spec.analysis.stepWeights: is empty'],
   },
   {
     name: 'fraction',
+    spec: { provider: 'contour' },
     analysis: { iterations: undefined, stepWeight: 0 },
     says: ['Ready', 'InvalidSpec', 'spec.analysis.stepWeight: the analysis would never end'],
   },

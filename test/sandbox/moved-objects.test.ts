@@ -149,7 +149,7 @@ describe('what left one Source of a repository', () => {
 
   test.each([
     ['whose folder the commit does not have', {}],
-    ['with a Canary that is not valid', { 'there/canary.json': canary({ analysis: { iterations: 0 } }) }],
+    ['with a Canary that is not valid', { 'there/canary.json': canary({ analysis: { iterations: 0.5 } }) }],
   ])('is deleted beside a Source %s', async (_, there) => {
     await bed.commit('first', { 'here/a.json': configMap('a'), 'here/b.json': configMap('b'), ...there });
     await createSource(bed, { path: 'here', prune: true });

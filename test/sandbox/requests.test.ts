@@ -162,7 +162,7 @@ test.each(['is valid', 'can no longer be acted on'])(
     await eventually('v2 is left', async () => !statusOf(await bed.canary()).run);
     expect(await primaryImage()).toBe('shop/web:2');
     if (specIs !== 'is valid') {
-      await bed.commit('invalid', { 'canary.json': canary({ spec, analysis: { iterations: 0 } }) });
+      await bed.commit('invalid', { 'canary.json': canary({ spec, analysis: { iterations: 0.5 } }) });
       await eventually('it is told', async () => {
         return condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec';
       });

@@ -20,7 +20,7 @@ beforeEach(async () => {
 });
 afterEach(() => bed.close());
 
-const neverEnds = { analysis: { iterations: 0 } };
+const halfIteration = { analysis: { iterations: 0.5 } };
 
 const status = async () => statusOf(await bed.canary()) as CanaryStatus;
 
@@ -58,7 +58,7 @@ test('a spec that cannot be acted on, committed while a release is verified, lea
   await eventually('it is verified', async () => (await status()).postPromotion?.state === 'Verifying', {
     seen: status,
   });
-  await bed.commit('never ends', { 'canary.json': canary({ spec, ...neverEnds }) });
+  await bed.commit('half an iteration', { 'canary.json': canary({ spec, ...halfIteration }) });
   await untilInvalid(/iterations.*the spec of generation 1 stays in force/);
   expect((await status()).postPromotion?.state).toBe('Verifying');
   bed.sandbox.behaviour.rule((pod) =>
@@ -99,7 +99,7 @@ test('a provider without what it needs, committed at rest, leaves the last valid
 test('a Canary whose newest spec cannot be acted on hands its traffic back when it is deleted', async () => {
   const spec = { ...onGateway, revertOnDeletion: true };
   await initialized(spec);
-  await bed.commit('never ends', { 'canary.json': canary({ spec, ...neverEnds }) });
+  await bed.commit('half an iteration', { 'canary.json': canary({ spec, ...halfIteration }) });
   await untilInvalid(/stays in force/);
   const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
   await bed.send('DELETE', '/apis/flagger.app/v1beta1/namespaces/shop/canaries/web');
@@ -109,7 +109,7 @@ test('a Canary whose newest spec cannot be acted on hands its traffic back when 
 });
 
 test('a spec that never could be acted on stands for nothing, and says so', async () => {
-  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary(neverEnds) });
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary(halfIteration) });
   await createSource(bed);
   await bed.start();
   await eventually(

@@ -218,7 +218,7 @@ describe.concurrent('writes that are refused, and specs that cannot be acted on'
     const canary = await shops.bed().get('flagger.app/v1beta1', 'Canary', 'podinfo', namespace);
     const spec = {
       ...(canary?.spec as object),
-      analysis: { interval: '2s', threshold: 2, iterations: 0 },
+      analysis: { interval: '2s', threshold: 2, iterations: 0.5 },
     };
     const invalid = await shop.commit('Analyse nothing', {
       'canary.yaml': JSON.stringify({

@@ -45,7 +45,7 @@ const kept = { specInForce: { generation: 1, spec: good } };
 const proven = { ...kept, lastKnownGood: { commit: 'abc', digest: 'v1:a', promotedTime: '', record: 'r' } };
 const bad: ReadonlyArray<readonly [string, Record<string, unknown>, RegExp]> = [
   ['does not parse', { ...good, targetRef: { kind: 'Deployment' } }, /spec\.targetRef/],
-  ['fails a check', { ...good, analysis: { ...good.analysis, iterations: 0 } }, /spec\.analysis/],
+  ['fails a check', { ...good, analysis: { ...good.analysis, iterations: 0.5 } }, /spec\.analysis/],
   ['names a provider that is not known', { ...good, provider: 'smoke-signals' }, /spec\.provider/],
 ];
 
