@@ -27,71 +27,80 @@ function expectScalersGivenBack({ scalers, primary }: Model): void {
 
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 120);
 
-/** What once kept a scaled world from coming to rest: played first, under every spec, with and without a fix. */
-const found = specs.flatMap((_, spec) =>
-  [true, false].map((fixed): [{ spec: number; update: Update; events: Event[] }, boolean] => {
-    const events: Event[] = [{ kind: 'edit', weight: 100 }, { kind: 'unknown' }, { kind: 'crash', after: 0 }];
-    return [{ spec, update: 'scaled by KEDA', events }, fixed];
-  }),
-);
-// A Service that went while nobody could tell what the target runs.
-found.push([
-  {
-    spec: 0,
-    update: 'Foreign',
-    events: [{ kind: 'loseService', of: 'canary' }, { kind: 'unknown' }, { kind: 'crash', after: 0 }],
-  },
-  false,
-]);
-// A deadline that was over between two looks.
-found.push([
-  {
-    spec: 0,
-    update: 'scaled by HPA',
-    events: [
-      { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
-      { kind: 'edit', weight: 100 },
-      { kind: 'respec', spec: 7 },
-      { kind: 'tick', ms: 1000 },
-    ],
-  },
-  true,
-]);
-// A person let the release through, and the request was gone before the primary was up.
 const unready = { ...GOOD, primaryReady: false };
-found.push([
-  {
-    spec: 0,
-    update: 'RollingUpdate',
-    events: [
-      { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
-      { kind: 'tick', ms: 1000 },
-      { kind: 'edit', weight: 100 },
-      { kind: 'tick', ms: 1000 },
-      { kind: 'verb', verb: 'skip-step', digest: 'b', token: 0 },
-      { kind: 'tick', ms: 61_000 },
-      { kind: 'tick', ms: 1000 },
-    ],
-  },
-  false,
-]);
-// skipAnalysis ended between the decision to promote and its first write.
-found.push([
-  {
-    spec: 3,
-    update: 'RollingUpdate',
-    events: [
-      { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
-      { kind: 'tick', ms: 1000 },
-      { kind: 'tick', ms: 1000 },
-      { kind: 'tick', ms: 1000 },
-      { kind: 'crash', after: 1 },
-      { kind: 'respec', spec: 6 },
-      { kind: 'tick', ms: 1000 },
-    ],
-  },
-  false,
-]);
+
+type Found = [{ spec: number; update: Update; events: Event[] }, fixed: boolean];
+/** What once did not come to rest, or broke a rule: played first. */
+const found: Found[] = [
+  // A scaled world, under every spec, with and without a fix.
+  ...specs.flatMap((_, spec) =>
+    [true, false].map((fixed): Found => {
+      const events: Event[] = [
+        { kind: 'edit', weight: 100 },
+        { kind: 'unknown' },
+        { kind: 'crash', after: 0 },
+      ];
+      return [{ spec, update: 'scaled by KEDA', events }, fixed];
+    }),
+  ),
+  // A Service that went while nobody could tell what the target runs.
+  [
+    {
+      spec: 0,
+      update: 'Foreign',
+      events: [{ kind: 'loseService', of: 'canary' }, { kind: 'unknown' }, { kind: 'crash', after: 0 }],
+    },
+    false,
+  ],
+  // A deadline that was over between two looks.
+  [
+    {
+      spec: 0,
+      update: 'scaled by HPA',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
+        { kind: 'edit', weight: 100 },
+        { kind: 'respec', spec: 7 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    true,
+  ],
+  // A person let the release through, and the request was gone before the primary was up.
+  [
+    {
+      spec: 0,
+      update: 'RollingUpdate',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'edit', weight: 100 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'verb', verb: 'skip-step', digest: 'b', token: 0 },
+        { kind: 'tick', ms: 61_000 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    false,
+  ],
+  // skipAnalysis ended between the decision to promote and its first write.
+  [
+    {
+      spec: 3,
+      update: 'RollingUpdate',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'crash', after: 1 },
+        { kind: 'respec', spec: 6 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    false,
+  ],
+];
 
 /** Found by chance, and played first. */
 const foundInDeletions: Array<[{ spec: number; update: Update; events: Event[] }, Event[]]> = [
