@@ -75,7 +75,8 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
   }
 
   async function pass(key: string): Promise<PassResult> {
-    const canary = canaries.list().find((one) => namespacedName(one) === key);
+    const [namespace, name = ''] = key.split('/');
+    const canary = canaries.get(namespace, name);
     if (!canary || canary.metadata.deletionTimestamp) {
       memories.delete(key);
       return { againAfterMs: undefined };
