@@ -85,6 +85,37 @@ async function primaryRevision(): Promise<string | undefined> {
   return (await live())?.metadata.annotations?.['flagger.app/primary-revision'];
 }
 
+/** From now on the API server stores the Service as an admission policy makes it; the returned function ends that. */
+function policy(change: (sent: KubernetesObject, stored: KubernetesObject) => void): () => void {
+  const { store } = bed.sandbox;
+  const { put } = store;
+  Object.assign(store, {
+    put(key: string, sent: KubernetesObject): KubernetesObject {
+      const stored = store.get(key, 'shop', sent.metadata.name);
+      if (key !== 'serving.knative.dev/services' || !stored) return put(key, sent);
+      const changed = structuredClone(sent);
+      change(changed, stored);
+      const isSame = [changed.spec, changed.status, changed.metadata.annotations].every(
+        (part, index) =>
+          JSON.stringify(part) ===
+          JSON.stringify([stored.spec, stored.status, stored.metadata.annotations][index]),
+      );
+      return isSame ? stored : put(key, changed);
+    },
+  });
+  return () => void Object.assign(store, { put });
+}
+
+/** Writes of the Service by Holdfast in so much of the bed's time. */
+async function writesIn(durationMs: number): Promise<number> {
+  bed.sandbox.requests.clear();
+  await bed.pass(durationMs);
+  return bed.sandbox.requests
+    .writes()
+    .filter(({ path, userAgent }) => path.endsWith('/services/web') && userAgent.startsWith('holdfast/'))
+    .length;
+}
+
 async function startWith(more: Record<string, unknown> = {}): Promise<void> {
   await bed.commit('v1', { 'web.json': service('shop/web:1'), 'canary.json': ofKnative(more) });
   await createSource(bed, { prune: true });
@@ -130,6 +161,47 @@ describe('a Canary whose target is a Knative Service', () => {
     });
     expect(await run('drill', '--holdfast-namespace', 'default', ...place)).toMatchObject({ code: 0 });
   });
+
+  test.each([
+    {
+      what: 'traffic',
+      as: ({ spec }: KubernetesObject, stored: KubernetesObject) => {
+        (spec as { traffic: unknown }).traffic = (stored.spec as { traffic: unknown }).traffic;
+      },
+      told: /web: spec\.traffic\S* is .*, not .*, right after it was written: an admission webhook or policy changes it/,
+    },
+    {
+      what: 'primary revision',
+      as: ({ metadata }: KubernetesObject, stored: KubernetesObject) => {
+        const marks = ['flagger.app/primary-revision', 'holdfast.dev/primary-digest'];
+        const before = stored.metadata.annotations ?? {};
+        for (const mark of marks)
+          metadata.annotations = { ...metadata.annotations, [mark]: before[mark] ?? '' };
+      },
+      told: /web: metadata\.annotations\S*primary-revision\S* is web-00001, not web-00002, right after it was written/,
+    },
+  ])(
+    'whose $what a policy keeps as it was: it is told, and not written without end',
+    async ({ as, told }) => {
+      await startWith();
+      const end = policy(as);
+      await bed.commit('v2', { 'web.json': service('shop/web:2') });
+      const ready = await eventually(
+        'it is told',
+        async () => {
+          const found = condition(await bed.canary(), 'Ready');
+          return found?.reason === 'ForeignChange' && found;
+        },
+        { seen: async () => ({ status: statusOf(await bed.canary()), live: await live() }) },
+      );
+      expect(ready.message).toMatch(told);
+      // Once for each look of the analysis, every second here.
+      expect(await writesIn(20_000)).toBeLessThan(30);
+      end();
+      await waitForPhase(bed, 'Succeeded');
+      expect(await primaryRevision()).toBe('web-00002');
+    },
+  );
 
   test('gets no request on a revision that is never ready', async () => {
     await startWith({ progressDeadlineSeconds: 20 });

@@ -1,4 +1,4 @@
-import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kubernetes.ts';
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
@@ -15,7 +15,7 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { applyAnyway, applyRollout, ensureFresh } from './write.ts';
+import { applyAnyway, applyRollout, ensureFresh, patchRollout } from './write.ts';
 
 /** Services and routing objects between two workloads. */
 export const trafficPerformers = {
@@ -93,7 +93,7 @@ async function divideTarget(context: ActionContext, objects: readonly Kubernetes
   const pending = objects.filter((object) => target && !covers(target, object));
   if (!target || pending.length === 0) return false;
   await ensureFresh(context);
-  for (const { spec } of pending)
-    await context.parts.cluster.patch(referenceOf(target), { metadata: versionOf(target), spec });
-  return true;
+  let wrote = false;
+  for (const { spec } of pending) wrote = (await patchRollout(context, target, { spec })) || wrote;
+  return wrote;
 }
