@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import type { App } from '../../src/server/app.ts';
 import {
   canary,
@@ -326,6 +327,37 @@ test('while the route of a deleted Canary cannot be released it is tried once a 
   allow();
   await eventually('the Canary is gone', isGone, { timeoutMs: 600_000 });
   await expectPrimaryStays();
+  sampler.stop();
+  expect(sampler.totals().failed).toBe(0);
+});
+
+test('while a policy keeps the owner of a Service, a deleted Canary stays and says so, and no request fails', async () => {
+  await running({ ...onGateway, progressDeadlineSeconds: 0 });
+  const { store } = bed.sandbox;
+  const { put } = store;
+  Object.assign(store, {
+    put(key: string, sent: KubernetesObject): KubernetesObject {
+      const { ownerReferences } = store.get(key, 'shop', sent.metadata.name)?.metadata ?? {};
+      if (key !== '/services' || !ownerReferences) return put(key, sent);
+      return put(key, { ...sent, metadata: { ...sent.metadata, ownerReferences } });
+    },
+  });
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.send('DELETE', `${path}/web`);
+  const ready = await eventually(
+    'it is told',
+    async () => {
+      const found = condition(await bed.canary(), 'Ready');
+      return found?.reason === 'ForeignChange' && found;
+    },
+    { seen: async () => statusOf(await bed.canary()), timeoutMs: 60_000 },
+  );
+  expect(ready.message).toMatch(
+    /Service shop\/web\S*: metadata\.ownerReferences still names Canary shop\/web right after it was written/,
+  );
+  Object.assign(store, { put });
+  await eventually('the Canary is gone', isGone, { timeoutMs: 60_000 });
+  await bed.pass(5_000);
   sampler.stop();
   expect(sampler.totals().failed).toBe(0);
 });

@@ -23,7 +23,7 @@ import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
 import { liveRoutes } from '../observe/routes.ts';
 import { kindsOf } from '../watches.ts';
-import { ensureFresh } from './write.ts';
+import { ensureFresh, notKept } from './write.ts';
 
 /** Kinds of the copies of config. */
 const configKinds: readonly RouteKind[] = [
@@ -76,10 +76,17 @@ async function disownEach(
     const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
     const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
     const spec = originalSpecPatch(object);
-    await cluster.patch(referenceOf(object), { metadata, ...(spec ? { spec } : {}) });
+    const stored = await cluster.patch(referenceOf(object), { metadata, ...(spec ? { spec } : {}) });
+    refuseOwned(canary, stored);
     wrote = true;
   }
   return wrote;
+}
+
+/** An object that keeps its owner goes with it, and so would the requests. */
+function refuseOwned(canary: KubernetesObject, stored: KubernetesObject): void {
+  if (isOwnedBy(canary, stored))
+    throw notKept(stored, `metadata.ownerReferences still names ${describe(canary)}`);
 }
 
 /** Routes and Services that requests pass. */
@@ -169,7 +176,7 @@ async function orphan({ parts, observation }: ActionContext, object: KubernetesO
   const { ownerReferences = [] } = object.metadata;
   const others = ownerReferences.filter(({ uid }) => uid !== observation.canary.metadata.uid);
   const marks = [...Object.keys(keepAwayAnnotations), appliedAnnotation];
-  await parts.cluster.patch(referenceOf(object), {
+  const stored = await parts.cluster.patch(referenceOf(object), {
     metadata: {
       ...versionOf(object),
       labels: { [canaryLabel]: null },
@@ -177,4 +184,5 @@ async function orphan({ parts, observation }: ActionContext, object: KubernetesO
       ...(others.length < ownerReferences.length ? { ownerReferences: others } : {}),
     },
   });
+  refuseOwned(observation.canary, stored);
 }

@@ -71,7 +71,7 @@ function isChanged({ metadata }: KubernetesObject, before: KubernetesObject | un
   return before === undefined || metadata.resourceVersion !== before.metadata.resourceVersion;
 }
 
-/** What is waited for never comes, and only a person can change that. */
+/** Throws EngineError for what is not as it was sent. */
 function refuseChanged(stored: KubernetesObject, sent: object): void {
   const [first] = describeDifferences(differencesOf(stored, sent), {
     isSecret: false,
@@ -79,8 +79,13 @@ function refuseChanged(stored: KubernetesObject, sent: object): void {
   });
   if (!first) return;
   const { path, expected, actual = 'gone' } = first;
-  const message = `${describe(stored)}: ${path} is ${actual}, not ${expected}, right after it was written: an admission webhook or policy changes it; exempt the object from that`;
-  throw new EngineError('ForeignChange', message);
+  throw notKept(stored, `${path} is ${actual}, not ${expected},`);
+}
+
+/** What is waited for never comes, and only a person can change that. */
+export function notKept(stored: KubernetesObject, what: string): EngineError {
+  const message = `${describe(stored)}: ${what} right after it was written: an admission webhook or policy changes it; exempt the object from that`;
+  return new EngineError('ForeignChange', message);
 }
 
 /** Applies an object that no watch shows (config copies): it is read first, for its version. */
