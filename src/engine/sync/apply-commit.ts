@@ -82,13 +82,14 @@ async function applyRest(
   snapshot: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): Promise<ApplyResult> {
-  const { parts, source, state } = context;
+  const { parts, source, state, signal } = context;
   state.inForce = await readInForce(context, snapshot, digests);
   const applied = { ...snapshot, rest: state.inForce.effective.rest };
   const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
   const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
   await writeParent(parts, source, inventory);
   const follow = async (known: ApplyResult | undefined) => {
+    signal.throwIfAborted();
     const held = claimedKeys(parts, source, snapshot, known);
     // Before anything is pruned elsewhere: what only moved here stays.
     parts.claims.publish(state.key, held);
@@ -110,9 +111,11 @@ async function publishHeads(
   { heads: built, deleted }: Pick<SnapshotHeads, 'heads'> & { readonly deleted: ReadonlySet<string> },
   failures: readonly ApplyFailure[],
 ): Promise<void> {
-  const { parts, state } = context;
+  const { parts, state, signal } = context;
   const settled = settledHeads(state, snapshot, built, failures);
   const heads = await withLedger(context, settled, snapshot.commit.commit, deleted);
+  // A Source that was deleted meanwhile is forgotten already, and would speak for its Canaries until the next start.
+  signal.throwIfAborted();
   const changed = parts.heads.publish(state.key, heads);
   // A Canary that was reverted reports what else of the bad commit stays, which any commit may change.
   const reverted = parts

@@ -1,6 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
-import { expect, test } from 'vitest';
-import type { Condition, KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import { describe, expect, test } from 'vitest';
+import { parse as parseYaml } from 'yaml';
+import {
+  type Condition,
+  type KubernetesObject,
+  type ObjectReference,
+  objectKey,
+} from '../../api/kubernetes.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import { createBuildCache } from '../../render/build/builder.ts';
 import { createApplied } from '../applied.ts';
@@ -27,12 +33,31 @@ metadata: {name: app, namespace: shop}
 data: {region: "\${region}"}
 `;
 
+const withCanary = `apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web, namespace: shop}
+spec:
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: app, image: "shop/web:1"}]}
+---
+apiVersion: flagger.app/v1beta1
+kind: Canary
+metadata: {name: web, namespace: shop}
+spec:
+  targetRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  service: {port: 80}
+  analysis: {interval: 10s, threshold: 3, maxWeight: 50, stepWeight: 10}
+`;
+
 /** A cluster with one ConfigMap of variables and whatever is applied, and a repository with one file. */
 function createWorld() {
   const variables = { region: 'north', version: 1 };
   const objects = new Map<string, KubernetesObject>();
   const listeners: Array<() => void> = [];
   const meanwhile: Array<() => void> = [];
+  const beginning: Array<() => Promise<void>> = [];
   const applying: Array<() => Promise<void>> = [];
   const said: string[] = [];
   const commits = [head];
@@ -87,6 +112,7 @@ function createWorld() {
     repository,
     objects,
     meanwhile,
+    beginning,
     applying,
     said,
     commits,
@@ -98,19 +124,20 @@ function createWorld() {
 /** A poller that polls when the test says so, as long as it is woken. */
 function createPoller() {
   const state = { sync: async (_: AbortSignal) => {}, isWoken: true };
+  const abort = new AbortController();
   return {
     open: (_: unknown, sync: (signal: AbortSignal) => Promise<void>) => {
       state.sync = sync;
       return {
         start: () => undefined,
         wake: () => void Object.assign(state, { isWoken: true }),
-        stop: async () => {},
+        stop: async () => abort.abort(),
       };
     },
     async pollWhileWoken() {
       while (state.isWoken) {
         state.isWoken = false;
-        await state.sync(new AbortController().signal);
+        await state.sync(abort.signal);
       }
     },
   };
@@ -121,21 +148,23 @@ function startRunner(
   world: ReturnType<typeof createWorld>,
   poller: ReturnType<typeof createPoller>,
   followed = source,
+  { heads = createHeads(), claims = createClaims() } = {},
 ) {
   const { cluster } = world;
   const parts = {
     cluster,
-    heads: createHeads(),
+    heads,
     applied: createApplied(),
-    claims: createClaims(),
+    claims,
     presence: { read: (object: KubernetesObject) => cluster.get({ ...object, name: object.metadata.name }) },
+    secretKey: new Uint8Array(32),
     rights: { isTrusted: () => true, protectedNamespaces: [], crossNamespaceRefs: true },
     clock: { nowMs: () => 0, after: () => () => undefined },
     sources: () => [followed],
     source: () => followed,
     canaries: () => [],
     canary: () => undefined,
-    bindings: { ensure: async () => undefined },
+    bindings: { ensure: async () => void (await world.beginning.shift()?.()) },
     events: { emit: () => undefined },
     log: { warn: () => undefined, debug: () => undefined },
     wakeCanary: () => undefined,
@@ -191,4 +220,39 @@ test.each([
 
   expect(world.said).toEqual(['Applied']);
   expect(await runner.reproduce('shop/web', head.commit)).toEqual({ problem: 'it does not hold the Canary' });
+});
+
+describe('a Source that is deleted while a commit of it is being applied', () => {
+  /** What one that holds a Canary with its target says after its deletion. */
+  async function afterDeletion(spec: object) {
+    const world = createWorld();
+    const poller = createPoller();
+    const [heads, claims] = [createHeads(), createClaims()];
+    heads.listed();
+    world.repository.readFiles = async (commit) => ({
+      files: [{ path: 'web.yaml', oid: commit, bytes: Buffer.from(withCanary) }],
+      problems: [],
+    });
+    const followed = { ...source, spec: { ...(source.spec as object), ...spec } };
+    const runner = startRunner(world, poller, followed, { heads, claims });
+    world.beginning.push(async () => {
+      void runner.stop();
+      claims.forget('shop/shop');
+      heads.forget('shop/shop');
+    });
+    await poller.pollWhileWoken();
+    return { heads, claims };
+  }
+
+  test('speaks for no Canary', async () => {
+    const { heads } = await afterDeletion({ apply: false });
+
+    expect(heads.of('shop/web').view).toMatchObject({ reason: 'NoSource' });
+  });
+
+  test('keeps no object from being pruned by others', async () => {
+    const { claims } = await afterDeletion({});
+
+    expect(claims.holdersOf(objectKey(parseYaml(withCanary.split('---')[0] ?? '')), '')).toEqual([]);
+  });
 });
