@@ -258,3 +258,52 @@ test.each([
     seen: bed.source,
   });
 });
+
+describe('what left Git and another Source holds is deleted without another commit', () => {
+  const configMap = (name: string) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name, namespace: 'shop' } });
+
+  /** Of a Source that prunes; the other one still names it. */
+  async function leftHere(spec: Record<string, unknown>, before = () => {}): Promise<string> {
+    const repository = await createRepository(repositories, 'other');
+    await commitFiles(repository, { subject: 'other', files: { 'b.json': configMap('b') } });
+    await createOther({ url: `${bed.git.url}/other.git`, ...spec });
+    await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+    await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { prune: true }));
+    await bed.start({ trustedSourceNamespaces: trusted });
+    await eventually('b is there', () => bed.get('v1', 'ConfigMap', 'b'));
+    await eventually('the other one was read', async () => condition(await otherSource(), 'Applied'));
+    before();
+    await bed.commit('without b', { 'b.json': null });
+    const told = async () =>
+      condition(await bed.source(), 'Pruned')?.message.includes('other/other holds it');
+    await eventually('it is told who holds it', told, { seen: bed.source });
+    return repository;
+  }
+
+  const untilGone = () =>
+    eventually('b is gone', async () => !(await bed.get('v1', 'ConfigMap', 'b')), { seen: bed.source });
+
+  test('once the API server answers whether that one may write it', async () => {
+    const account = 'system:serviceaccount:other:deployer';
+    bed.sandbox.authorize(({ user, namespace }) => user !== account || namespace === 'other');
+    let answers = () => {};
+    await leftHere({ serviceAccountName: 'deployer' }, () => {
+      answers = bed.sandbox.fault(({ path }) =>
+        path.endsWith('/selfsubjectaccessreviews') ? { code: 500 } : undefined,
+      );
+    });
+
+    answers();
+
+    await untilGone();
+  });
+
+  test('once that one holds it no more', async () => {
+    const repository = await leftHere({});
+
+    await commitFiles(repository, { subject: 'without b', files: { 'b.json': null } });
+
+    await untilGone();
+  });
+});

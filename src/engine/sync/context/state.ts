@@ -165,6 +165,8 @@ export interface PruneResult {
   readonly unread: string | undefined;
   /** It is not over: to be looked at again although Git has no news. */
   readonly isPending: boolean;
+  /** Another Source holds something that left Git, or it is not known whether it may. */
+  readonly isHeld?: boolean;
   /** Key of the Source that must have looked at head before. */
   readonly waitsFor?: string;
   /** The approval that it was decided under. */

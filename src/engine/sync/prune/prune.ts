@@ -58,7 +58,8 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   const isPending = done.wrote || plan.waiting.length > 0 || plan.handBack.length > 0;
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
-  return { plan, ...done, unread: undefined, isPending: isPending || done.isDueAgain, approval };
+  const pending = isPending || done.isDueAgain;
+  return { plan, ...done, unread: undefined, isPending: pending, isHeld: holders.size > 0, approval };
 }
 
 /**
@@ -137,10 +138,13 @@ function followApproval(
   state.approval = { ...approval, hash: hashOf(left) };
 }
 
-/** True when pruning has to be looked at again: it is not over, was refused, or a person approved it meanwhile. */
+/**
+ * True when pruning has to be looked at again: it is not over, was refused, a person approved it meanwhile, or another Source, which says nothing when
+ * it lets go, holds something.
+ */
 export function isPruneDue({ spec, metadata }: Source, { pruned }: Pick<SourceState, 'pruned'>): boolean {
   if (spec.prune !== true || !pruned) return false;
-  if (pruned.isPending || pruned.failures.length > 0) return true;
+  if (pruned.isPending || pruned.isHeld || pruned.failures.length > 0) return true;
   return pruned.plan.toApprove.length > 0 && pruned.approval !== metadata.annotations?.[approveAnnotation];
 }
 
