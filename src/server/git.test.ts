@@ -1,5 +1,8 @@
 import { createVerify, generateKeyPairSync } from 'node:crypto';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -77,6 +80,24 @@ test('gives them to no other repository after the address of the Source was chan
   const ours = aSource({ url: 'https://git.example.com/shop.git' });
 
   expect(await authorizationsOf([ours], aSource())).toEqual(new Set([undefined]));
+});
+
+test('gives them to no proxy that the Source was given in the cluster, but to that of its file', async () => {
+  const seen: Array<string | undefined> = [];
+  const proxy = createServer(({ headers }, response) => {
+    seen.push(headers.authorization);
+    response.writeHead(502).end();
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  const address = Buffer.from(`http://127.0.0.1:${(proxy.address() as AddressInfo).port}`);
+  const secrets = { ...noSecrets, proxy: async () => ({ address }) };
+  const proxied = aSource({ proxySecretRef: { name: 'proxy' } });
+
+  for (const given of [aSource(), proxied])
+    await expect(opener([given])(proxied, secrets).poll(signal)).rejects.toThrow('answered 502');
+
+  expect(seen).toEqual([undefined, 'Bearer from-the-environment']);
+  proxy.close();
 });
 
 test("ends a request to a Git server that trickles at the Source's timeout", async () => {

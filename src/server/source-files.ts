@@ -38,7 +38,7 @@ export async function readSourceFiles(paths: readonly string[]): Promise<Source[
 export interface FileSources {
   /** True for a Source of that name. */
   has(source: KubernetesObject): boolean;
-  /** True when the Source still names the repository that its file named: it may be given credentials of the environment. */
+  /** True when the Source still names the repository and the proxy that its file named: it may be given credentials of the environment. */
   trusts(source: Source): boolean;
   /** True when it still says exactly what its file said: it may be written with the rights of who started Holdfast with that file. */
   isUnchanged(source: Source): boolean;
@@ -49,7 +49,10 @@ export function rememberFileSources(sources: readonly Source[]): FileSources {
   const specs = new Map(sources.map((source) => [namespacedName(source), source.spec]));
   return {
     has: (source) => specs.has(namespacedName(source)),
-    trusts: (source) => specs.get(namespacedName(source))?.url === source.spec.url,
+    trusts({ metadata, spec }) {
+      const said = specs.get(namespacedName({ metadata }));
+      return said?.url === spec.url && said.proxySecretRef?.name === spec.proxySecretRef?.name;
+    },
     isUnchanged: (source) => isDeepStrictEqual(specs.get(namespacedName(source)), source.spec),
   };
 }
