@@ -20,6 +20,8 @@ export interface ControllerFlags extends ReleaseFlags {
   readonly includeLabelPrefix: string[];
   readonly ingressAnnotationsPrefix: string;
   readonly metricsServer: string;
+  readonly defaultServiceAccount?: string;
+  readonly trustedSourceNamespaces: string[];
 }
 
 /** Their names on the command line. */
@@ -31,6 +33,8 @@ export type ControllerFlagName =
   | 'include-label-prefix'
   | 'ingress-annotations-prefix'
   | 'metrics-server'
+  | 'default-service-account'
+  | 'trusted-source-namespaces'
   | 'enable-config-tracking'
   | 'cross-namespace-refs'
   | 'no-cross-namespace-refs';
@@ -133,7 +137,7 @@ export function defaultControllerFlags(given: Partial<ControllerFlags>): Control
 /** A flag with its default, nearly as it would be typed. */
 function assumedText(option: Option, flags: ControllerFlags): string {
   const value = flags[option.attributeName() as keyof ControllerFlags];
-  const text = option.long === '--min-analysis-interval' ? formatSpan(Number(value)) : String(value);
+  const text = option.long === '--min-analysis-interval' ? formatSpan(Number(value)) : String(value ?? '');
   return `${option.long}=${text || 'none'}`;
 }
 

@@ -125,6 +125,8 @@ describe('what install prints, on a real API server', () => {
           watchNamespaces: [elsewhere],
           asUser,
           defaultProvider: 'kubernetes',
+          forbidsOtherNamespaces: true,
+          trustedSourceNamespaces: [],
           metricsServer: bed.prometheusUrl,
           env: {},
         },

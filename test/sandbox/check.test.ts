@@ -52,6 +52,8 @@ function options(more: Partial<CheckOptions> = {}): CheckOptions {
     ownNamespace: 'default',
     watchNamespaces: [],
     defaultProvider: 'kubernetes',
+    forbidsOtherNamespaces: true,
+    trustedSourceNamespaces: [],
     metricsServer: sandbox.prometheusUrl,
     env: {},
     ...more,
@@ -192,6 +194,17 @@ describe('check, on a cluster', () => {
     // In the sandbox everybody may do everything; the real API server is asked on the test bed.
     expect(told('as-there')).toMatchObject({ state: 'ok' });
     expect(lines).toHaveLength(6);
+
+    const asDeployer = await linesOf({ defaultServiceAccount: 'deployer' });
+    const subject = 'Source default/good';
+    expect(asDeployer).toContainEqual(
+      expect.objectContaining({
+        ...{ subject, state: 'failed' },
+        detail: 'service account default/deployer of --default-service-account does not exist',
+      }),
+    );
+    const trusted = { defaultServiceAccount: 'deployer', trustedSourceNamespaces: ['default'] };
+    expect(JSON.stringify(await linesOf(trusted))).not.toContain('--default-service-account');
   });
 
   it('asks for the data of each metric', async () => {

@@ -33,7 +33,7 @@ const commands = [
   ],
   [
     ['check', '--namespace', 'default'],
-    /--watch-namespaces=none .*--metrics-server=http:\/\/prometheus:9090/,
+    /--watch-namespaces=none .*--metrics-server=http:\/\/prometheus:9090 --default-service-account=none/,
   ],
 ] as const;
 

@@ -4,7 +4,7 @@ import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { localError } from '../../cluster/errors.ts';
 import { checkCanaries, checkProviders } from './canaries.ts';
 
-const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000 };
+const options = { defaultProvider: 'kubernetes', intervalFloorMs: 10_000, forbidsOtherNamespaces: true };
 
 function canary(name: string, spec: Record<string, unknown>): KubernetesObject {
   return canaryDocument(spec, { name }) as unknown as KubernetesObject;
@@ -57,4 +57,15 @@ it('asks only for the kinds that the providers in use write', async () => {
     },
     { state: 'ok', subject: 'provider kubernetes' },
   ]);
+});
+
+it('calls no Canary valid that the controller refuses for a reference to another namespace', () => {
+  const metrics = [{ name: 'errors', templateRef: { name: 'errors', namespace: 'shared' } }];
+  const analysis = { interval: '1m', threshold: 1, iterations: 2, metrics };
+  const objects = [canary('refers', { provider: 'contour', analysis })];
+  expect(checkCanaries(objects, options)).toMatchObject({
+    valid: [],
+    lines: [{ state: 'failed', detail: expect.stringMatching(/^spec\.analysis\.metrics\[0\]\.templateRef/) }],
+  });
+  expect(checkCanaries(objects, { ...options, forbidsOtherNamespaces: false }).valid).toHaveLength(1);
 });

@@ -16,11 +16,15 @@ interface CheckedCanaries {
   readonly lines: readonly CheckLine[];
 }
 
+/** How the controller judges Canaries. */
+interface CanaryRules {
+  readonly defaultProvider: string;
+  readonly intervalFloorMs: number;
+  readonly forbidsOtherNamespaces: boolean;
+}
+
 /** Reads every Canary as the controller does. */
-export function checkCanaries(
-  objects: readonly KubernetesObject[],
-  options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
-): CheckedCanaries {
+export function checkCanaries(objects: readonly KubernetesObject[], options: CanaryRules): CheckedCanaries {
   const valid: Canary[] = [];
   const lines: CheckLine[] = [];
   for (const object of objects) {
@@ -33,10 +37,7 @@ export function checkCanaries(
   return { valid, lines };
 }
 
-function problemOf(
-  object: KubernetesObject,
-  options: { readonly defaultProvider: string; readonly intervalFloorMs: number },
-): Canary | string {
+function problemOf(object: KubernetesObject, options: CanaryRules): Canary | string {
   const parsed = parseCanary(object);
   const { problems } = parsed.ok ? checkCanary(parsed.value, options) : parsed;
   const [first] = problems;

@@ -20,6 +20,7 @@ import {
   holdfastNamespaceOption,
   kubeconfigOption,
   outputOption,
+  releaseLimitsIn,
 } from '../flags.ts';
 import { outboundClient } from '../outbound.ts';
 import { check } from './checks.ts';
@@ -31,7 +32,15 @@ interface CheckFlags extends ClusterFlags, Partial<ControllerFlags> {
   readonly output: 'text' | DataFormat;
 }
 
-const controllerFlagNames = ['watch-namespaces', 'mesh-provider', 'metrics-server'] as const;
+const controllerFlagNames = [
+  'watch-namespaces',
+  'mesh-provider',
+  'metrics-server',
+  'default-service-account',
+  'trusted-source-namespaces',
+  'cross-namespace-refs',
+  'no-cross-namespace-refs',
+] as const;
 
 /** `holdfast check`: whether everything Holdfast depends on is there, before it is needed. */
 export const checkCommand: CliCommand = {
@@ -61,8 +70,11 @@ export const checkCommand: CliCommand = {
                 sources: sources.map((source) => inNamespace(source, flags.namespace)),
                 ownNamespace: flags.namespace,
                 watchNamespaces: found.watchNamespaces,
+                defaultServiceAccount: found.defaultServiceAccount,
+                trustedSourceNamespaces: found.trustedSourceNamespaces,
                 asUser: flags.as,
                 defaultProvider: found.meshProvider,
+                forbidsOtherNamespaces: releaseLimitsIn(found).forbidsOtherNamespaces,
                 metricsServer: found.metricsServer,
                 env: process.env,
               },

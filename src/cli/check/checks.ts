@@ -1,5 +1,6 @@
 /** Checks everything that Holdfast depends on. Changes nothing. */
 import type { Canary } from '../../api/canary/canary.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { HttpClient } from '../../http/types.ts';
@@ -26,8 +27,14 @@ export interface CheckOptions {
   readonly ownNamespace: string;
   /** Empty: all namespaces. */
   readonly watchNamespaces: readonly string[];
+  /** The account of Sources that name none; undefined: the one that Holdfast keeps. */
+  readonly defaultServiceAccount?: string | undefined;
+  /** Namespaces whose Sources are written with Holdfast's own rights. */
+  readonly trustedSourceNamespaces: readonly string[];
   readonly asUser?: string | undefined;
   readonly defaultProvider: string;
+  /** References to objects of other namespaces are refused. */
+  readonly forbidsOtherNamespaces: boolean;
   readonly metricsServer: string;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
@@ -53,10 +60,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   sections.push({ title: 'Controller', lines: controller });
   const canaries = await listObjects(client, watched, 'Canary');
   const templates = await listObjects(client, watched, 'MetricTemplate');
-  const found = checkCanaries(canaries.objects, {
-    defaultProvider,
-    intervalFloorMs: limits.minAnalysisIntervalMs,
-  });
+  const found = judged(canaries.objects, options);
   sections.push({ title: 'Rights', lines: await rightsLines(parts, options, found.valid) });
   const providers = await guarded('Providers', () => checkProviders(client, found.valid, defaultProvider));
   const conflicting = await guarded('Flagger', () => checkConflictingControllers(client));
@@ -70,7 +74,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   const sources = given.length > 0 ? given : readable.valid;
   const git = await gitSection(parts, options, sources);
   sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
-  const trust = await checkTrust({ client, transport, asUser: options.asUser }, sources);
+  const trust = await checkTrust({ client, transport, ...options }, sources);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
   const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
   const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
@@ -83,13 +87,10 @@ export async function clusterFindings(
   options: RightsQuery,
 ): Promise<CheckLine[]> {
   const { client } = parts.connection;
-  const { defaultProvider, watchNamespaces } = options;
+  const { watchNamespaces } = options;
   const crds = await checkCrds(client);
   const canaries = await listObjects(client, watchNamespaces, 'Canary');
-  const { valid } = checkCanaries(canaries.objects, {
-    defaultProvider,
-    intervalFloorMs: limits.minAnalysisIntervalMs,
-  });
+  const { valid } = judged(canaries.objects, options);
   const rights = await rightsLines(parts, options, valid);
   const sources = await listObjects(client, watchNamespaces, 'Source');
   const lines = [...crds, ...canaries.lines, ...rights, ...sources.lines];
@@ -100,17 +101,32 @@ export async function clusterFindings(
   return [...findings, bad('warning', 'Sources', detail, { actor: 'nobody', act })];
 }
 
-type RightsQuery = Pick<CheckOptions, 'ownNamespace' | 'watchNamespaces' | 'asUser' | 'defaultProvider'>;
+type RightsQuery = Pick<
+  CheckOptions,
+  | 'ownNamespace'
+  | 'watchNamespaces'
+  | 'defaultServiceAccount'
+  | 'trustedSourceNamespaces'
+  | 'asUser'
+  | 'defaultProvider'
+  | 'forbidsOtherNamespaces'
+>;
+
+function judged(
+  objects: readonly KubernetesObject[],
+  { defaultProvider, forbidsOtherNamespaces }: RightsQuery,
+): ReturnType<typeof checkCanaries> {
+  const intervalFloorMs = limits.minAnalysisIntervalMs;
+  return checkCanaries(objects, { defaultProvider, intervalFloorMs, forbidsOtherNamespaces });
+}
 
 async function rightsLines(
   { connection }: Pick<CheckParts, 'connection'>,
-  { ownNamespace, watchNamespaces, asUser, defaultProvider }: RightsQuery,
+  { defaultProvider, ...query }: RightsQuery,
   canaries: readonly Canary[],
 ): Promise<readonly CheckLine[]> {
   const used = usedBy(canaries, defaultProvider);
-  return guarded('Rights', () =>
-    checkRights(connection.transport, { ownNamespace, watchNamespaces, asUser, ...used }),
-  );
+  return guarded('Rights', () => checkRights(connection.transport, { ...query, ...used }));
 }
 
 async function gitSection(

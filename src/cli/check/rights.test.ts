@@ -2,15 +2,14 @@ import { expect, it } from 'vitest';
 import { canaryDocument } from '../../../test/documents/builders.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
-import { applyRights, holdfastRights, ownRights } from '../install/rights.ts';
+import { applyRights, holdfastRights, ownRights, type RightsOptions } from '../install/rights.ts';
 import { usedBy } from './canaries.ts';
 import { checkRights } from './rights.ts';
 
 const installed = { watchNamespaces: [], impersonation: false, trustedSourceNamespaces: [] };
 
-/** An API server where the account has what `install --providers` of these prints. */
-function granting(providers: readonly string[]): Transport {
-  const granted = { ...installed, providers };
+/** An API server where the account has what `install` prints for these. */
+function granting(granted: RightsOptions): Transport {
   const rights = [...ownRights, ...holdfastRights(granted), ...applyRights(granted)];
   return {
     async request({ body }: { body: { spec: { resourceAttributes: Record<string, string> } } }) {
@@ -25,10 +24,15 @@ function granting(providers: readonly string[]): Transport {
   } as unknown as Transport;
 }
 
-async function findings(granted: readonly string[], used: readonly string[]) {
+async function findings(
+  providers: readonly string[],
+  used: readonly string[],
+  choice: Pick<RightsOptions, 'defaultServiceAccount' | 'trustedSourceNamespaces'> = installed,
+  running = choice,
+) {
   const canaries = used.map((provider) => canaryDocument({ provider }) as unknown as Canary);
-  const lines = await checkRights(granting(granted), {
-    ...{ ownNamespace: 'holdfast-system', watchNamespaces: [] },
+  const lines = await checkRights(granting({ ...installed, ...choice, providers }), {
+    ...{ ownNamespace: 'holdfast-system', watchNamespaces: [], ...running },
     ...usedBy(canaries, 'kubernetes'),
   });
   return lines.filter(({ state }) => state !== 'ok').map(({ state, detail }) => `${state} ${detail}`);
@@ -46,4 +50,17 @@ it.each([
   ['traefik', 'failed cannot get, list, watch, create, patch, delete traefikservices.traefik.io'],
 ])('names those that a Canary with provider %s needs', async (provider, line) => {
   expect(await findings(['kubernetes'], [provider])).toContainEqual(expect.stringContaining(line));
+});
+
+it('asks for what install grants with the same choice of accounts, and no more', async () => {
+  const none = { trustedSourceNamespaces: [] };
+  const named = { ...none, defaultServiceAccount: 'deployer' };
+  const trusting = { trustedSourceNamespaces: ['shop'] };
+  for (const choice of [none, named, trusting]) expect(await findings([], [], choice)).toEqual([]);
+  expect(await findings([], [], named, none)).toContainEqual(
+    expect.stringContaining('cannot bind clusterroles'),
+  );
+  expect(await findings([], [], none, trusting)).toContainEqual(
+    expect.stringContaining('cannot create, patch, delete jobs.batch (applied from Git)'),
+  );
 });

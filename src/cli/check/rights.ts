@@ -1,18 +1,22 @@
 import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
-import { applyRights, holdfastRights, ownRights, type Right } from '../install/rights.ts';
+import { applyRights, holdfastRights, ownRights, type Right, type RightsOptions } from '../install/rights.ts';
 import type { UsedParts } from './canaries.ts';
 
 /** Whose rights are asked for, and where. */
-interface RightsOptions extends UsedParts {
+interface RightsQuery extends UsedParts, InstalledChoice {
   /** Where Holdfast runs. */
   readonly ownNamespace: string;
-  /** Empty: all namespaces. */
-  readonly watchNamespaces: readonly string[];
   /** Ask for this user instead of oneself. */
   readonly asUser?: string | undefined;
 }
+
+/** What Holdfast was installed with, as far as its flags say so. */
+type InstalledChoice = Pick<
+  RightsOptions,
+  'watchNamespaces' | 'defaultServiceAccount' | 'trustedSourceNamespaces'
+>;
 
 interface Question {
   readonly right: Right;
@@ -39,7 +43,7 @@ const act =
   'bind the roles that holdfast install prints, or check the user that Holdfast runs as with holdfast check --as USER';
 
 /** Asks the API server for every right of the list that install prints. */
-export async function checkRights(transport: Transport, options: RightsOptions): Promise<CheckLine[]> {
+export async function checkRights(transport: Transport, options: RightsQuery): Promise<CheckLine[]> {
   const questions = questionsFor(options);
   const answers = await askAll(transport, questions, options);
   if (!answers) {
@@ -66,7 +70,7 @@ export async function checkRights(transport: Transport, options: RightsOptions):
 async function askAll(
   transport: Transport,
   questions: readonly Question[],
-  options: RightsOptions,
+  options: RightsQuery,
 ): Promise<Array<{ question: Question; refused: string[] }> | undefined> {
   const ask = async (question: Question) => ({
     question,
@@ -82,11 +86,12 @@ async function askAll(
   }
 }
 
-function questionsFor(options: RightsOptions): Question[] {
+function questionsFor(options: RightsQuery): Question[] {
   const { ownNamespace, watchNamespaces, usedProviders: providers, usedResources } = options;
+  const { defaultServiceAccount, trustedSourceNamespaces } = options;
   const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
-  // As installed with the providers in use, and no other choice of one's own; those grant more, or need less.
-  const installed = { watchNamespaces, impersonation: false, trustedSourceNamespaces: [], providers };
+  const accounts = { impersonation: false, defaultServiceAccount, trustedSourceNamespaces };
+  const installed = { watchNamespaces, ...accounts, providers };
   const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
   return [
     ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),
@@ -100,7 +105,7 @@ function questionsFor(options: RightsOptions): Question[] {
 async function refusedVerbs(
   transport: Transport,
   { right, namespace }: Question,
-  { asUser }: RightsOptions,
+  { asUser }: RightsQuery,
 ): Promise<string[]> {
   const answers = await Promise.all(
     right.verbs.map(async (verb) => {

@@ -17,6 +17,8 @@ interface TrustChecks {
   readonly transport: Transport;
   /** Ask for this user instead of oneself. */
   readonly asUser?: string | undefined;
+  readonly defaultServiceAccount?: string | undefined;
+  readonly trustedSourceNamespaces: readonly string[];
 }
 
 /**
@@ -37,12 +39,14 @@ export async function checkTrust(checks: TrustChecks, sources: readonly Source[]
 }
 
 async function checkAccount(
-  { client, transport, asUser }: TrustChecks,
+  { client, transport, asUser, defaultServiceAccount, trustedSourceNamespaces }: TrustChecks,
   source: Source,
 ): Promise<CheckLine[]> {
-  const name = source.spec.serviceAccountName;
-  if (!name) return [];
   const { namespace = 'default' } = source.metadata;
+  const own = source.spec.serviceAccountName;
+  const name = own ?? (trustedSourceNamespaces.includes(namespace) ? undefined : defaultServiceAccount);
+  if (!name) return [];
+  const said = own ? 'spec.serviceAccountName' : '--default-service-account';
   const subject = describe(source);
   const account = `service account ${namespace}/${name}`;
   const isThere = await client.get({ apiVersion: 'v1', kind: 'ServiceAccount', namespace, name });
@@ -54,7 +58,7 @@ async function checkAccount(
   const actor = 'administrator';
   if (!isThere)
     return [
-      bad('failed', subject, `${account} of spec.serviceAccountName does not exist`, {
+      bad('failed', subject, `${account} of ${said} does not exist`, {
         actor,
         act: 'create it, with a role',
       }),

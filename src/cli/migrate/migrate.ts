@@ -7,6 +7,7 @@ import { type CommandResult, screenOf } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { clusterFindings } from '../check/checks.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
+import { withControllerFlags } from '../controller-flags.ts';
 import { asUserOption, contextOption, kubeconfigOption, outputOption, withProgramFlags } from '../flags.ts';
 import {
   adoptionQuery,
@@ -32,14 +33,15 @@ export const migrateCommand: CliCommand = {
     command.description(
       'Migrate from Flagger, Flux or Argo CD to Holdfast. The way back is holdfast handback.',
     );
-    withCanaryFlags(
+    const plan = withCanaryFlags(
       command
         .command('plan')
         .summary('what Holdfast would do with the Canaries that Flagger left')
         .description(
           'Print what Holdfast would do with each Canary when it takes over from Flagger. Writes nothing; Flagger may keep running.\n\nExit codes: 0 nothing is rolled out, 1 a rollout would start or something is refused or missing, 2 error.',
         ),
-    )
+    );
+    withControllerFlags(plan, accountFlagNames)
       .addOption(asUserOption())
       .action(async (flags: PlanFlags) =>
         emit(await withConnection(flags, context, (on) => planAdoption(on, flags)), context),
@@ -64,12 +66,19 @@ export const migrateCommand: CliCommand = {
   },
 };
 
+/** What the rights that it needs depend on. */
+const accountFlagNames = ['default-service-account', 'trusted-source-namespaces'] as const;
+
 /** What Holdfast would do when it is started on what Flagger left. Writes nothing. Throws ApiError, EngineError, InputError. */
 async function planAdoption(connection: Connection, flags: PlanFlags): Promise<CommandResult> {
-  const { query, stderr } = await adoptionQuery(connection, flags);
+  const { query, flags: found, stderr } = await adoptionQuery(connection, flags, accountFlagNames);
   const { ownNamespace, watchNamespaces } = query;
-  const { defaultProvider } = query.options;
-  const asked = { ownNamespace, watchNamespaces, asUser: flags.as, defaultProvider };
+  const { defaultServiceAccount, trustedSourceNamespaces } = found;
+  const { defaultProvider, forbidsOtherNamespaces = true } = query.options;
+  const asked = {
+    ...{ ownNamespace, watchNamespaces, asUser: flags.as, defaultProvider, forbidsOtherNamespaces },
+    ...{ defaultServiceAccount, trustedSourceNamespaces },
+  };
   const cluster = await clusterFindings({ connection }, asked);
   const seen = await readCanaries(connection, query);
   const plan = { canaries: seen.map(adoptionRow), cluster };

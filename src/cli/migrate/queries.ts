@@ -68,10 +68,11 @@ export interface MoveFlags extends ProgramFlags, ClusterFlags {
 export async function adoptionQuery(
   connection: Connection,
   given: CanaryFlags,
-): Promise<{ readonly query: AdoptionQuery; readonly stderr: string }> {
+  more: readonly ControllerFlagName[] = [],
+): Promise<{ readonly query: AdoptionQuery; readonly flags: ControllerFlags; readonly stderr: string }> {
   const { flags, note } = await controllerFlags(connection, {
     namespace: given.holdfastNamespace,
-    names: canaryFlagNames,
+    names: [...canaryFlagNames, ...more],
     given,
   });
   const { tracksConfig, forbidsOtherNamespaces } = releaseLimitsIn(flags);
@@ -87,7 +88,7 @@ export async function adoptionQuery(
       forbidsOtherNamespaces,
     },
   };
-  return { query, stderr: note };
+  return { query, flags, stderr: note };
 }
 
 /** What the steps of a tree are asked for. */
