@@ -63,18 +63,22 @@ async function initialized(more: Parameters<Bed['start']>[0] = {}): Promise<void
   await waitForPhase(bed, 'Initialized');
 }
 
-async function drill(): Promise<{ report: DrillReport; exitCode: number }> {
+function drillAs(format: 'json' | 'text') {
   const namespace = connection.access.namespace;
-  const { stdout, stderr, exitCode } = await drillAll(connection.client, {
+  return drillAll(connection.client, {
     name: 'web',
     namespace: 'shop',
     ownNamespace: namespace,
     selectorLabels: ['app'],
     includeLabelPrefixes: [],
-    format: 'json',
+    format,
     screen: { columns: 100, colour: false },
     nowMs: Date.now(),
   });
+}
+
+async function drill(): Promise<{ report: DrillReport; exitCode: number }> {
+  const { stdout, stderr, exitCode } = await drillAs('json');
   expect(stderr).toBe('');
   const [report] = (JSON.parse(stdout) as { canaries: DrillReport[] }).canaries;
   if (!report) throw new Error('no report');
@@ -139,6 +143,8 @@ test('what the person who drills may not read or write is told, and is no refusa
     unseen: [{ object: 'Secret shop/token-primary' }],
   });
   expect(exitCode).toBe(0);
+  const { stdout } = await drillAs('text');
+  expect(stdout).toMatch(/^shop\/web: \S+ v1 nothing was refused \(5 of 6 objects tested; images are not pulled\)$/m);
 
   mayRead = false;
   await expect(drill()).rejects.toThrow(/Secret shop\/holdfast-web-.*403/);

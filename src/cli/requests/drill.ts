@@ -2,6 +2,7 @@ import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { DrillReport } from '../../engine/canary/drill/drill.ts';
 import {
   type CommandResult,
+  counted,
   type DataFormat,
   paint,
   printable,
@@ -58,9 +59,12 @@ function reportLines(
 ): string[] {
   if (!release) return [`${canary}: ${paint(screen, 'quiet', 'no release has been promoted yet')}`];
   const name = printable(`${release.commit.slice(0, 7)} ${release.subject}`.trim());
-  const verdict = passed
-    ? paint(screen, 'good', `would be accepted (${objects} objects; images are not pulled)`)
-    : paint(screen, 'bad', 'would be rejected');
+  const tested = objects - new Set(unseen.map(({ object }) => object)).size;
+  const accepted =
+    tested === objects
+      ? `would be accepted (${counted(objects, 'object')}; images are not pulled)`
+      : `nothing was refused (${tested} of ${counted(objects, 'object')} tested; images are not pulled)`;
+  const verdict = passed ? paint(screen, 'good', accepted) : paint(screen, 'bad', 'would be rejected');
   const details = [
     ...findings.map(({ object, message }) => `${object}: ${message}`),
     ...unseen.map(({ object, why }) => `not checked: ${object}: ${why}`),

@@ -153,7 +153,7 @@ export const drill = z.object({
           }),
         )
         .describe('What could not be asked.'),
-      objects: z.int().describe('Number of objects that were tried.'),
+      objects: z.int().describe('Number of objects that were tried, with those in `unseen`.'),
     }),
   ),
 });
