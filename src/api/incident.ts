@@ -13,6 +13,11 @@ export type AlertState = NonNullable<Incident['alerts']>[number];
 const LINE_CHARACTERS = 160;
 const EVENT_CHARACTERS = 1000;
 
+/** Whether alerts about what went before are over with it. */
+export function endsAlerts({ severity, outcome }: Pick<Incident, 'severity' | 'outcome'>): boolean {
+  return severity === 'info' && (outcome === 'Succeeded' || outcome === 'Initialized');
+}
+
 /** One fact under its title, for receivers that show a table. */
 export interface Fact {
   readonly title: string;

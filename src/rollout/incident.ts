@@ -1,6 +1,12 @@
-import { alertsFor, type Canary, sharesWorkload } from '../api/canary/canary.ts';
+import { alertsById, alertsFor, type Canary, sharesWorkload } from '../api/canary/canary.ts';
 import type { CanaryStatus } from '../api/canary/status.ts';
-import { type Incident, type IncidentOutcome, revertCommand, type Severity } from '../api/incident.ts';
+import {
+  endsAlerts,
+  type Incident,
+  type IncidentOutcome,
+  revertCommand,
+  type Severity,
+} from '../api/incident.ts';
 import { present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
@@ -53,6 +59,8 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const isBad = severity !== 'info';
   const { canary, options } = draft.world;
   const alerts = alertsFor(canary, severity, options.hasDefaultAlert === true);
+  if (endsAlerts({ severity, outcome: moment.outcome }))
+    alerts.push(...openAlerts(canary, status).filter((name) => !alerts.includes(name)));
   return present({
     key,
     time: draft.now,
@@ -71,6 +79,16 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     command: isBad ? commandFor(canary, moment, about) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
   }) as Incident;
+}
+
+/** Alerts that were told of something bad, and of no end since, as far as reports are kept. */
+function openAlerts(canary: Canary, { incidents = [] }: CanaryStatus): string[] {
+  const end = incidents.findIndex(endsAlerts);
+  const since = end < 0 ? incidents : incidents.slice(0, end);
+  const told = since.flatMap(({ severity, alerts = [] }) =>
+    severity === 'info' ? [] : alerts.map(({ name }) => name),
+  );
+  return [...alertsById(canary).keys()].filter((name) => told.includes(name));
 }
 
 /** The state that this decision enters, if it is reported. */

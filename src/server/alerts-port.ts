@@ -1,4 +1,5 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
+import { passes } from '../api/canary/canary.ts';
 import { parseKind } from '../api/kinds/parse.ts';
 import type { Cluster, WatchedSet } from '../contracts/cluster.ts';
 import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
@@ -50,7 +51,8 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       }
       const provider = parsed.value;
       const secret = await secretValues(cluster, namespace, provider.spec.secretRef?.name);
-      return sendAlert(notice, provider, secret, http, signal);
+      const endsOnly = !passes(alert.severity, incident.severity);
+      return sendAlert({ ...notice, endsOnly }, provider, secret, http, signal);
     },
   };
 }

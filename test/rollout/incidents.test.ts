@@ -190,6 +190,25 @@ describe('what people are told', () => {
     expect(to(told(model, 'Started', 'NewRevision'))).toEqual(['none', 'info']);
   });
 
+  it('a receiver of errors alone that was told of one hears of the success that ends it, once', () => {
+    const alerts = [{ name: 'pager', severity: 'error' as const, providerRef: { name: 'pager' } }];
+    const model = rollout(
+      { ...GOOD, canaryMetric: 50 },
+      { analysis: { ...new Model().canary.spec.analysis, alerts } },
+    );
+    const toPager = (outcome: string, reason: string) => told(model, outcome, reason).alerts?.length ?? 0;
+    expect(toPager('Failed', 'AnalysisFailed')).toBe(1);
+    model.commit('c', GOOD, 's1', '3'.repeat(40));
+    expect(toPager('Succeeded', 'Succeeded')).toBe(1);
+    model.commit('d', GOOD, 's1', '4'.repeat(40));
+    for (let tick = 0; tick < 300 && model.status.phase !== 'Progressing'; tick += 1) model.tick();
+    model.until('Succeeded');
+    expect(model.status.incidents?.find(({ key }) => key.startsWith('d/'))).toMatchObject({
+      severity: 'info',
+    });
+    expect(model.status.incidents?.find(({ key }) => key.startsWith('d/'))?.alerts).toBeUndefined();
+  });
+
   afterAll(() => {
     expect(readdirSync(folder).filter((name) => !compared.has(name))).toEqual([]);
   });

@@ -31,6 +31,33 @@ function sourceIn(namespace: string, name: string): Source {
   };
 }
 
+test('the recovery of a Source is news for receivers of errors alone, too: it ends what they were told', async () => {
+  const clock = createVirtualClock();
+  const got: string[] = [];
+  const say = () => undefined;
+  const sources = createSourceAlerts({
+    clock,
+    log: { debug: say, info: say, warn: say, error: say },
+    events: { emit() {} },
+    alerts: {
+      async send({ incident: { outcome } }) {
+        got.push(outcome);
+        return { kind: 'sent' };
+      },
+    },
+  });
+  const source = sourceIn('shop', 'one');
+  const alert = { name: 'pager', severity: 'error' as const, providerRef: { name: 'pager' } };
+  const pager = { ...source, spec: { ...source.spec, alerts: [alert] } };
+  sources.tell(pager, { ...incident, severity: 'warn' });
+  sources.tell(pager, incident);
+  sources.tell(pager, { ...incident, outcome: 'Succeeded', severity: 'info' });
+  await clock.advance(0);
+
+  expect(got).toEqual(['Failed', 'Succeeded']);
+  await sources.stop();
+});
+
 test('receivers of one namespace that are down take no alert of a Source in another', async () => {
   const clock = createVirtualClock();
   const got: string[] = [];

@@ -1,6 +1,6 @@
 import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
-import type { Incident } from '../../api/incident.ts';
+import { endsAlerts, type Incident } from '../../api/incident.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import { beginningOf } from '../../api/limits.ts';
 import type { Source } from '../../api/source/source.ts';
@@ -90,7 +90,10 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
   const places = createPlaces(maximumUnderWay);
   return {
     tell(source, incident) {
-      const alerts = (source.spec.alerts ?? []).filter(({ severity }) => passes(severity, incident.severity));
+      const isEnd = endsAlerts(incident);
+      const alerts = (source.spec.alerts ?? []).filter(
+        ({ severity }) => isEnd || passes(severity, incident.severity),
+      );
       for (const alert of alerts) {
         if (stopping.signal.aborted) return;
         const giveBack = places.take(source);

@@ -1,4 +1,4 @@
-import { type Incident, lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
+import { endsAlerts, lineOf, plainTextOf, runbookOf } from '../../api/incident.ts';
 import type { AlertReceiver, Notice } from './provider.ts';
 
 /** An alert that nothing resolves expires after this time. */
@@ -11,11 +11,12 @@ const path = '/api/v2/alerts';
  */
 export const alertmanager: AlertReceiver = {
   type: 'alertmanager',
+  endsAlerts: true,
   build(notice, { address, token }) {
     const { severity, time } = notice.incident;
-    if (severity === 'info' && !isEnd(notice.incident)) return undefined;
+    if (severity === 'info' && !endsAlerts(notice.incident)) return undefined;
     // It comes late, and what resolves it may have been sent.
-    if (severity !== 'info' && notice.later?.some(isEnd)) return undefined;
+    if (severity !== 'info' && notice.later?.some(endsAlerts)) return undefined;
     const severities = severity === 'info' ? ['error', 'warn'] : [severity];
     const endsAt = severity === 'info' ? time : new Date(Date.parse(time) + maximumAgeMs).toISOString();
     const json = severities.map((one) => ({
@@ -27,11 +28,6 @@ export const alertmanager: AlertReceiver = {
     return { url: endpoint(address), json, bearer: token };
   },
 };
-
-/** Whether it resolves the alerts before it. */
-function isEnd({ severity, outcome }: Incident): boolean {
-  return severity === 'info' && (outcome === 'Succeeded' || outcome === 'Initialized');
-}
 
 function labelsOf({ kind, name, namespace, cluster }: Notice, severity: string): Record<string, string> {
   const about =

@@ -7,6 +7,8 @@ export interface Notice {
   readonly incident: Incident;
   /** What was reported about it since. */
   readonly later?: readonly Incident[] | undefined;
+  /** The alert asks for worse news only: it is told so that a receiver that still shows an earlier one ends it. */
+  readonly endsOnly?: boolean;
   /** The object it is about. */
   readonly kind: 'Canary' | 'Source';
   readonly name: string;
@@ -43,6 +45,8 @@ interface Refusal {
 /** One kind of receiver: a pure builder. */
 export interface AlertReceiver {
   readonly type: AlertProviderType;
+  /** An alert is shown until another one ends it. */
+  readonly endsAlerts?: true;
   /** Undefined for an incident that this kind does not report. */
   build(notice: Notice, receiver: Receiver): AlertRequest | undefined;
   /** Why an answer with a status of success is a refusal nevertheless. */

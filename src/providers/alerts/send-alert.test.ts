@@ -146,6 +146,19 @@ describe('payloads', () => {
     expectGolden('alertmanager-succeeded', seen[0]?.body);
   });
 
+  test('the success that only ends an earlier alert goes to Alertmanager alone', async () => {
+    const { url, seen } = await receiver();
+    const http = createHttpClient({ allowLoopback: true });
+    cleanups.push(() => http.close());
+    const { signal } = new AbortController();
+    for (const { type } of alertReceivers) {
+      const notice = { ...noticeOf(succeeded), endsOnly: true };
+      const answer = await sendAlert(notice, provider({ type, address: url }), undefined, http, signal);
+      expect(answer).toEqual({ kind: 'sent' });
+    }
+    expect(seen.map(({ path }) => path)).toEqual(['/api/v2/alerts']);
+  });
+
   test('an alert that comes late fires in Alertmanager only if no release succeeded since', async () => {
     const { url, seen } = await receiver();
     const http = createHttpClient({ allowLoopback: true });

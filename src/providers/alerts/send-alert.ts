@@ -3,7 +3,7 @@ import { beginningOf } from '../../api/limits.ts';
 import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient, HttpStream } from '../../http/types.ts';
-import { isTransientStatus, type Notice, type Receiver } from './provider.ts';
+import { type AlertReceiver, isTransientStatus, type Notice, type Receiver } from './provider.ts';
 import { alertReceivers } from './table.ts';
 
 /** The part of the outbound client that alerts need. */
@@ -24,9 +24,10 @@ export async function sendAlert(
   http: AlertHttp,
   signal: AbortSignal,
 ): Promise<AlertAnswer> {
+  const kind = alertReceivers.find(({ type }) => type === provider.spec.type);
+  if (notice.endsOnly && !kind?.endsAlerts) return { kind: 'sent' };
   const receiver = receiverOf(provider, secret);
   if (typeof receiver === 'string') return { kind: 'failed', detail: receiver, final: false };
-  const kind = alertReceivers.find(({ type }) => type === provider.spec.type);
   if (!kind) return failed(`spec.type ${provider.spec.type ?? ''} is not one of the supported kinds`, true);
   const request = kind.build(notice, receiver);
   if (!request) return { kind: 'sent' };
@@ -42,19 +43,22 @@ export async function sendAlert(
       limits: { totalTimeoutMs: timeoutMs, maxBytes: maximumAnswerBytes },
       signal,
     });
-    const refusal = kind.refusal?.(await textOf(answer));
-    // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
-    if (!kind.refusal) answer.cancel();
-    const { host } = new URL(url);
-    if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
-    const { status } = answer;
-    if (status >= 200 && status < 300) return { kind: 'sent' };
-    return failed(`${host} answered ${status}`, !isTransientStatus(status));
+    return await judged(answer, kind, new URL(url).host);
   } catch (error) {
     if (error instanceof HttpError)
       return failed(error.message, error.code === 'InvalidUrl' || error.code === 'Refused');
     throw error;
   }
+}
+
+async function judged(answer: HttpStream, kind: AlertReceiver, host: string): Promise<AlertAnswer> {
+  const refusal = kind.refusal?.(await textOf(answer));
+  // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
+  if (!kind.refusal) answer.cancel();
+  if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
+  const { status } = answer;
+  if (status >= 200 && status < 300) return { kind: 'sent' };
+  return failed(`${host} answered ${status}`, !isTransientStatus(status));
 }
 
 async function textOf({ body }: HttpStream): Promise<string> {
