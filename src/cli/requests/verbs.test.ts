@@ -248,6 +248,27 @@ it('a commit whose place a newer one took before it was promoted is not waited f
   });
 });
 
+it('a commit that was seen under way and whose place a newer one took is not waited for, though no report names it', async () => {
+  const canary = canaryNamed('web', {
+    phase: 'Waiting',
+    run: { digest: 'v1:1', commit: mine },
+  });
+  const { client } = clusterOf(canary);
+  const clock = createVirtualClock();
+  const waited = waitFor(client, clock, {
+    ...{ namespace: 'shop', name: 'web', commit: mine.slice(0, 7), timeoutMs: 60_000, format: 'text' },
+  });
+  await clock.advance(5_000);
+  canary.status = { phase: 'Progressing', lastAppliedCommit: next, run: { digest: 'v1:2', commit: next } };
+  await clock.advance(60_000);
+
+  expect(await waited).toEqual({
+    stdout: 'Canary shop/web: Superseded: bbbbbbb took the place of aaaaaaa before that was promoted\n',
+    stderr: '',
+    exitCode: 1,
+  });
+});
+
 it('a release that is taken back is waited for to its end, though Git is past its commit', async () => {
   const run = { digest: 'v1:1', commit: mine };
   expect(await waitedFor(mine, { run })).toMatchObject({

@@ -8,7 +8,7 @@ import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { commitName } from '../flags.ts';
 import { readOne } from '../objects.ts';
-import { canaryRow, commitLine } from '../status/rows.ts';
+import { canaryRow, commitLine, commitSubject } from '../status/rows.ts';
 import {
   forTargets,
   type Outcome,
@@ -80,12 +80,15 @@ export async function waitFor(
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
   let awaited = '';
+  let seen: Begun | undefined;
   const leftMs = options.timeoutMs - (clock.nowMs() - (options.startedMs ?? clock.nowMs()));
   const rest = await pollUntil(clock, leftMs, async () => {
     const canary = await readOne(client, 'Canary', options);
     const status = canaryStatus(canary);
     const isMeant = isAbout(status, options.commit);
-    const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit);
+    const commit = status.run?.commit;
+    if (isMeant && commit) seen = { commit, subject: commitSubject(canary, commit) };
+    const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit, seen);
     if (end) return { canary, status, ...end };
     const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
     if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
@@ -137,20 +140,28 @@ function restOf(status: CanaryStatus, commit: string | undefined): End | undefin
   return outcome && { outcome, message, why: outcome === 'Failed' ? whyFailed(status) : undefined };
 }
 
+/** A release that was under way. */
+interface Begun {
+  readonly commit: string;
+  readonly subject?: string | undefined;
+}
+
 /**
  * How the release of a commit ended that another one came after; undefined: it has not begun. One whose place was taken before it was written to
- * the primary is in no history; that it began was reported.
+ * the primary is in no history; that it began was reported, or `seen`.
  */
 function pastRelease(
   { history = [], incidents = [], lastAppliedCommit }: CanaryStatus,
   commit = '',
+  seen: Begun | undefined,
 ): End | undefined {
   const past = history.find((entry) => entry.commit.startsWith(commit));
   if (past) {
     const [outcome, message] = [pastOutcome(past), past.message];
     return { outcome, message, why: outcome === 'Failed' ? message : undefined };
   }
-  const begun = incidents.find((entry) => entry.outcome === 'Started' && entry.commit.startsWith(commit));
+  const begun: Begun | undefined =
+    incidents.find((entry) => entry.outcome === 'Started' && entry.commit.startsWith(commit)) ?? seen;
   if (!begun) return undefined;
   const message = `${shortCommit(lastAppliedCommit)} took the place of ${commitLine(begun.commit, begun.subject)} before that was promoted`;
   return { outcome: 'Superseded', message };
