@@ -1,4 +1,4 @@
-import type { Canary } from '../api/canary/canary.ts';
+import { type Canary, targetApiVersion } from '../api/canary/canary.ts';
 import { parseCanary } from '../api/kinds/parse.ts';
 import {
   canaryKey,
@@ -154,8 +154,9 @@ function unknownCandidate(key: string): Candidate {
 /** Read from the unparsed object, so that the target of an invalid Canary is known, too. */
 function referenceKey(candidate: Candidate, field: 'targetRef' | 'autoscalerRef'): string | undefined {
   const reference = recordOf(recordOf(candidate.object?.spec)[field]);
-  const apiVersion = textOf(reference.apiVersion);
   const kind = textOf(reference.kind);
+  const written = textOf(reference.apiVersion);
+  const apiVersion = field === 'targetRef' ? targetApiVersion({ apiVersion: written, kind }) : written;
   const name = textOf(reference.name);
   if (!apiVersion || !kind || !name) return undefined;
   const { namespace } = candidate.name;

@@ -280,3 +280,29 @@ test('hundreds of Canaries without a target take no time beside thousands of bro
   expect(selection.problems).toEqual([]);
   expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
 });
+
+test.each(['extensions/v1beta1', 'v1', 'apps/v1beta2'])(
+  'a Canary whose targetRef says %s has its Deployment, as in Flagger, and no second Canary has it, too',
+  (apiVersion) => {
+    const asWritten = canary('cart').replace('apiVersion: apps/v1', `apiVersion: ${apiVersion}`);
+    const files = { ...good, 'cart.yaml': `${asWritten}---\n${workload('cart')}` };
+    const { plans, rest } = select(files);
+    expect(plans.map(({ state }) => state)).toEqual(['release', 'release']);
+    expect(rest.map(({ object }) => object.kind)).not.toContain('Deployment');
+    const second = select({ ...files, 'again.yaml': canary('again', 'cart') });
+    expect(second.problems.map(formatProblem).join()).toContain('has the same target as');
+  },
+);
+
+test('a Canary whose targetRef says core/v1 has its Service, as in Flagger', () => {
+  const reference = [
+    'apiVersion: apps/v1\n    kind: Deployment',
+    'apiVersion: core/v1\n    kind: Service',
+  ] as const;
+  const service =
+    'apiVersion: v1\nkind: Service\nmetadata: {name: cart, namespace: shop}\nspec: {ports: [{port: 80}]}\n';
+  const { plans } = select({ 'cart.yaml': `${canary('cart').replace(...reference)}---\n${service}` });
+  expect(plans).toMatchObject([
+    { state: 'release', target: { object: { apiVersion: 'v1', kind: 'Service' } } },
+  ]);
+});

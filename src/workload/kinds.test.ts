@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { untrackedIn } from './expected-copies.ts';
-import { canaryObjects, primaryObjects, primaryReplicas } from './kinds.ts';
+import { canaryObjects, primaryObjects, primaryReplicas, watchedKinds } from './kinds.ts';
 import { aCanary, aLiveSecret, aPrimarySource, aRelease, aTarget } from './shared/fixtures.test-support.ts';
 
 const keepAway = {
@@ -309,4 +309,12 @@ describe('replicas of the primary', () => {
       expected,
     );
   });
+});
+
+it('the apiVersion of a target tells the Services of Knative from those of Kubernetes, and nothing else, as in Flagger', () => {
+  const first = (apiVersion: string, kind: string) => watchedKinds({ apiVersion, kind })[0];
+  expect(first('core/v1', 'Service')).toEqual({ apiVersion: 'v1', kind: 'Service' });
+  expect(first('serving.knative.dev/v1', 'Service')?.apiVersion).toBe('serving.knative.dev/v1');
+  expect(first('serving.knative.dev/v1beta1', 'Service')).toBeUndefined();
+  expect(first('extensions/v1beta1', 'Deployment')).toEqual({ apiVersion: 'apps/v1', kind: 'Deployment' });
 });

@@ -1,4 +1,4 @@
-import type { Canary } from '../api/canary/canary.ts';
+import { type Canary, targetApiVersion } from '../api/canary/canary.ts';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { daemonSet, nativeDaemonSet } from './daemonset/daemonset.ts';
 import { deployment, nativeDeployment } from './deployment/deployment.ts';
@@ -30,9 +30,9 @@ interface KindReference {
   readonly kind?: string | undefined;
 }
 
-/** As in Flagger, the apiVersion counts for Services only. */
-function kindOf({ apiVersion, kind }: KindReference): WorkloadKind | undefined {
-  return kinds.find((one) => one.kind === kind && (kind !== 'Service' || one.apiVersion === apiVersion));
+function kindOf(reference: KindReference): WorkloadKind | undefined {
+  const apiVersion = targetApiVersion(reference);
+  return kinds.find((one) => one.kind === reference.kind && one.apiVersion === apiVersion);
 }
 
 /** Kinds to watch for a target of this kind: itself, and what its view is made from. None for a kind that is not supported. */

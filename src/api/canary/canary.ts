@@ -269,6 +269,21 @@ export function isBuiltIn({ name }: CanaryMetric): boolean {
 /** A webhook of either list. */
 export type Webhook = CanaryWebhook | PostPromotionWebhook;
 
+/**
+ * The apiVersion of the object that a target names, from one that need not be valid: as in Flagger, what is written tells Services of Knative from
+ * those of Kubernetes (also `core/v1`), and nothing else.
+ */
+export function targetApiVersion({
+  apiVersion,
+  kind = '',
+}: {
+  readonly apiVersion?: string | undefined;
+  readonly kind?: string | undefined;
+}): string | undefined {
+  if (kind === 'Service') return apiVersion?.startsWith('serving.knative.dev/') ? apiVersion : 'v1';
+  return ['Deployment', 'DaemonSet', 'StatefulSet'].includes(kind) ? 'apps/v1' : apiVersion;
+}
+
 /** The webhooks of a type, in the order of the spec. */
 export function hooksOf({ spec }: Canary, type: HookType): readonly Webhook[] {
   if (type === 'post-promotion') return spec.postPromotion?.webhooks ?? [];

@@ -130,6 +130,8 @@ describe('a Service as target', () => {
   it('is fine behind a route, under its own name', () => {
     expect(problemsOf()).toEqual([]);
     expect(problemsOf({ service: { name: 'pay', port: 80 } })).toEqual([]);
+    // As in Flagger's own tests.
+    expect(problemsOf({ targetRef: { apiVersion: 'core/v1', kind: 'Service', name: 'pay' } })).toEqual([]);
     expect(problemsOf({ provider: 'gatewayapi:v1', service: { port: 80, gatewayRefs } })).toEqual([]);
   });
 
@@ -139,8 +141,8 @@ describe('a Service as target', () => {
     ['another name for routes and copies', { service: { name: 'shop', port: 80 } }, 'spec.service.name'],
     ['no port', { service: undefined }, 'spec.service.port'],
     [
-      'a Service of neither Kubernetes nor Knative',
-      { targetRef: { apiVersion: 'example.com/v1', kind: 'Service' as const, name: 'pay' } },
+      'a Service of Knative in another version',
+      { targetRef: { apiVersion: 'serving.knative.dev/v1beta1', kind: 'Service' as const, name: 'pay' } },
       'spec.targetRef.apiVersion',
     ],
   ])('cannot be rolled out with %s', (_, spec, path) => {

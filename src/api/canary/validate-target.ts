@@ -1,7 +1,7 @@
 /** What the kind of the target allows: rolled out in place (ADR 21), a Knative Service, or a Service (flagger-behaviour 2.1, 2.2, 2.9). */
 
 import type { Problem } from '../problems.ts';
-import { type Canary, isBuiltIn, sharesWorkload } from './canary.ts';
+import { type Canary, isBuiltIn, sharesWorkload, targetApiVersion } from './canary.ts';
 
 const routed =
   'needs a router in front of two workloads, and provider native steps the pods of one: leave it out, or choose a provider that copies';
@@ -96,11 +96,8 @@ export function checkServiceTarget(
   const { targetRef, service } = spec;
   if (targetRef.kind !== 'Service' || targetRef.apiVersion === 'serving.knative.dev/v1') return;
   const problem = (path: string, message: string) => void found.problems.push({ path, message });
-  if (targetRef.apiVersion !== 'v1')
-    problem(
-      'spec.targetRef.apiVersion',
-      'must be v1 for a Service, or serving.knative.dev/v1 for one of Knative',
-    );
+  if (targetApiVersion(targetRef) !== 'v1')
+    problem('spec.targetRef.apiVersion', 'must be serving.knative.dev/v1 for a Service of Knative');
   if (provider === 'kubernetes')
     problem(
       'spec.provider',

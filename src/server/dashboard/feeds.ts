@@ -1,4 +1,4 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, targetApiVersion } from '../../api/canary/canary.ts';
 import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import type {
   CanaryRow,
@@ -259,9 +259,9 @@ async function changeSection(
   canary: KubernetesObject,
 ): Promise<CanaryView['changes']> {
   const { namespace = '', name } = canary.metadata;
-  const { apiVersion = 'apps/v1', kind = 'Deployment' } = (
-    canary.spec as { targetRef: { apiVersion?: string; kind?: string } }
-  ).targetRef;
+  const { targetRef } = canary.spec as { targetRef: { apiVersion?: string; kind?: string } };
+  const { kind = 'Deployment' } = targetRef;
+  const apiVersion = targetApiVersion(targetRef) ?? 'apps/v1';
   const group = apiVersion.includes('/') ? (apiVersion.split('/')[0] ?? '') : '';
   const found = await kindOf(group, kind);
   const mayGet = found && (await rights.mayRead({ verb: 'get', group, resource: found.plural, namespace }));

@@ -1,4 +1,4 @@
-import type { Canary } from '../../api/canary/canary.ts';
+import { type Canary, targetApiVersion } from '../../api/canary/canary.ts';
 import { type KubernetesObject, namespacedName, partOfLabel } from '../../api/kubernetes.ts';
 import { stamp } from '../../api/time.ts';
 import type { OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
@@ -123,7 +123,9 @@ export function createModel(options: ModelOptions): Model {
     sourceRow,
     sides(canary) {
       const { namespace = '' } = canary.metadata;
-      const { apiVersion = 'apps/v1', kind = 'Deployment', name } = (canary as Canary).spec.targetRef;
+      const { targetRef } = (canary as Canary).spec;
+      const { kind = 'Deployment', name } = targetRef;
+      const apiVersion = targetApiVersion(targetRef) ?? 'apps/v1';
       const set = read({ apiVersion, kind, namespace });
       return (
         set && {

@@ -1,3 +1,4 @@
+import { targetApiVersion } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import {
   canaryKey,
@@ -55,7 +56,7 @@ function findInForce(
 /** From the raw object, which need not parse. */
 function hasServiceAsTarget(canary: KubernetesObject | undefined): boolean {
   const { targetRef } = (canary?.spec ?? {}) as { targetRef?: { kind?: string; apiVersion?: string } };
-  return isService({ apiVersion: targetRef?.apiVersion ?? '', kind: targetRef?.kind ?? '' });
+  return isService({ apiVersion: targetApiVersion(targetRef ?? {}) ?? '', kind: targetRef?.kind ?? '' });
 }
 
 /** A record that is gone or damaged leaves head's objects as they are: the Canary itself reports it. */

@@ -1,5 +1,6 @@
 /** Which Canaries a Source may speak for: those whose target it may write (S21), by its spec and by what the API server says of its account. */
 
+import { targetApiVersion } from '../../../api/canary/canary.ts';
 import { canaryKey, describe, type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
@@ -123,6 +124,7 @@ function targetOf(
   const { targetRef } = (canary?.spec ?? {}) as {
     targetRef?: Partial<Record<'apiVersion' | 'kind' | 'name', string>>;
   };
-  const { apiVersion = 'flagger.app/v1beta1', kind = 'Canary', name: target = name } = targetRef ?? {};
+  const { kind = 'Canary', name: target = name } = targetRef ?? {};
+  const apiVersion = targetApiVersion(targetRef ?? {}) ?? 'flagger.app/v1beta1';
   return { apiVersion, kind, metadata: { namespace, name: target } };
 }

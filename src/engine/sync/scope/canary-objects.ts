@@ -1,9 +1,10 @@
 /** Which objects a Canary of the cluster has to do with, from the raw Canary, which need not parse. */
+import { targetApiVersion } from '../../../api/canary/canary.ts';
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import { configReferences, templateOf } from '../../../release/release.ts';
 
 interface Reference {
-  apiVersion?: string;
+  apiVersion?: string | undefined;
   kind?: string;
   name?: string;
 }
@@ -52,14 +53,16 @@ export function objectsOfCanary({ metadata, spec }: KubernetesObject): {
   readonly scaler: string | undefined;
 } {
   const { targetRef, autoscalerRef } = (spec ?? {}) as CanaryNames;
-  return { target: keyIn(metadata.namespace, targetRef), scaler: keyIn(metadata.namespace, autoscalerRef) };
+  const target = targetRef && { ...targetRef, apiVersion: targetApiVersion(targetRef) };
+  return { target: keyIn(metadata.namespace, target), scaler: keyIn(metadata.namespace, autoscalerRef) };
 }
 
 /** The workload that the Canary names, without its content; without a kind where the Canary names none. */
 export function targetOf({ metadata, spec }: KubernetesObject): KubernetesObject {
-  const { apiVersion = '', kind = '', name = '' } = ((spec ?? {}) as CanaryNames).targetRef ?? {};
+  const { targetRef = {} } = (spec ?? {}) as CanaryNames;
+  const { kind = '', name = '' } = targetRef;
   return {
-    apiVersion,
+    apiVersion: targetApiVersion(targetRef) ?? '',
     kind,
     metadata: { name, ...(metadata.namespace ? { namespace: metadata.namespace } : {}) },
   };
