@@ -20,6 +20,7 @@ import {
   areScalersReset,
   hasArrived,
   isAllOn,
+  primaryShortage,
   restoreScalers,
   routeNote,
   scalerWaitMs,
@@ -62,7 +63,7 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
     )
       return primaryNotReady(context, state);
     const leftMs = plan.progressDeadlineMs - elapsedMs(context, run.lastProgressTime);
-    return stay(state, rejection, statusNote, waitingNote(context, run), wake(leftMs));
+    return stay(state, rejection, statusNote, waitingNote(context, run, leftMs), wake(leftMs));
   }
   if (world.target && world.target.desiredReplicas > 0)
     return stay(state, rejection, statusNote, act(...stopCanary(world)));
@@ -82,12 +83,14 @@ function isRestoreOverdue(context: Context, run: Run): boolean {
 }
 
 /** Why the primary does not have all traffic yet. */
-function waitingNote(context: Context, run: Run): Effects {
+function waitingNote(context: Context, run: Run, leftMs: number): Effects {
   const { world, plan } = context;
   if (isAllOn(context, 'primary')) return routeNote(context, run);
-  if (hasConverged(world.primary, plan.primaryReadyPercent)) return {};
-  const what = `traffic stays on the canary until the primary is ready: ${whyNotReady(world.primary)}`;
-  return note('WaitingForPrimary', what);
+  const waits = 'traffic stays on the canary until the primary';
+  if (!hasConverged(world.primary, plan.primaryReadyPercent))
+    return note('WaitingForPrimary', `${waits} is ready: ${whyNotReady(world.primary)}`);
+  const shortage = primaryShortage(context, leftMs);
+  return shortage ? note('WaitingForPrimary', `${waits} can carry it: ${shortage.why}`, shortage.next) : {};
 }
 
 /** The last-known-good does not become ready to take the traffic back: the canary keeps it, and a newer revision is tried (issue 11, 2). */

@@ -37,6 +37,7 @@ import {
   hasArrived,
   isAllOn,
   mustMoveTraffic,
+  primaryShortage,
   readySharePercent,
   routeNote,
   stopCanary,
@@ -89,15 +90,25 @@ export function reverting(context: Context, before: Reverting): Outcome {
   const state = withRun(before, withProgress(context, before.run, world.primary));
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return waitForGood(context, state, { good, rejection });
-  if (!hasArrived(context, state.run, 'primary'))
-    return stay(
-      state,
-      known,
-      isAllOn(context, 'primary') ? routeNote(context, state.run) : {},
-      wake(revertLeftMs(context, state)),
-    );
+  if (!hasArrived(context, state.run, 'primary')) {
+    const leftMs = revertLeftMs(context, state);
+    return stay(state, known, waitingNote(context, state, { good, leftMs }), wake(leftMs));
+  }
   const next = withRun(state, { stepTime: state.run.stepTime ?? context.now });
   return cause.control ? control(context, next, good) : conclude(context, next, good);
+}
+
+/** Why the ready last-known-good does not have all traffic yet. */
+function waitingNote(
+  context: Context,
+  { run, cause }: Reverting,
+  { good, leftMs }: { readonly good: RecordView; readonly leftMs: number },
+): Effects {
+  if (isAllOn(context, 'primary')) return routeNote(context, run);
+  const shortage = primaryShortage(context, leftMs);
+  if (!shortage) return {};
+  const message = `reverting to ${describeRelease(good)}: ${cause.finding}; ${shortage.why}`;
+  return note(cause.reason, message, shortage.next);
 }
 
 /** The record was lost meanwhile: the release is held, so that a newer commit and an older release still get through. */

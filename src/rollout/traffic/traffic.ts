@@ -8,6 +8,7 @@ import {
   combine,
   type Effects,
   emit,
+  type Next,
   note,
   type Preference,
   stall,
@@ -287,17 +288,34 @@ interface Shortage {
 
 /** Tells what a share waits for; once its pods were missing for the whole deadline, a person must act. */
 export function missingPods(context: Context, run: Run, shortage: Shortage): Effects {
-  const { side, ready, needed, share, deadlineMs } = shortage;
+  const { side, ready, deadlineMs } = shortage;
   const { target } = context.world;
   const isHidden = side === 'canary' && ready < canaryPods(target);
   const port = isHidden ? target?.unreachedPort : undefined;
   const at = port === undefined ? '' : ` at port ${port}`;
   const pods = isHidden ? `ready pods among the endpoints of its Service${at}` : 'ready pods';
-  const message = `the ${side} has ${ready} of ${needed} ${pods} that it needs for ${share} %`;
+  const message = countOf(shortage, pods);
   const leftMs = remainingMs(context, run.shortSince, deadlineMs);
   if (leftMs > 0) return combine(note('WaitingForCapacity', message), wake(leftMs));
   const advice = ': correct its targetPort, or take the port off the Service';
   return stall('WaitingForCapacity', port === undefined ? message : message + advice);
+}
+
+function countOf({ side, ready, needed, share }: Omit<Shortage, 'deadlineMs'>, pods = 'ready pods'): string {
+  return `the ${side} has ${ready} of ${needed} ${pods} that it needs for ${share} %`;
+}
+
+/** Why a ready primary does not have all traffic yet, which it gets in `leftMs` at the latest; undefined: not for want of pods. */
+export function primaryShortage(
+  context: Context,
+  leftMs: number,
+): { readonly why: string; readonly next: Next } | undefined {
+  const { world } = context;
+  const [ready, needed] = [readyPods(context, 'primary'), podsNeeded(context, 'primary', 100)];
+  if (world.sharesWorkload || isAllOn(context, 'primary') || leftMs <= 0 || ready >= needed) return undefined;
+  const why = countOf({ side: 'primary', ready, needed, share: 100 });
+  const action = 'all traffic to the ready pods of the primary';
+  return { why, next: { action, timeMs: world.nowMs + leftMs } };
 }
 
 /** The largest share, in percent, that a side's ready pods carry. */

@@ -137,10 +137,35 @@ it('a last-known-good that something else keeps at fewer pods gets all traffic a
   model.capped = 1;
   model.scaleByHand('primary', 1);
   pass(model, 50_000);
-  expect(standing(model)).toMatch(/^Promoting\/Reverting .*, 100 % on the canary, primary a 1\/1/);
+  expect(standing(model)).toMatch(
+    /^Promoting\/Reverting .*, 100 % on the canary, primary a 1\/1.*: reverting to .*; the primary has 1 of 2 ready pods that it needs for 100 %$/,
+  );
+  const { action, time = '' } = model.status.next ?? {};
+  expect(action).toBe('all traffic to the ready pods of the primary');
+  pass(model, 20_000, () => model.route?.canaryWeight === 0);
+  expect(Math.abs(model.nowMs - Date.parse(time))).toBeLessThan(2_000);
   pass(model, 20_000, () => model.status.run === undefined);
   expectBack(model, { rejected: 'b' });
   expect(model.target?.desired).toBe(0);
+  expect(model.outages).toEqual([]);
+});
+
+it('a release that fails while something else keeps the primary at fewer pods says what its traffic waits for, and until when', () => {
+  const model = live();
+  atWeight(model, 'b');
+  model.capped = 1;
+  model.scaleByHand('primary', 1);
+  model.behaviours.set('b', { ...GOOD, canaryMetric: 50 });
+  until(model, 'the end of b', () => conditionOf(model, 'Ready') === 'False WaitingForPrimary');
+  expect(standing(model)).toMatch(
+    /50 % on the canary.*: the primary has 1 of 2 ready pods that it needs for 100 %$/,
+  );
+  const { action, time = '' } = model.status.next ?? {};
+  expect(action).toBe('all traffic to the ready pods of the primary');
+  until(model, 'all traffic on the primary', () => model.route?.canaryWeight === 0);
+  expect(Math.abs(model.nowMs - Date.parse(time))).toBeLessThan(2_000);
+  untilOver(model);
+  expectBack(model, { rejected: 'b' });
   expect(model.outages).toEqual([]);
 });
 
