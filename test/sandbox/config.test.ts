@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import {
   canary,
+  condition,
   createSource,
   deployment,
   eventually,
@@ -283,6 +284,49 @@ test('optional config that comes is not given to the primary before its release 
   });
 
   expect(await bed.get('v1', 'ConfigMap', 'settings-primary')).toBeUndefined();
+});
+
+test('an optional copy that somebody deletes comes back without a release, also after a restart, and none comes of what is not tracked', async () => {
+  const web = JSON.parse(
+    reading('shop/web:1').replace('"name":"settings"', '"name":"settings","optional":true'),
+  );
+  web.spec.template.spec.containers[0].envFrom.push({ secretRef: { name: 'certificate', optional: true } });
+  await bed.send('POST', '/api/v1/namespaces/shop/configmaps', JSON.parse(settings({ mode: 'one' })));
+  await bed.commit('v1', { 'web.json': JSON.stringify(web), 'canary.json': canary() });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const copied = async () => {
+    const { metadata, data } = ((await bed.get('v1', 'ConfigMap', 'settings-primary')) ?? {
+      metadata: {},
+    }) as {
+      metadata: { uid?: string };
+      data?: { mode?: string };
+    };
+    return { uid: metadata.uid, mode: data?.mode };
+  };
+  const { uid } = await copied();
+  expect(uid).toBeDefined();
+  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/settings-primary');
+  await eventually('the copy is back', async () => (await copied()).mode === 'one');
+  expect((await copied()).uid).not.toBe(uid);
+  await app.drain();
+  await bed.send('DELETE', '/api/v1/namespaces/shop/configmaps/settings-primary');
+  await bed.start();
+  await eventually('the copy is back after a restart', async () => (await copied()).mode === 'one');
+  const data = { '.dockerconfigjson': 'e30=' };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', {
+    ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'certificate', namespace: 'shop' } },
+    ...{ type: 'kubernetes.io/dockerconfigjson', data },
+  });
+  await bed.pass(10_000);
+  const status = await statusNow();
+  expect({ phase: status.phase, history: status.history ?? [] }).toEqual({
+    phase: 'Initialized',
+    history: [],
+  });
+  expect(condition(await bed.canary(), 'Ready')?.status).toBe('True');
+  expect(await bed.get('v1', 'Secret', 'certificate-primary')).toBeUndefined();
 });
 
 test('a bad Secret is stopped by the analysis, and the primary keeps the old one until it is put right', async () => {

@@ -102,7 +102,7 @@ export async function liveConfigsForPrimary(
 }
 
 /** Keys of the config outside Git without which pods of a release start, too. */
-export function optionalConfigs({ liveConfigs }: Pick<Release, 'liveConfigs'>): Set<string> {
+function optionalConfigs({ liveConfigs }: Pick<Release, 'liveConfigs'>): Set<string> {
   return new Set(
     liveConfigs.flatMap(({ kind, name, optional }) => (optional ? [configKey(kind, name)] : [])),
   );

@@ -145,6 +145,8 @@ export interface KnownCopies {
   readonly optional: ReadonlyArray<Pick<ConfigCopyView, 'kind' | 'name'> & { readonly original: string }>;
   /** What reading a copy once gave, by kind and name, for this version of it. */
   readonly found: Map<string, { readonly version: string; readonly view: ConfigCopyView }>;
+  /** Versions of originals that are not tracked, so that there is no copy of them. */
+  readonly untracked: Set<string>;
 }
 
 /** What is remembered of one Canary. */

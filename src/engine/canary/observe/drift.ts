@@ -1,7 +1,9 @@
 /** Drift: what of a Canary's primary, and of its copies of ConfigMaps and Secrets, is not as it was written. */
+import { livePart } from '../../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { ConfigCopyView, DriftView, ForeignChange } from '../../../health/workload-view.ts';
-import { isFollowed, type Release } from '../../../release/release.ts';
+import { isFollowed, isTracked, type Release } from '../../../release/release.ts';
+import { headRelease } from '../../../rollout/world.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import {
   allDifferences,
@@ -153,8 +155,33 @@ async function observeCopies(context: ReadContext, primary: KubernetesObject): P
     const copy = context.observation.view.configCopy(kind, name);
     if (isOutdated(context, copy, { kind, name: original }))
       views.push({ kind, name, state: 'outdated', drift: undefined });
+    else if (!copy && (await isTested(context, known, { kind, name: original })))
+      views.push({ kind, name, state: 'missing', drift: undefined });
   }
   return views;
+}
+
+/**
+ * Whether the primary's release was tested with this optional original outside Git, as it is now: what came later belongs to the next release.
+ * Only the whole object tells whether it is tracked; it is read once per version while there is no copy.
+ */
+async function isTested(
+  { parts, observation }: ReadContext,
+  { untracked }: KnownCopies,
+  { kind, name }: { readonly kind: ExpectedCopy['kind']; readonly name: string },
+): Promise<boolean> {
+  const { view, world } = observation;
+  const original = view.configOriginal(kind, name);
+  const [tested, current] = [world.primary?.digest, headRelease(world)?.digest].map(
+    (digest) => digest && livePart(digest),
+  );
+  if (!original || tested === undefined || tested !== current) return false;
+  const version = `${original.metadata.uid} ${original.metadata.resourceVersion}`;
+  if (untracked.has(version)) return false;
+  const live = await parts.cluster.get({ apiVersion: 'v1', kind, namespace: view.namespace, name });
+  if (live && isTracked(live)) return true;
+  untracked.add(version);
+  return false;
 }
 
 async function copiesOf(context: ReadContext, primary: KubernetesObject): Promise<KnownCopies> {
@@ -166,7 +193,7 @@ async function copiesOf(context: ReadContext, primary: KubernetesObject): Promis
   const named = expectedOf(context, primary, release).map(({ written: _, ...copy }) => copy);
   const { canary } = context.observation;
   const optional = liveCopies(primary, { canary, release }).filter((copy) => copy.optional);
-  entry.copies = { id, copies: named, optional, found: new Map() };
+  entry.copies = { id, copies: named, optional, found: new Map(), untracked: new Set() };
   return entry.copies;
 }
 

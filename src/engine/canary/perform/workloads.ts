@@ -22,12 +22,7 @@ import { configCopies, configKey } from '../../../workload/shared/configs.ts';
 import { copyName, digestAnnotation, promotedDigestOf } from '../../../workload/shared/metadata.ts';
 import { EngineError, isImmutableChange, StaleView } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
-import {
-  liveConfigsForPrimary,
-  optionalConfigs,
-  sharedConfigs,
-  untrackedConfigs,
-} from '../context/live-config.ts';
+import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
   applyRollout,
@@ -106,19 +101,20 @@ export const workloadPerformers = {
 
   /** Copies of the release that the primary runs, under the names that its pods ask for (S16). Costs no write where they are there. */
   async RestoreConfigs(context, { digest }) {
-    const { canary, primary, view } = context.observation;
+    const { canary, primary, view, world } = context.observation;
     if (primary?.metadata.annotations?.[digestAnnotation] !== digest) throw new StaleView('the primary');
     const { release } = await bytesOf(context, digest);
     const shared = sharedIn(primary, { canary, release });
     const found = await liveConfigsForPrimary(context.parts.cluster, view.namespace, release);
-    const optional = optionalConfigs(release);
-    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or is one that pods need and does not exist.
+    const { configCopies: seen = [] } = world.primary ?? {};
+    const missing = new Set(
+      seen.filter(({ state }) => state === 'missing').map(({ kind, name }) => configKey(kind, name)),
+    );
+    // Changed data outside Git is tested by a release first, unless the copy follows it at once, or does not exist.
     const liveConfigs = found.filter((config) => {
       const { kind, metadata } = config;
-      const key = configKey(kind, metadata.name);
-      const name = copyName(canary, metadata.name, shared.has(key));
-      const isMissing = !view.configCopy(kind as 'ConfigMap' | 'Secret', name);
-      return isFollowed(config) || (isMissing && !optional.has(key));
+      const name = copyName(canary, metadata.name, shared.has(configKey(kind, metadata.name)));
+      return isFollowed(config) || missing.has(configKey(kind, name));
     });
     const { includeLabelPrefixes } = context.parts.options;
     const copies = configCopies({
