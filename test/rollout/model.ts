@@ -314,9 +314,10 @@ export class Model {
     if (this.primary) this.primary.version += 1;
   }
 
-  /** The controller of the gateway stands still: what is written meanwhile counts afterwards. */
+  /** The controller of the gateway stands still: what is written meanwhile counts afterwards. At 0 it runs again, and takes over what waits. */
   stopGateway(forMs: number): void {
     this.gatewayStoppedUntilMs = this.nowMs + forMs;
+    if (forMs === 0 && this.gateway) this.gateway = { ...this.gateway, untilMs: this.nowMs };
   }
 
   /** Another process leads from now on, whose clock is off by so much; answers of before are lost. */
