@@ -100,6 +100,8 @@ export interface WatchQuery {
   readonly endpointsOnly?: boolean;
   /** The annotation last-applied-configuration of kubectl is stored too; without this it is dropped to save memory. */
   readonly lastApplied?: boolean;
+  /** The names of the field managers are stored, too; their fields never are. */
+  readonly managers?: boolean;
 }
 
 /** A set of objects that a watch keeps up to date; our own writes are in it at once. */

@@ -41,20 +41,22 @@ function widgetKind(scope: string): KubernetesObject & { spec: { versions: Array
 }
 
 describe('what left Git', () => {
-  test('is not what somebody copied with its labels: that stays, and is named', async () => {
+  test('is not what somebody copied with its labels: that stays, is named, and makes nothing wait, however much it is', async () => {
     await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
     await createSource(bed, { prune: true });
     await bed.start();
     await eventually('it is applied', () => isThere('a'), { seen: bed.source });
     const { metadata } = (await bed.get('v1', 'ConfigMap', 'a')) ?? {};
-    const copy = { ...JSON.parse(configMap('copy')), metadata: { name: 'copy', labels: metadata?.labels } };
-    await bed.send('POST', '/api/v1/namespaces/shop/configmaps?fieldManager=kubectl-create', copy);
+    for (const name of Array.from({ length: 12 }, (_, index) => `copy${index}`)) {
+      const copy = { ...JSON.parse(configMap(name)), metadata: { name, labels: metadata?.labels } };
+      await bed.send('POST', '/api/v1/namespaces/shop/configmaps?fieldManager=kubectl-create', copy);
+    }
 
     await bed.commit('second', { 'b.json': null });
 
     await untilGone('b');
-    await untilPruned('Pruned', 'ConfigMap shop/copy: Holdfast did not write it');
-    expect(await isThere('copy')).toBe(true);
+    await untilPruned('Pruned', 'ConfigMap shop/copy0: Holdfast did not write it');
+    expect(await isThere('copy0')).toBe(true);
   });
 
   test('is deleted, also when it left while nothing ran; what opted out stays, and the Source lists its kinds', async () => {

@@ -93,6 +93,15 @@ it('another selection of EndpointSlices gets whole objects', () => {
   expect(trimForCache(slice, {})).toEqual({ ...slice, metadata });
 });
 
+it('the names of field managers are stored where they are asked for, and not their fields', () => {
+  const managedFields = [{ manager: 'holdfast', fieldsV1: { 'f:data': {} } }, { manager: 'kubectl' }];
+  const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', managedFields } };
+  expect(trimForCache(object, { managers: true }).metadata.managedFields).toEqual([
+    { manager: 'holdfast' },
+    { manager: 'kubectl' },
+  ]);
+});
+
 describe('parseLabelSelector', () => {
   it.each([
     ['', {}, true],

@@ -1,5 +1,10 @@
 import { systemClock } from '../../api/clock.ts';
-import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from '../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  type LabelMatcher,
+  parseLabelSelector,
+  recordsOf,
+} from '../../api/kubernetes.ts';
 import { localError } from '../errors.ts';
 import { silentLogger } from '../log.ts';
 import {
@@ -139,8 +144,8 @@ function coverage({ namespace, name, labelSelector }: Selection): (object: Kuber
 
 function selectionKey(selection: Selection): string {
   const { apiVersion, kind, namespace, labelSelector, name } = selection;
-  const { metadataOnly = false, endpointsOnly = false, lastApplied = false } = selection;
-  const trimming = [metadataOnly, endpointsOnly, lastApplied];
+  const { metadataOnly = false, endpointsOnly = false, lastApplied = false, managers = false } = selection;
+  const trimming = [metadataOnly, endpointsOnly, lastApplied, managers];
   return JSON.stringify([apiVersion, kind, namespace, labelSelector, name, ...trimming]);
 }
 
@@ -152,14 +157,17 @@ interface Trimming {
   readonly metadataOnly?: boolean;
   readonly endpointsOnly?: boolean;
   readonly lastApplied?: boolean;
+  readonly managers?: boolean;
 }
 
 /**
- * The stored form of an object: without managedFields and, unless `lastApplied` is set, without kubectl's copy of it; with `metadataOnly` its
- * metadata alone, with `endpointsOnly` the labels, ports and ready pods of an EndpointSlice.
+ * The stored form of an object: without managedFields (with `managers` the names in them stay) and, unless `lastApplied` is set, without kubectl's
+ * copy of it; with `metadataOnly` its metadata alone, with `endpointsOnly` the labels, ports and ready pods of an EndpointSlice.
  */
 export function trimForCache(object: KubernetesObject, trimming: Trimming): KubernetesObject {
-  const { managedFields: _, ...metadata } = object.metadata;
+  const { managedFields, ...metadata } = object.metadata;
+  if (trimming.managers)
+    metadata.managedFields = recordsOf(managedFields).map(({ manager }) => ({ manager }));
   if (!trimming.lastApplied && metadata.annotations && lastAppliedKey in metadata.annotations) {
     const { [lastAppliedKey]: __, ...annotations } = metadata.annotations;
     metadata.annotations = annotations;

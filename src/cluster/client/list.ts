@@ -17,6 +17,8 @@ export interface ListOptions {
   readonly endpointsOnly?: boolean;
   /** Caches also store the last-applied annotation of kubectl. */
   readonly lastApplied?: boolean;
+  /** The names of the field managers are stored, too. */
+  readonly managers?: boolean;
 }
 
 /** Objects as of one moment, which `resourceVersion` names; a watch may start there. */

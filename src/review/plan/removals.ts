@@ -37,7 +37,8 @@ export function removalsOf(input: RemovalInput): Map<string, Removal> {
   const canaries = staying.filter(isCanary);
   const members = [...staying, ...leaving];
   const keep: ReadonlySet<string> = new Set();
-  const plan = planPrune({ source, members, wanted, keep, canaries, isApproved: () => false, holderOf });
+  const [isApproved, isCopy] = [() => false, () => false];
+  const plan = planPrune({ source, members, wanted, keep, canaries, isApproved, isCopy, holderOf });
   const guard = plan.guard ?? 'deleting them deletes other objects or data too';
   const fates: Array<readonly [RenderedObject['object'], Removal]> = [
     ...plan.remove.map((object) => [object, { fate: 'pruned' }] as const),

@@ -75,9 +75,7 @@ test('Sources of one namespace share a watch, and each sees and hears of its own
   cluster.sync();
   cluster.put(config('b', 'second'));
 
-  expect(cluster.opened).toEqual([
-    { apiVersion: 'v1', kind: 'ConfigMap', namespace: 'shop', labelSelector: partOfLabel },
-  ]);
+  expect(cluster.opened).toEqual([{ ...place('shop'), labelSelector: partOfLabel, managers: true }]);
   expect([names(first), names(second)]).toEqual([['a'], ['b']]);
   expect([first.get('shop', 'b'), second.get('shop', 'a')]).toEqual([undefined, undefined]);
   expect(heard).toEqual(['first undefined', 'second undefined', 'second b']);

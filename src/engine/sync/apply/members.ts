@@ -51,7 +51,7 @@ export function createMemberWatches(openWatch: OpenWatch, everywhere: boolean): 
   }
 
   function open({ apiVersion, kind }: Place, namespace: string): Members {
-    const query = { apiVersion, kind, labelSelector: partOfLabel };
+    const query = { apiVersion, kind, labelSelector: partOfLabel, managers: true };
     const set = openWatch(namespace === '' ? query : { ...query, namespace });
     const members: Members = {
       set,

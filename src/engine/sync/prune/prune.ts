@@ -15,7 +15,7 @@ import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
 import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
 import { mayWrite } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
-import { carryOut } from './remove.ts';
+import { carryOut, isCopy } from './remove.ts';
 
 /**
  * Deletes what left Git, the last applied first, each over exactly the version that was read anew (S17, S19). Only from a snapshot that was
@@ -31,7 +31,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     return { ...undecided, unread, approval, isPending: watch.notListed() !== undefined };
   const members = watch.members();
   const holders = await holdersOf(context, members);
-  const decided = planPrune({
+  const plan = planPrune({
     source,
     rights: parts.rights,
     members,
@@ -40,15 +40,15 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     canaries: parts.canaries(),
     isApproved: (asked, going) =>
       isPruneApproved(source, state, { asked, going, commit: snapshot.commit.commit }),
+    isCopy,
     holderOf: (key) => holders.get(key),
   });
-  const behind = decided.remove.length + decided.handBack.length > 0 ? otherBehind(context) : undefined;
+  const behind = plan.remove.length + plan.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
     const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit whole`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
   }
-  const { copies, ...done } = await carryOut(context, decided, { all: snapshot.all, members });
-  const plan = { ...decided, kept: [...decided.kept, ...copies] };
+  const done = await carryOut(context, plan, { all: snapshot.all, members });
   followApproval(source, state, { plan, removed: done.removed });
   if (done.removed.length > 0) {
     const names = listed(done.removed.map(describe));

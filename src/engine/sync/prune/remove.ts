@@ -20,12 +20,10 @@ import type { SyncContext } from '../context/context.ts';
 import type { PruneResult } from '../context/state.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { clusterOf } from '../scope/permissions.ts';
-import { type NotPruned, optedOut, type PrunePlan } from '../scope/prune-plan.ts';
+import { optedOut, type PrunePlan } from '../scope/prune-plan.ts';
 
 /** What came of it. */
 interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
-  /** They have the label and were not written by us. */
-  readonly copies: readonly NotPruned[];
   readonly wrote: boolean;
   /** Something changed while it was looked at, or it is not known what came of a deletion. */
   readonly isDueAgain: boolean;
@@ -43,7 +41,6 @@ export async function carryOut(
   const { parts, source, signal } = context;
   const removed: KubernetesObject[] = [];
   const failures: Array<{ reason: string; message: string }> = [];
-  const copies: NotPruned[] = [];
   const first = new Set(handBack);
   let wrote = false;
   let isDueAgain = false;
@@ -52,7 +49,6 @@ export async function carryOut(
     try {
       const gone = await work();
       removed.push(...gone.removed);
-      copies.push(...gone.copies);
       wrote ||= gone.wrote;
     } catch (error) {
       const { reason, message, transient } = failureOf(error);
@@ -68,12 +64,12 @@ export async function carryOut(
     if (canary) await attempt(live, () => cancelHandBack(clusterOf(parts, source), live, canary));
   }
   signal.throwIfAborted();
-  return { removed, failures, copies, wrote, isDueAgain };
+  return { removed, failures, wrote, isDueAgain };
 }
 
-type Gone = Pick<Done, 'removed' | 'copies' | 'wrote'>;
+type Gone = Pick<Done, 'removed' | 'wrote'>;
 
-const untouched: Gone = { removed: [], copies: [], wrote: false };
+const untouched: Gone = { removed: [], wrote: false };
 
 async function removeOne(
   { parts, source }: SyncContext,
@@ -83,15 +79,12 @@ async function removeOne(
   const cluster = clusterOf(parts, source);
   const live = await readAnew(cluster, source, object);
   if (!live) return untouched;
-  // Who makes an object of another one's manifest, as people and backups do, copies its labels with it.
-  if (!managedFieldsOf(live)?.some(({ manager }) => manager?.startsWith('holdfast')))
-    return { ...untouched, copies: [{ object, why: 'Holdfast did not write it, its label was copied' }] };
   if (handsBack) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   return { ...untouched, removed: [live], wrote: true };
 }
 
-/** The object as it is now; undefined when it is gone, not ours any more, or was marked meanwhile to stay. */
+/** The object as it is now; undefined when it is gone, or is to stay now: it is not ours any more, or was marked. */
 async function readAnew(
   cluster: Pick<Cluster, 'get'>,
   source: Source,
@@ -100,7 +93,12 @@ async function readAnew(
   const live = await cluster.get(referenceOf(object));
   if (!live || live.metadata.uid !== object.metadata.uid || live.metadata.deletionTimestamp) return undefined;
   if (live.metadata.labels?.[partOfLabel] !== applySetId(source)) return undefined;
-  return optedOut(live) === undefined ? live : undefined;
+  return optedOut(live) === undefined && !isCopy(live) ? live : undefined;
+}
+
+/** Who makes an object of another one's manifest, as people and backups do, copies its labels with it. */
+export function isCopy(object: KubernetesObject): boolean {
+  return !managedFieldsOf(object)?.some(({ manager }) => manager?.startsWith('holdfast'));
 }
 
 // A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).

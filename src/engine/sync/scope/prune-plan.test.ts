@@ -24,8 +24,8 @@ function cluster(kind: string, name: string, annotations: Record<string, string>
   return { apiVersion: 'v1', kind, metadata: { name, annotations } };
 }
 
-function many(count: number): KubernetesObject[] {
-  return Array.from({ length: count }, (_, index) => object('ConfigMap', `c${index}`));
+function many(count: number, name = 'c'): KubernetesObject[] {
+  return Array.from({ length: count }, (_, index) => object('ConfigMap', `${name}${index}`));
 }
 
 const canary: KubernetesObject = {
@@ -41,6 +41,7 @@ function plan(members: KubernetesObject[], wanted: KubernetesObject[], more: Par
     keep: new Set(),
     canaries: [],
     isApproved: () => false,
+    isCopy: ({ metadata }) => metadata.name.startsWith('copy'),
     holderOf: () => undefined,
     ...more,
   });
@@ -137,6 +138,25 @@ describe('guards', () => {
     expect(found.toApprove).toHaveLength(20);
     const approved = plan(members, members.slice(20), { keep, isApproved: () => true });
     expect([approved.remove.length, approved.waiting.length, approved.toApprove]).toEqual([10, 10, []]);
+  });
+
+  it('ask nobody for what others made with the label, however much it is', () => {
+    const members = [...many(20), ...many(30, 'copy'), object('PersistentVolumeClaim', 'copy')];
+    const found = plan(members, many(19));
+    expect(found).toMatchObject({ remove: ['c19'], toApprove: [], guard: undefined });
+    expect(found.kept).toHaveLength(31);
+    expect(found.kept[0]).toBe('copy0: Holdfast did not write it, its label was copied');
+  });
+
+  it('are not made larger by objects with the label that stay', () => {
+    const annotations = { 'holdfast.dev/prune': 'disabled' };
+    const optedOut = many(100, 'more').map(({ metadata: { name } }) =>
+      object('ConfigMap', name, { annotations }),
+    );
+    expect(plan([...many(20), ...optedOut], many(8))).toMatchObject({
+      remove: [],
+      guard: expect.stringContaining('fifth of its 20 objects'),
+    });
   });
 
   it('ask where the commit holds nothing, however little there is', () => {

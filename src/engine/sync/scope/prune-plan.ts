@@ -19,6 +19,8 @@ export interface PruneInput {
   readonly canaries: readonly KubernetesObject[];
   /** A person approved the deletion of all that needs it now (`asked`); `going` is all that goes with this commit. */
   readonly isApproved: (asked: readonly KubernetesObject[], going: readonly KubernetesObject[]) => boolean;
+  /** Somebody else made it, with the label of what Holdfast wrote. */
+  readonly isCopy: (object: KubernetesObject) => boolean;
   /** Another Source that holds an object of this `objectKey`. */
   readonly holderOf: (key: string) => string | undefined;
 }
@@ -97,7 +99,8 @@ function guardAgainst(
 ): string | undefined {
   if (going.length === 0) return undefined;
   if (wanted.size === 0) return 'the commit holds no object at all';
-  const all = members.filter((object) => !isMadeByController(object)).length;
+  // Those that stay although they left Git do not count: anybody can make objects with the label.
+  const all = going.length + members.filter((object) => wanted.has(objectKey(object))).length;
   // So many at once may be a mistake: a wrong path, an empty branch, a renderer that gave nothing (S25).
   const isTooMany = going.length > maxObjects && going.length > all * maxShare;
   return isTooMany ? `that is more than a fifth of its ${all} objects at once` : undefined;
@@ -121,7 +124,10 @@ function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   return { kind: goesWithTarget ? 'remove' : 'handBack' };
 }
 
-function whyItStays(object: KubernetesObject, { source, rights, holderOf }: PruneInput): string | undefined {
+function whyItStays(
+  object: KubernetesObject,
+  { source, rights, holderOf, isCopy }: PruneInput,
+): string | undefined {
   const said = optedOut(object);
   if (said !== undefined) return said;
   const { name, namespace } = source.metadata;
@@ -129,7 +135,9 @@ function whyItStays(object: KubernetesObject, { source, rights, holderOf }: Prun
   if (object.kind === 'Namespace' && object.metadata.name === namespace)
     return `Source ${namespace}/${name} lives in it`;
   const holder = holderOf(objectKey(object));
-  return holder === undefined ? whyNotAllowed(source, object, rights) : `Source ${holder} holds it`;
+  if (holder !== undefined) return `Source ${holder} holds it`;
+  const why = whyNotAllowed(source, object, rights);
+  return why === undefined && isCopy(object) ? 'Holdfast did not write it, its label was copied' : why;
 }
 
 function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leaving): string | undefined {
