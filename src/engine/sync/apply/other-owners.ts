@@ -14,6 +14,7 @@ import type { SourceContext, SourceParts } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import {
   adoptAnnotation,
+  adopts,
   formerOwnerOf,
   handedOver,
   inherited,
@@ -43,8 +44,8 @@ export function refuseOthers(
       `${owner.tool} applies it (${owner.detail}); remove it there, or annotate it with ${adoptAnnotation}: "true" to hand it over`,
     );
   const partOf = live.metadata.labels?.[partOfLabel];
-  if (!partOf || partOf === applySetId(source) || live.metadata.annotations?.[adoptAnnotation]) return;
-  if (wanted.metadata.annotations?.[adoptAnnotation] || isLeftBehind(parts, live, partOf)) return;
+  if (!partOf || partOf === applySetId(source)) return;
+  if (adopts(live) || adopts(wanted) || isLeftBehind(parts, live, partOf)) return;
   throw new EngineError(
     'OwnedByAnotherSource',
     `Source ${parts.claims.sourceOf(partOf) ?? partOf} applies it; keep it in one of the two, or annotate it with ${adoptAnnotation}: "true" to move it`,

@@ -212,7 +212,8 @@ export function otherOwner(
   return tracksOn(live).find((track) => !former || !isTrackOf(track, former));
 }
 
-function adopts(object: KubernetesObject): boolean {
+/** Whether the object says so itself. */
+export function adopts(object: KubernetesObject): boolean {
   const value = object.metadata.annotations?.[adoptAnnotation];
   return value !== undefined && value !== 'false';
 }
