@@ -53,7 +53,7 @@ export function readParts(
       forgetLive: nothing,
     },
     adoption: { find: async () => undefined },
-    lostRecords: { of: nothing, find: nothing },
+    lostRecords: { of: nothing, find: nothing, forget: nothing },
     drift: new Map(),
     options,
     namespace: () => view,

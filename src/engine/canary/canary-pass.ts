@@ -66,8 +66,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     parts.checks.forget(key);
     parts.outbox.forget(key);
     parts.drift.delete(key);
-    parts.heads.setLive(key, undefined);
-    parts.liveHeads.forget(key);
+    parts.heads.forgetCanary(key);
+    for (const known of [parts.liveHeads, parts.lostRecords]) known.forget(key);
     return { againAfterMs: undefined };
   }
 

@@ -196,10 +196,12 @@ function createVersions(canarySet: WatchedSet): (canary: KubernetesObject) => bo
   const seen = new Map<string, string>();
   return (canary) => {
     const { uid, generation, namespace, name } = canary.metadata;
-    const version = canarySet.get(namespace, name) === undefined ? 'gone' : `${uid} ${generation}`;
-    if (seen.get(namespacedName(canary)) === version) return false;
-    seen.set(namespacedName(canary), version);
-    return true;
+    const key = namespacedName(canary);
+    const before = seen.get(key);
+    seen.delete(key);
+    if (canarySet.get(namespace, name) === undefined) return true;
+    seen.set(key, `${uid} ${generation}`);
+    return before !== seen.get(key);
   };
 }
 

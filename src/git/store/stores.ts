@@ -160,6 +160,8 @@ export function createStores(options: StoresOptions): Stores {
       held.set(holder, name);
       const use = { record, kept: store.uses.get(holder)?.kept };
       store.uses.set(holder, use);
+      const records = new Set([...store.uses.values()].map((one) => one.record));
+      for (const known of store.seen.keys()) if (!records.has(known)) store.seen.delete(known);
       return { store, use, openedMs: clock.nowMs() };
     },
     forget,

@@ -85,7 +85,11 @@ export function createListings(clock: Clock): Listings {
     onNews(key, listener) {
       const { listeners } = of(key);
       listeners.add(listener);
-      return () => void listeners.delete(listener);
+      return () => {
+        listeners.delete(listener);
+        // Sources that name commits name another one with each release.
+        if (listeners.size === 0 && listings.get(key)?.listeners === listeners) listings.delete(key);
+      };
     },
   };
 }

@@ -69,6 +69,20 @@ test('the bytes of a release that was head before can still be had', () => {
   expect(heads.earlier('shop/web', 'never')).toBeUndefined();
 });
 
+test('of a Canary that is gone nothing is kept but what Git says of it', () => {
+  const heads = createHeads();
+  heads.publish('shop/git', new Map([['shop/web', head('a')]]));
+  heads.publish('shop/git', new Map([['shop/web', head('b')]]));
+  heads.setLive('shop/web', head('c'));
+  heads.forgetCanary('shop/web');
+  expect(['a', 'b', 'c'].map((digest) => heads.earlier('shop/web', digest))).toEqual([
+    undefined,
+    undefined,
+    undefined,
+  ]);
+  expect(heads.of('shop/web').release?.digest).toBe('b');
+});
+
 test('a Canary of two Sources belongs to the one that was read first, until that one goes', () => {
   const heads = createHeads();
   heads.publish('shop/one', new Map([['shop/web', head('a')]]));

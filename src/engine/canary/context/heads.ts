@@ -61,6 +61,8 @@ export interface Heads {
   publish(sourceKey: string, heads: ReadonlyMap<string, Head>): string[];
   /** What this Source said of a Canary does not count until it says it again. */
   withhold(sourceKey: string, canaryKey: string): void;
+  /** The Canary is gone: what is known besides Git's word, among it the bytes of releases, would be kept for ever. */
+  forgetCanary(canaryKey: string): void;
   /** The Source is gone; returns the keys it spoke for. */
   forget(sourceKey: string): string[];
 }
@@ -170,14 +172,7 @@ export function createHeads(): Heads {
     },
     earlier: earlier.find,
     rememberRelease: earlier.keep,
-    releasesIn(namespace) {
-      const entries = [...[...bySource.values()].flatMap((heads) => [...heads]), ...live];
-      return new Map(
-        entries.flatMap(([key, { release }]) =>
-          release && key.startsWith(`${namespace}/`) ? [[key, release] as const] : [],
-        ),
-      );
-    },
+    releasesIn: (namespace) => releasesIn(namespace, [...bySource.values(), live]),
     expect(sourceKey, mayHold = () => true) {
       sourcesBySet.set(applySetIdOf(sourceKey), sourceKey);
       if (!bySource.has(sourceKey)) unread.add(sourceKey, mayHold);
@@ -197,16 +192,31 @@ export function createHeads(): Heads {
       return changed;
     },
     withhold: (source, canary) => void bySource.get(source)?.set(canary, notRead(source)),
+    forgetCanary(canaryKey) {
+      for (const known of [live, owners]) known.delete(canaryKey);
+      earlier.forget(canaryKey);
+    },
     forget(sourceKey) {
       const keys = [...(bySource.get(sourceKey)?.keys() ?? [])];
       bySource.delete(sourceKey);
       releaseCommits.forget(sourceKey);
       specs.delete(sourceKey);
+      sourcesBySet.delete(applySetIdOf(sourceKey));
       for (const key of keys) earlier.forget(key);
       unread.delete(sourceKey);
       return keys;
     },
   };
+}
+
+function releasesIn(namespace: string, said: ReadonlyArray<Map<string, Head>>): Map<string, Release> {
+  return new Map(
+    said
+      .flatMap((heads) => [...heads])
+      .flatMap(([key, { release }]) =>
+        release && key.startsWith(`${namespace}/`) ? [[key, release] as const] : [],
+      ),
+  );
 }
 
 /** Stands for all Sources until they were listed. */

@@ -151,6 +151,7 @@ export interface LostRecords {
   find(canaryKey: string, lost: { readonly digest: string; readonly commit: string }): Release | undefined;
   /** The release, if it was found before. */
   of(canaryKey: string, digest: string): Release | undefined;
+  forget(canaryKey: string): void;
 }
 
 /** A commit that could not be rendered is tried again after this time. */
@@ -200,6 +201,7 @@ export function createLostRecords(
       void search(canaryKey, commit, entry);
       return undefined;
     },
+    forget: (canaryKey) => void searches.delete(canaryKey),
   };
 }
 

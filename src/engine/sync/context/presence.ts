@@ -31,10 +31,21 @@ export function createPresence({
   readonly clock: Pick<Clock, 'nowMs'>;
 }): Presence {
   const places = new Map<string, ReadCount>();
+  let forgottenMs = clock.nowMs();
+
+  /** Namespaces come and go: a burst that is over is not kept. */
+  function forgetOld(nowMs: number): void {
+    // Wall clocks jump.
+    if (Math.abs(nowMs - forgottenMs) < burstMs) return;
+    forgottenMs = nowMs;
+    for (const [key, { sinceMs, listed }] of places)
+      if (Math.abs(nowMs - Math.max(sinceMs, listed?.atMs ?? sinceMs)) >= burstMs) places.delete(key);
+  }
 
   function countRead({ apiVersion, kind, metadata }: KubernetesObject): ReadCount {
     const key = `${apiVersion} ${kind} ${metadata.namespace ?? ''}`;
     const nowMs = clock.nowMs();
+    forgetOld(nowMs);
     const known = places.get(key);
     const isBurst = known && nowMs - known.sinceMs >= 0 && nowMs - known.sinceMs < burstMs;
     const place = known ?? { sinceMs: nowMs, reads: 0, listed: undefined };

@@ -81,6 +81,7 @@ async function removeOne(
   if (!live) return untouched;
   if (handsBack) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
+  parts.applied.forget(live);
   return { ...untouched, removed: [live], wrote: true };
 }
 
