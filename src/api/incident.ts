@@ -1,7 +1,7 @@
 /** A report about a release: one value, shown in the status line, event, alert, commit status and pull request. */
 import type { CanaryStatus } from './canary/status.ts';
 import { shorten } from './limits.ts';
-import { nothing, rowOf } from './reasons.ts';
+import { actOn, rowOf } from './reasons.ts';
 
 /** One report of `status.incidents`; created when the state is entered, and not changed later. */
 export type Incident = NonNullable<CanaryStatus['incidents']>[number];
@@ -29,7 +29,7 @@ export interface Fact {
  * which works anywhere. Undefined for a reason that needs no action.
  */
 export function runbookOf(reason: string, documentation = ''): string | undefined {
-  if (actOf(reason) === undefined) return undefined;
+  if (actOn(reason) === undefined) return undefined;
   return documentation ? `${documentation}docs/runbooks/${reason}.md` : `holdfast runbook ${reason}`;
 }
 
@@ -51,7 +51,7 @@ export function isToldAsMerge(commit: string, incidents: readonly Pick<Incident,
 
 /** What happened and what a person can do, for status message and commit status: at most 160 characters, or fewer. */
 export function lineOf(incident: Incident, maxCharacters = LINE_CHARACTERS): string {
-  const act = actOf(incident.reason);
+  const act = actOn(incident.reason, incident.outcome === 'Held');
   const whole = act ? `${incident.message}; ${act}` : incident.message;
   return shorten(whole.length <= maxCharacters ? whole : incident.message, maxCharacters);
 }
@@ -135,11 +135,6 @@ function commitText(
   if (!commit) return undefined;
   const named = subject ? `${commit.slice(0, 7)} "${subject}"` : commit.slice(0, 7);
   return author ? `${named} by ${author}` : named;
-}
-
-function actOf(reason: string): string | undefined {
-  const act = rowOf(reason)?.act;
-  return act === nothing ? undefined : act;
 }
 
 function valueInMarkdown(title: string, value: string): string {

@@ -483,6 +483,13 @@ export function rowOf(reason: string): ReasonRow | undefined {
   return Object.hasOwn(rolloutReasons, reason) ? rolloutReasons[reason as RolloutReason] : undefined;
 }
 
+/** What a person can do; undefined: nothing. A release that is held was not rejected: to retry it is refused. */
+export function actOn(reason: string, isHeld = false): string | undefined {
+  const { act = nothing } = rowOf(reason) ?? {};
+  if (act === nothing) return undefined;
+  return isHeld ? act.replace(/, or retry$/, '') : act;
+}
+
 /** A reason read back from a status, if it is one of the table; else the fallback. */
 export function knownReason(word: string | undefined, fallback: RolloutReason): RolloutReason {
   return word !== undefined && Object.hasOwn(rolloutReasons, word) ? (word as RolloutReason) : fallback;

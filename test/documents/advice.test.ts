@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
+import { lineOf } from '../../src/api/incident.ts';
 import { rolloutReasons } from '../../src/api/reasons.ts';
 import { wholeProgram } from '../../src/cli/commands.ts';
 import { exitCodeMeanings } from '../../src/cli/failure.ts';
@@ -122,6 +123,30 @@ test('abort is advised for a release that is held, and not for one whose revert 
     return advice.some(({ command }) => command === 'holdfast abort -n shop canary/web');
   };
   expect([abort('Promoting'), abort('Failed')]).toEqual([true, false]);
+});
+
+test('nobody is advised to retry a release that is held: that is refused, and works once it was taken back', () => {
+  const texts = (state: string | undefined, reason: string) => {
+    const metadata = { name: 'web', namespace: 'shop' };
+    const conditions = [{ type: 'Ready', status: 'False', reason, message: '' }];
+    const status = { phase: 'Promoting', postPromotion: state && { state }, conditions };
+    const advice = adviceFor({ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status });
+    return advice.map(({ text }) => text);
+  };
+  expect(texts('Held', 'ChecksFailed')[0]).toBe('fix or revert it in Git');
+  expect(texts(undefined, 'ChecksFailed')[0]).toBe('fix or revert it in Git, or retry');
+  for (const reason of Object.keys(rolloutReasons))
+    expect(texts('Held', reason).join()).not.toMatch(/or retry/);
+  const incident = {
+    key: '',
+    time: '',
+    severity: 'error',
+    reason: 'ChecksFailed',
+    message: 'it failed',
+    commit: '',
+  } as const;
+  expect(lineOf({ ...incident, outcome: 'Held' })).toBe('it failed; fix or revert it in Git');
+  expect(lineOf({ ...incident, outcome: 'Reverted' })).toBe('it failed; fix or revert it in Git, or retry');
 });
 
 test('the program has the runbooks of the documentation, and fills in the names of a Canary', () => {

@@ -12,7 +12,7 @@ import {
 } from '../../api/canary/summary.ts';
 import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
-import { nothing, rowOf } from '../../api/reasons.ts';
+import { actOn } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import {
   formatAge,
@@ -266,15 +266,15 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const status = canaryStatus(canary);
   const { lastAppliedCommit: head = '', lastPromotedCommit: good, rejected = [] } = status;
   const reason = conditionOf(status, 'Ready')?.reason ?? '';
-  const row = rowOf(reason);
+  const isHeld = status.postPromotion?.state === 'Held';
+  const act = actOn(reason, isHeld);
   const advice: Advice[] = [];
   const add = (text: string, command: string) => advice.push({ text, command });
-  if (row && row.act !== nothing) advice.push({ text: row.act });
-  if (row && runbookOf(reason)) add('what to check, and how to resolve it', holdfast('runbook', canary));
+  if (act !== undefined) advice.push({ text: act });
+  if (runbookOf(reason)) add('what to check, and how to resolve it', holdfast('runbook', canary));
   if (canary.metadata.annotations?.['holdfast.dev/pause'] === 'true')
     add('it is paused; to resume', holdfast('resume', canary));
   advice.push(...adviceAtGate(canary));
-  const isHeld = status.postPromotion?.state === 'Held';
   // Failed and held: it was taken back already, and the last known good release is what does not come up.
   if (isHeld && status.phase !== 'Failed')
     add('to go back to the last known good release now', holdfast('abort', canary));

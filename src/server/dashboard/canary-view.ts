@@ -3,7 +3,7 @@ import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary
 import { factsOf, runbookOf } from '../../api/incident.ts';
 import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
-import { nothing, rowOf } from '../../api/reasons.ts';
+import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
 import { isMadeFor } from '../../workload/pods/pods.ts';
 import { canaryRow, stepsOf } from './rows.ts';
@@ -41,7 +41,7 @@ export function canaryView(canary: KubernetesObject, parts: CanaryParts): Canary
       const { time, outcome, severity, reason, message } = incident;
       return { time, outcome, severity, reason, message, facts: factsOf(incident, documentation) };
     }),
-    advice: adviceOn(conditionOf(full, 'Ready')?.reason ?? ''),
+    advice: adviceOn(conditionOf(full, 'Ready')?.reason ?? '', state?.state === 'Held'),
     requests,
     timeline,
     pods,
@@ -57,9 +57,9 @@ function subjectsIn(canary: KubernetesObject): Record<string, string> {
   );
 }
 
-function adviceOn(reason: string): string {
-  const { act = nothing } = rowOf(reason) ?? {};
-  return act === nothing ? '' : `${act} (${runbookOf(reason)})`;
+function adviceOn(reason: string, isHeld: boolean): string {
+  const act = actOn(reason, isHeld);
+  return act === undefined ? '' : `${act} (${runbookOf(reason)})`;
 }
 
 /** Both sides of a Canary as they are in the cluster. */
