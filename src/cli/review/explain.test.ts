@@ -70,6 +70,16 @@ it('foretells when a release that waits for its window starts', () => {
   expect(phases.find(([phase]) => phase === 'Progressing')).toEqual(['Progressing', 3600]);
 });
 
+it('of a release that waits at a gate names its webhooks, and not metrics that are not there', () => {
+  const world = atRest();
+  const { settingsKey = '' } = world.primary ?? {};
+  const release = { digest: 'v1:b', commit, settingsKey, replicas: 2, mountsConfig: false };
+  const webhooks = [{ name: 'ask', type: 'confirm-rollout', url: 'http://x.example' }];
+  const spec = { ...world.canary.spec, analysis: { ...world.canary.spec.analysis, webhooks } };
+  const gated = { ...world, canary: { ...world.canary, spec }, head: { kind: 'release', release } } as World;
+  expect(explain(gated, []).forecast.end).toBe('then webhooks are called: confirm-rollout');
+});
+
 const tried = {
   ...{ digest: 'v1:b', commit: 'b'.repeat(40), subject: 'Bad', startTime: '2026-01-01T00:10:00.000Z' },
   ...{ restartKey: '', mountsConfig: false, fastLane: false, checkNumber: 1 },

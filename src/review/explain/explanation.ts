@@ -1,6 +1,7 @@
 import { sharesWorkload } from '../../api/canary/canary.ts';
 import { planOf } from '../../api/canary/plan.ts';
 import { namespacedName } from '../../api/kubernetes.ts';
+import type { CheckRequest } from '../../api/observed.ts';
 import { describeAction } from '../../engine/canary/perform/action-text.ts';
 import type { Comparison } from '../../health/comparison.ts';
 import { compare } from '../../health/expectation.ts';
@@ -112,9 +113,17 @@ function momentOf({ status, actions }: Decision, timeMs: number): Moment {
   };
 }
 
+function questionsIn({ metrics, hooks }: CheckRequest): string {
+  const asked = [
+    ...(metrics.length > 0 ? [`these metrics are queried: ${metrics.join(', ')}`] : []),
+    ...(hooks.length > 0 ? [`webhooks are called: ${hooks.join(', ')}`] : []),
+  ];
+  return asked.join('; ') || 'the checks are made';
+}
+
 /** Why the forecast ends after this decision; undefined where it continues. */
 function endOf({ status, actions, check, wakeAfterMs }: Decision, now: World): string | undefined {
-  if (check) return `then these metrics are queried: ${check.metrics.join(', ')}`;
+  if (check) return `then ${questionsIn(check)}`;
   if (actions.some(({ type }) => !foreseeable.has(type)))
     return 'what follows depends on how the pods behave';
   if (hasChanged(status, now) || actions.length > 0 || wakeAfterMs !== undefined) return undefined;
