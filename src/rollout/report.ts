@@ -150,6 +150,12 @@ function verified(result: Result): Finding[] {
     const reason = status.postPromotion?.reason ?? 'Verifying';
     return [{ type: 'Verified', status: 'Unknown', reason, message: 'checks after promotion are running' }];
   }
+  const before = result.world.status.conditions?.find(({ type }) => type === 'Verified');
+  // Checks that were running have ended.
+  if (state === 'Held' && before?.status === 'Unknown') {
+    const { reason = 'Held', cause = 'the cause is unknown' } = status.postPromotion ?? {};
+    return [{ type: 'Verified', status: 'Unknown', reason, message: `the release is held: ${cause}` }];
+  }
   const superseded = result.events.find((event) => event.reason === 'Superseded');
   if (superseded)
     return [{ type: 'Verified', status: 'False', reason: 'Superseded', message: superseded.message }];

@@ -113,6 +113,21 @@ describe('the phases of a release (flagger-behaviour 2.15)', () => {
     expect(said.map(({ message }) => message)).toEqual(texts);
   });
 
+  it('are sentences in the status and in events', () => {
+    const model = released({ iterations: 2, threshold: 2 }, { ...GOOD, canaryMetric: 50 });
+    const said = new Set<string>();
+    for (let tick = 0; tick < 300 && model.status.phase !== 'Failed'; tick += 1) {
+      model.tick();
+      said.add(model.status.message?.replace(/".*"/, '').replace(/, analysis.*/, '') ?? '');
+    }
+    const failed = model.events.filter(({ reason }) => /Failed$/.test(reason)).map(({ message }) => message);
+    expect(failed[0]).toMatch(/^failed check 1 of 2 at iteration 1: /);
+    expect(failed.join('\n')).toContain('failed its analysis at iteration 1: ');
+    expect([...said].filter((text) => / iteration /.test(text) && !/ (at|of) iteration /.test(text))).toEqual(
+      [],
+    );
+  });
+
   it('are those of an A/B test, whose weight is that of matched requests', () => {
     const match = [{ headers: { a: { exact: 'b' } } }];
     expect(timeline(released({ iterations: 2, match }))).toEqual([
@@ -282,4 +297,21 @@ describe('a suspended Canary', () => {
     model.until('Succeeded');
     expect(model.primary?.digest).toBe('c');
   });
+});
+
+it('a release that is held because its checks failed is not said to be verified still', () => {
+  const postPromotion = { ...new Model().canary.spec.postPromotion, onFailure: 'hold' as const };
+  const bad = { ...GOOD, primaryMetric: 50 };
+  const model = released({ stepWeight: 50 }, bad, { postPromotion });
+  const isHeld = () => model.status.postPromotion?.state === 'Held';
+  for (let tick = 0; tick < 300 && !isHeld(); tick += 1) model.tick();
+  const verified = () => model.status.conditions?.find(({ type }) => type === 'Verified');
+  const told = {
+    status: 'Unknown',
+    reason: 'ChecksFailed',
+    message: expect.stringMatching(/^the release is held: .*50/),
+  };
+  expect(verified()).toMatchObject(told);
+  model.tick();
+  expect(verified()).toMatchObject(told);
 });

@@ -435,7 +435,7 @@ function takeStep(context: Context, state: Analysing, move: Step, effects: Effec
   const takes =
     percent > 0 || shareOf(world.route?.canaryWeight ?? 0, side) > 0 ? ', canary takes traffic' : '';
   const event = emit('Normal', 'IterationAdvanced', `iteration ${iterations}${takes}`);
-  const statusNote = note('Progressing', `${describeRelease(run)} iteration ${iterations}`);
+  const statusNote = note('Progressing', `${describeRelease(run)} at iteration ${iterations}`);
   const next = { ...state, iterations, run: { ...run, stepTime: context.now } };
   const prefers: Preference = { kind: 'share', side, percent, mirrored: mirrored && side === 'canary' };
   return { ...stay(next, effects, event, statusNote, again), prefers };

@@ -28,7 +28,7 @@ export interface Failure {
 export function stepCheck(context: Context, state: Analysing, share: number): Checked {
   const { plan } = context;
   const { run } = state;
-  const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `iteration ${state.iterations}`;
+  const where = plan.strategy.kind === 'canary' ? `at ${share} %` : `at iteration ${state.iterations}`;
   const statusNote = combine(
     note('Progressing', `${describeRelease(run)} ${where}, analysis every ${plan.intervalMs / 1000} s`),
     run.closedGate ? noteClosed(run.closedGate, `${describeRelease(run)} ${where}`) : {},
