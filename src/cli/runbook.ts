@@ -3,6 +3,7 @@ import { canaryStatus, conditionOf, notReconciled } from '../api/canary/summary.
 import { isToldAsMerge } from '../api/incident.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
+import { rowOf } from '../api/reasons.ts';
 import { isApiError } from '../cluster/errors.ts';
 import { applySetId } from '../engine/apply-set.ts';
 import { type DataFormat, printable } from '../terminal/output.ts';
@@ -65,11 +66,10 @@ export async function pageFor(
 ): Promise<{ readonly reason: string; readonly canary: string; readonly text: string }> {
   const object = await readOne(client, 'Canary', place);
   const status = canaryStatus(object);
-  const reason = conditionOf(status, 'Ready')?.reason;
+  const { reason, message = '' } = conditionOf(status, 'Ready') ?? {};
   const canary = `${place.namespace}/${place.name}`;
   if (reason === undefined) throw new InputError(`Canary ${canary}: ${notReconciled}`);
-  if (reasonOf(reason) === undefined)
-    throw new InputError(`Canary ${canary}: its reason ${printable(reason)} needs no action`);
+  if (reasonOf(reason) === undefined) throw new InputError(`Canary ${canary}: ${whyNoPage(reason, message)}`);
   const { text } = pageOf(reason);
   // What is under way is what it is about; an older release may have been rejected before.
   const commit = status.run?.commit ?? status.rejected?.at(-1)?.commit;
@@ -77,6 +77,13 @@ export async function pageFor(
   const isMerge = isToldAsMerge(commit ?? '', status.incidents);
   const names = { ...place, ...workloadsOf(object), commit, isMerge, source };
   return { reason, canary, text: filledIn(text, names) };
+}
+
+/** Reasons of the table without a page ask nothing of anybody; others are told by what the condition says. */
+function whyNoPage(reason: string, message: string): string {
+  if (rowOf(reason)) return `its reason ${printable(reason)} needs no action`;
+  const told = printable(message ? `${reason}: ${message}` : reason);
+  return `${told}; there is no runbook for this reason, see docs/guides/troubleshooting.md`;
 }
 
 /** The Source that holds the Canary; undefined: another tool does, or who asks may not list Sources. */

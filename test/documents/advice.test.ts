@@ -228,6 +228,22 @@ test('a Canary that Holdfast has not reconciled has no runbook, and the message 
   );
 });
 
+test('a Canary that cannot be acted on is not said to need no action: its condition says what is wrong', async () => {
+  const asked = (reason: string, message: string) => {
+    const conditions = [{ type: 'Ready', status: 'False', reason, message }];
+    const metadata = { name: 'pay', namespace: 'shop' };
+    const canary = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status: { conditions } };
+    const client = { get: async () => canary, list: async () => ({ items: [] }) };
+    return pageFor(client as never, { namespace: 'shop', name: 'pay' });
+  };
+  await expect(asked('InvalidSpec', 'spec.service.port: must be a whole number')).rejects.toThrow(
+    'Canary shop/pay: InvalidSpec: spec.service.port: must be a whole number; there is no runbook for this reason, see docs/guides/troubleshooting.md',
+  );
+  await expect(asked('Succeeded', '')).rejects.toThrow(
+    'Canary shop/pay: its reason Succeeded needs no action',
+  );
+});
+
 test('the runbook of a Canary is about the release under way, not about one that was rejected before', async () => {
   const [running, rejected] = ['a'.repeat(40), 'b'.repeat(40)];
   const status = (more: object) => ({
