@@ -32,5 +32,5 @@ export function changeSummary({ objects, notes }: ReleaseChanges, canary: string
   });
   const [namespace, name] = canary.split('/');
   const what = [...counted, ...notes].join(', ') || 'no field';
-  return `${what}; all of it: holdfast diff -n ${namespace} canary/${name}`;
+  return objects.length === 0 ? what : `${what}; all of it: holdfast diff -n ${namespace} canary/${name}`;
 }

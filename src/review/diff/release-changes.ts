@@ -1,4 +1,5 @@
-import { canaryStatus } from '../../api/canary/summary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryStatus, shortCommit } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -12,17 +13,22 @@ import { createClusterPort } from '../../server/cluster.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
 import { changesBetween } from './release-comparison.ts';
 
-/** `load` reads the bytes of a digest. A release that cannot be read becomes a note. Throws ApiError where the server does not answer. */
+/**
+ * `load` reads the bytes of a digest. A release that cannot be read, or is not kept before it has started, becomes a note. Throws ApiError where
+ * the server does not answer.
+ */
 async function releaseChangesOf(
   load: (digest: string) => Promise<Release>,
   { from, to }: Pick<ReleaseChanges, 'from' | 'to'>,
+  { phase }: CanaryStatus,
 ): Promise<ReleaseChanges> {
   try {
     const [before, after] = [await load(from.digest), await load(to.digest)];
     return { from, to, ...changesBetween(before, after, { from, to }) };
   } catch (error) {
     if (!(error instanceof EngineError) && !isApiError(error, 'forbidden')) throw error;
-    return { from, to, objects: [], notes: [error.message] };
+    const notYet = `${shortCommit(to.commit) || 'the release'} is kept in the cluster once it starts; until then holdfast plan shows in Git what it changes`;
+    return { from, to, objects: [], notes: [phase === 'Waiting' ? notYet : error.message] };
   }
 }
 
@@ -35,7 +41,11 @@ export async function changesUnderWay(context: ReadContext): Promise<ReleaseChan
   const { commit, subject } = good.commit;
   const from = { digest: good.digest, commit, subject };
   const to = { digest: run.digest, commit: run.commit, subject: run.subject };
-  return releaseChangesOf(async (digest) => (await bytesOf(context, digest)).release, { from, to });
+  return releaseChangesOf(
+    async (digest) => (await bytesOf(context, digest)).release,
+    { from, to },
+    world.status,
+  );
 }
 
 /** Those of a Canary by its status, from the records in the cluster alone; undefined as above. */
@@ -43,13 +53,13 @@ export async function storedChanges(
   client: ClusterClient,
   canary: KubernetesObject,
 ): Promise<ReleaseChanges | undefined> {
-  const { run, lastKnownGood: good } = canaryStatus(canary);
+  const status = canaryStatus(canary);
+  const { run, lastKnownGood: good } = status;
   if (!run?.digest || !good?.digest || run.digest === good.digest) return undefined;
   const { name, namespace = '' } = canary.metadata;
   const records = createRecords(createClusterPort(client), undefined);
   const load = async (digest: string) => (await records.load({ namespace, name }, digest)).release;
-  return releaseChangesOf(load, {
-    from: { digest: good.digest, commit: good.commit, subject: '' },
-    to: { digest: run.digest, commit: run.commit ?? '', subject: '' },
-  });
+  const from = { digest: good.digest, commit: good.commit, subject: '' };
+  const to = { digest: run.digest, commit: run.commit ?? '', subject: '' };
+  return releaseChangesOf(load, { from, to }, status);
 }
