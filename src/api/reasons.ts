@@ -11,7 +11,7 @@ interface ReasonRow {
 }
 
 /** For rows that ask nothing of anybody. */
-export const nothing = 'nothing to do';
+const nothing = 'nothing to do';
 
 /** One row: what happened, who serves, what happens next automatically, what a person can do. */
 function row(meaning: string, serves: string, next: string, act = nothing): ReasonRow {

@@ -144,7 +144,9 @@ test('what the person who drills may not read or write is told, and is no refusa
   });
   expect(exitCode).toBe(0);
   const { stdout } = await drillAs('text');
-  expect(stdout).toMatch(/^shop\/web: \S+ v1 nothing was refused \(5 of 6 objects tested; images are not pulled\)$/m);
+  expect(stdout).toMatch(
+    /^shop\/web: \S+ v1 nothing was refused \(5 of 6 objects tested; images are not pulled\)$/m,
+  );
 
   mayRead = false;
   await expect(drill()).rejects.toThrow(/Secret shop\/holdfast-web-.*403/);
