@@ -267,11 +267,12 @@ describe('what left Git and another Source holds is deleted without another comm
   async function leftHere(spec: Record<string, unknown>, before = () => {}): Promise<string> {
     const repository = await createRepository(repositories, 'other');
     await commitFiles(repository, { subject: 'other', files: { 'b.json': configMap('b') } });
-    await createOther({ url: `${bed.git.url}/other.git`, ...spec });
     await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
     await bed.send('POST', sourcesIn('shop'), sourceFor(bed, { prune: true }));
     await bed.start({ trustedSourceNamespaces: trusted });
     await eventually('b is there', () => bed.get('v1', 'ConfigMap', 'b'));
+    // Whoever applies it first keeps it.
+    await createOther({ url: `${bed.git.url}/other.git`, ...spec });
     await eventually('the other one was read', async () => condition(await otherSource(), 'Applied'));
     before();
     await bed.commit('without b', { 'b.json': null });
