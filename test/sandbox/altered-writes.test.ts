@@ -121,8 +121,8 @@ describe('an admission webhook that changes the primary', () => {
   });
 });
 
-/** From now on the primary's Service selects other pods as soon as Holdfast has written it; the returned function ends that. */
-function contend(shop: Shop): () => void {
+/** From now on a Service selects other pods as soon as Holdfast has written it; the returned function ends that. */
+function contend(shop: Shop, name = 'podinfo-primary'): () => void {
   const { namespace } = shop;
   const { store } = shops.bed().sandbox;
   const { put } = store;
@@ -134,9 +134,9 @@ function contend(shop: Shop): () => void {
       const isIts =
         /(^|\/)services$/.test(key) &&
         stored.metadata.namespace === namespace &&
-        /-primary$/.test(stored.metadata.name);
+        stored.metadata.name === name;
       if (!isOver && isIts && JSON.stringify(selector) !== JSON.stringify(theirs))
-        setImmediate(() => void change(shop));
+        setImmediate(() => void change(shop, name));
       return stored;
     },
   });
@@ -145,10 +145,10 @@ function contend(shop: Shop): () => void {
   };
 }
 
-/** Somebody lets the primary's Service select other pods. */
-function change(shop: Shop): Promise<unknown> {
-  const type = 'application/merge-patch+json';
-  return shops.bed().send('PATCH', servicePath(shop), { spec: { selector: theirs } }, type);
+/** Somebody lets a Service select other pods. */
+function change(shop: Shop, name = 'podinfo-primary'): Promise<unknown> {
+  const path = `/api/v1/namespaces/${shop.namespace}/services/${name}?fieldManager=mesh-operator`;
+  return shops.bed().send('PATCH', path, { spec: { selector: theirs } }, 'application/merge-patch+json');
 }
 
 test('another controller that undoes each write is told, answered less often, and what it changed is put right once it has stopped', async () => {
@@ -157,11 +157,60 @@ test('another controller that undoes each write is told, answered less often, an
   await change(shop);
   await shop.until('it is told', isTold);
   expect(readyOf(shop.status())?.message).toMatch(
-    /undoes what Holdfast writes \(the Services are written\).*Stop the other writer/,
+    /undoes what Holdfast writes to Service contested\/podinfo-primary \(the Services are written\).*Stop the other writer/,
+  );
+  await shop.until('it is told who it is', (status) =>
+    /the last other writer of that is mesh-operator;/.test(readyOf(status)?.message ?? ''),
   );
   // Without a limit it is 600 a minute here.
   expect(await writesIn(servicePath(shop), 60_000)).toBeLessThan(300);
   stop();
   await shop.until('it is at rest', (status) => readyOf(status)?.status === 'True');
   expect(await writesIn(servicePath(shop), 60_000)).toBe(0);
+});
+
+describe('while another controller undoes each write of the apex Service', () => {
+  const serving = (shop: Shop) =>
+    shop.status().serving?.map(({ workload, weight }) => `${workload} ${weight}`);
+
+  test('a primary that fails is reverted, a spec that cannot be acted on is told beside it, and a deletion hands the traffic back', async () => {
+    const shop = await shops.openRunning('besieged', {
+      ...checks,
+      spec: { revertOnDeletion: true },
+      postPromotion: { interval: '1s', successThreshold: 600, metrics: [] },
+    });
+    const stop = contend(shop, 'podinfo');
+    await change(shop, 'podinfo');
+    await shop.until('it is told', isTold);
+    await shop.release('v2');
+    await shop.until('v2 is verified', ({ postPromotion }) => postPromotion?.state === 'Verifying');
+    const heal = shop.pods(({ isPrimary, version }) =>
+      isPrimary && version === 'v2' ? { failure: 'CrashLoopBackOff' } : undefined,
+    );
+    const load = shop.startLoad();
+    await shop.until('v2 was reverted', ({ phase, run }) => phase === 'Failed' && !run);
+    heal();
+    expect(serving(shop)).toEqual(['podinfo-primary 100']);
+    const path = `/apis/flagger.app/v1beta1/namespaces/${shop.namespace}/canaries/podinfo`;
+    const { body } = await shops.bed().send('GET', path);
+    const { apiVersion, kind, spec } = body as KubernetesObject;
+    const unusable = { ...(spec as object), provider: 'nginx' };
+    const invalid = JSON.stringify({ apiVersion, kind, metadata: { name: 'podinfo' }, spec: unusable });
+    await shop.commit('Without an ingress', { 'canary.yaml': invalid });
+    await shop.until('both are told', (status) => {
+      const { message = '' } = readyOf(status) ?? {};
+      return message.includes('stays in force') && message.includes('undoes what Holdfast writes');
+    });
+    await shop.commit('without the Canary', { 'canary.yaml': null });
+    await shops.bed().send('DELETE', path);
+    const { requests } = load.current();
+    await shop.until('the Canary is gone', ({ phase }) => phase === undefined);
+    stop();
+    // 25 a second: progressDeadlineSeconds and what is allowed beyond that.
+    expect(load.current().requests - requests).toBeLessThan(180 * 25);
+    await shops.pass(10_000);
+    // Both pods of v2 failed at once, before the traffic could move.
+    const failedAt = load.stop().failures.map(({ at }) => Date.parse(at));
+    expect(Math.max(...failedAt) - Math.min(...failedAt)).toBeLessThan(10_000);
+  });
 });

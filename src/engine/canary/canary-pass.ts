@@ -1,6 +1,12 @@
 import type { Canary } from '../../api/canary/canary.ts';
 import { awaitsFinalizer } from '../../api/flagger.ts';
-import { type KubernetesObject, namespacedName, referenceOf } from '../../api/kubernetes.ts';
+import {
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+  referenceOf,
+} from '../../api/kubernetes.ts';
+import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report } from './canary-report.ts';
@@ -10,7 +16,7 @@ import { createDeletions } from './deletions.ts';
 import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
 import { readAnew } from './watches.ts';
-import { createWritePace } from './write-pace.ts';
+import { type Contention, createWritePace, type WritePace } from './write-pace.ts';
 
 /** Rounds in one pass; a Canary that needs more goes to the end of the queue (L8). */
 const maximumRounds = 10;
@@ -34,8 +40,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   const finalized = new Map<string, string | undefined>();
   const deletions = createDeletions(parts);
   const pace = createWritePace(parts.clock);
-  /** How often in a row the watches did not deliver a change in `staleWaitMs`. */
-  const waits = new Map<string, number>();
+  const waits = createWaits(parts);
 
   async function pass(key: string): Promise<PassResult> {
     let staleBefore = false;
@@ -46,18 +51,10 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       const result = await guarded(key, object);
       failure = result.failure;
       if (!result.again) return { againAfterMs: result.afterMs, failure };
-      if (result.stale && staleBefore) return waitForWatches(key, object);
+      if (result.stale && staleBefore) return waits.wait(key, object);
       staleBefore = result.stale === true;
     }
     return { againAfterMs: failure ? undefined : 0, failure };
-  }
-
-  /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
-  async function waitForWatches(key: string, object: KubernetesObject): Promise<PassResult> {
-    const before = waits.get(key) ?? 0;
-    if (before > 0) await readAnew(parts, object);
-    waits.set(key, before + 1);
-    return { againAfterMs: staleWaitMs };
   }
 
   function end(key: string, object: KubernetesObject | undefined): PassResult {
@@ -90,7 +87,8 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
     try {
       return await attempt(key, read);
     } catch (error) {
-      if (isStale(error) && (waits.get(key) ?? 0) < mostStaleWaits) return refresh(parts, object);
+      const isRefusal = waits.isOver(key) || deletions.isOverdue(key, object);
+      if (isStale(error) && !isRefusal) return refresh(parts, object);
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
       failures.set(key, failure);
@@ -111,9 +109,9 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   async function attempt(key: string, inForce: CanaryInForce): Promise<Round> {
-    const deletion = deletions.of(key, inForce.canary);
-    const contention = pace.contention(key);
-    const end = await runRound(parts, inForce, { failure: failures.get(key), deletion, contention });
+    const contention = await contentionOf(parts, pace, key);
+    const before = { failure: failures.get(key), deletion: deletions.of(key, inForce.canary), contention };
+    const end = await runRound(parts, inForce, before);
     const { canary, failure } = end;
     // Its status alone may change with each pod that becomes ready.
     if (end.wrote !== undefined) pace.wrote(key, end.wrote);
@@ -126,6 +124,46 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
   }
 
   return pass;
+}
+
+/** How often in a row the watches did not deliver a change in `staleWaitMs`. */
+function createWaits(parts: CanaryParts) {
+  const counts = new Map<string, number>();
+  return {
+    isOver: (key: string) => (counts.get(key) ?? 0) >= mostStaleWaits,
+    /** What does not come in time is lost: writing over it again and again would be refused for half an hour. */
+    async wait(key: string, object: KubernetesObject): Promise<PassResult> {
+      const before = counts.get(key) ?? 0;
+      if (before > 0) await readAnew(parts, object);
+      counts.set(key, before + 1);
+      return { againAfterMs: staleWaitMs };
+    },
+    delete: (key: string) => void counts.delete(key),
+  };
+}
+
+/** Who undoes what is written, looked for once. */
+async function contentionOf(
+  parts: CanaryParts,
+  pace: WritePace,
+  key: string,
+): Promise<Contention | undefined> {
+  const { unattributed = [] } = pace.contention(key) ?? {};
+  if (unattributed.length > 0) pace.attribute(key, await otherWriter(parts, unattributed));
+  return pace.contention(key);
+}
+
+/** The field manager beside ours that wrote one of these objects last. */
+async function otherWriter(
+  { cluster }: Pick<CanaryParts, 'cluster'>,
+  objects: readonly ObjectReference[],
+): Promise<string | undefined> {
+  const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
+  const entries = found.flatMap((live) => (live && managedFieldsOf(live)) ?? []);
+  const others = entries.filter(
+    ({ manager, subresource }) => manager !== undefined && !/^holdfast/.test(manager) && !subresource,
+  );
+  return others.toSorted((a, b) => (a.time ?? '').localeCompare(b.time ?? '')).at(-1)?.manager;
 }
 
 /** The Canary itself may be what changed; the watches bring the rest. */

@@ -2,7 +2,13 @@
 
 import type { Canary } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { namespacedName } from '../../api/kubernetes.ts';
+import {
+  describe,
+  type KubernetesObject,
+  namespacedName,
+  type ObjectReference,
+  referenceOf,
+} from '../../api/kubernetes.ts';
 import { checkSubject } from '../checks/checks.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import { emitFailure, type RoundState, report, saveStatus } from './canary-report.ts';
@@ -18,7 +24,7 @@ import type { CanaryInForce } from './status/spec-in-force.ts';
 import { specNotices } from './status/spec-notices.ts';
 import { joinFailures } from './status/status.ts';
 import { deletionFreshMsOf, readWhole } from './watches.ts';
-import type { Contention } from './write-pace.ts';
+import type { Contention, Written } from './write-pace.ts';
 
 /** A watch event ends the wait earlier; this only covers a lost one. */
 const watchWaitMs = 2_000;
@@ -30,8 +36,8 @@ interface RoundEnd {
   readonly again: boolean;
   /** Look again after this time; undefined: only when something changes. */
   readonly afterMs?: number | undefined;
-  /** What was written but the status, in a few words; undefined: nothing. */
-  readonly wrote?: string | undefined;
+  /** What was written but the status; undefined: nothing. */
+  readonly wrote?: Written | undefined;
   /** What could not be done; it was reported. */
   readonly failure?: Failure | undefined;
   /** The Canary is being deleted, and its finalizer was removed. */
@@ -114,7 +120,10 @@ async function tryFinalizer(
 async function act(round: RoundState, before: Before, refused: Failure | undefined): Promise<RoundEnd> {
   const { parts, decision, observation, persistentFailure } = round;
   const intent = await writeIntent(round, before.failure);
-  const acted = await performAll({ parts, observation }, decision.actions, intent.failure === undefined);
+  const objects = new Map<string, ObjectReference>();
+  const changed = (object: KubernetesObject) => void objects.set(describe(object), referenceOf(object));
+  const context = { parts, observation, changed };
+  const acted = await performAll(context, decision.actions, intent.failure === undefined);
   const inPlace = observation.world.sharesWorkload === true;
   const failure = joinFailures([refused, intent.failure, joinActionFailures(acted.failures, inPlace)]);
   const canary = intent.written ?? round.inForce.canary;
@@ -131,7 +140,8 @@ async function act(round: RoundState, before: Before, refused: Failure | undefin
     before.contention?.endsInMs,
   ].filter((ms) => ms !== undefined);
   const afterMs = waits.length > 0 ? Math.min(...waits) : undefined;
-  const wrote = acted.written.map((action) => describeAction(action, inPlace)).join('; ') || undefined;
+  const what = acted.written.map((action) => describeAction(action, inPlace)).join('; ');
+  const wrote = what ? { what, objects: [...objects.values()] } : undefined;
   const again = wrote !== undefined || intent.written !== undefined || saved !== undefined;
   return { canary: saved ?? canary, again, afterMs, wrote, failure };
 }

@@ -3,6 +3,8 @@ import { createVirtualClock } from '../../../sandbox/virtual-clock.ts';
 import { createWritePace } from './write-pace.ts';
 
 const key = 'shop/web';
+const service = { apiVersion: 'v1', kind: 'Service', namespace: 'shop', name: 'web-primary' };
+const written = { what: 'the Services are written', objects: [service] };
 
 function start() {
   const clock = createVirtualClock();
@@ -11,7 +13,7 @@ function start() {
   const write = (times: number, everyMs: number) => {
     for (let time = 0; time < times; time += 1) {
       if (pace.pauseMs(key) > 0) return false;
-      pace.wrote(key, 'the Services are written');
+      pace.wrote(key, written);
       clock.advance(everyMs);
     }
     return pace.pauseMs(key) === 0;
@@ -32,7 +34,7 @@ test('what is undone at once is written in bursts five seconds apart, four times
   let writes = 0;
   for (const endMs = clock.nowMs() + 60_000; clock.nowMs() < endMs; clock.advance(10)) {
     if (pace.pauseMs(key) > 0) continue;
-    pace.wrote(key, 'the Services are written');
+    pace.wrote(key, written);
     writes += 1;
   }
   expect(writes).toBeGreaterThan(200);
@@ -51,6 +53,21 @@ test('it is reported until nothing has been written for a while, and then forgot
   expect(pace.contention(key)).toBeDefined();
   clock.advance(1);
   expect(pace.contention(key)).toBeUndefined();
+});
+
+test('who it is is looked for once, and told with the object', () => {
+  const { pace, write } = start();
+  write(1_000, 10);
+  expect(pace.contention(key)?.unattributed).toEqual([service]);
+  pace.attribute(key, 'mesh-operator');
+  expect(pace.contention(key)).toMatchObject({
+    unattributed: [],
+    failure: {
+      message: expect.stringMatching(
+        /writes to Service shop\/web-primary \(.*\); the last other writer of that is mesh-operator;/,
+      ),
+    },
+  });
 });
 
 test('others are not slowed down by it, and it is not after it was deleted', () => {

@@ -1,5 +1,6 @@
 /** How often what is made for a Canary may be written; its status is not counted. */
 import type { Clock } from '../../api/clock.ts';
+import { describe, type ObjectReference } from '../../api/kubernetes.ts';
 import type { Failure } from '../failure.ts';
 
 /** Rounds that write, at once and then each second. A release with intervals of one second takes up to five a second for a while. */
@@ -10,9 +11,17 @@ const pauseMs = 5_000;
 /** So many may be written at once again before the other writer counts as gone. */
 const calm = burst / 2;
 
+/** What a round wrote: in a few words, and the objects that it changed. */
+export interface Written {
+  readonly what: string;
+  readonly objects: readonly ObjectReference[];
+}
+
 /** Another writer undoes what is written. */
 export interface Contention {
   readonly failure: Failure;
+  /** Whose other writer was not looked for yet. */
+  readonly unattributed: readonly ObjectReference[];
   /** If nothing is written any more. */
   readonly endsInMs: number;
 }
@@ -21,16 +30,23 @@ interface Spent {
   left: number;
   atMs: number;
   pausedAtMs: number | undefined;
-  failure: Failure | undefined;
+  undone: Undone | undefined;
+}
+
+interface Undone extends Written {
+  readonly writer?: string | undefined;
+  readonly isAttributed?: boolean;
 }
 
 /**
  * Another controller, or a webhook, may undo each write at once. It would be answered as fast as the API server allows, at the cost of all other
  * Canaries, and nobody would know.
  */
-interface WritePace {
-  /** A round wrote this, in a few words. */
-  wrote(key: string, what: string): void;
+export interface WritePace {
+  /** A round wrote this. */
+  wrote(key: string, written: Written): void;
+  /** Who wrote what is undone last beside Holdfast; undefined: nobody is known. */
+  attribute(key: string, writer: string | undefined): void;
   /** For so long nothing is done. */
   pauseMs(key: string): number;
   /** Undefined once the other writer has been gone for a while. */
@@ -50,29 +66,41 @@ export function createWritePace(clock: Clock): WritePace {
 
   function of(key: string): Spent {
     const nowMs = clock.nowMs();
-    const { left, atMs, pausedAtMs, failure } = known.get(key) ?? { left: burst, atMs: nowMs };
+    const { left, atMs, pausedAtMs, undone } = known.get(key) ?? { left: burst, atMs: nowMs };
     const refilled = Math.min(burst, left + (sinceMs(atMs) * perSecond) / 1000);
-    return { left: refilled, atMs: nowMs, pausedAtMs, failure: refilled >= calm ? undefined : failure };
+    return { left: refilled, atMs: nowMs, pausedAtMs, undone: refilled >= calm ? undefined : undone };
   }
 
   return {
-    wrote(key, what) {
+    wrote(key, written) {
       const spent = of(key);
       known.set(key, spent);
       spent.left -= 1;
       if (spent.left >= 1) return;
-      const message = `another controller or a webhook undoes what Holdfast writes (${what}); Holdfast now writes every ${pauseMs / 1000} s. Stop the other writer: the managedFields of the object name it`;
       spent.pausedAtMs = spent.atMs;
-      spent.failure ??= { reason: 'ForeignChange', message, transient: true };
+      spent.undone ??= written;
+    },
+    attribute(key, writer) {
+      const spent = known.get(key);
+      if (spent?.undone) spent.undone = { ...spent.undone, writer, isAttributed: true };
     },
     pauseMs(key) {
       const { pausedAtMs } = of(key);
       return pausedAtMs === undefined ? 0 : Math.max(0, pauseMs - sinceMs(pausedAtMs));
     },
     contention(key) {
-      const { failure, left } = of(key);
-      return failure && { failure, endsInMs: Math.ceil(((calm - left) * 1000) / perSecond) };
+      const { undone, left } = of(key);
+      if (!undone) return undefined;
+      const failure = { reason: 'ForeignChange', message: describeUndone(undone), transient: true };
+      const unattributed = undone.isAttributed ? [] : undone.objects;
+      return { failure, unattributed, endsInMs: Math.ceil(((calm - left) * 1000) / perSecond) };
     },
     delete: (key) => void known.delete(key),
   };
+}
+
+function describeUndone({ what, objects, writer }: Undone): string {
+  const names = objects.length > 0 ? ` to ${objects.map(describe).join(', ')}` : '';
+  const who = writer === undefined ? '' : `; the last other writer of that is ${writer}`;
+  return `another controller or a webhook undoes what Holdfast writes${names} (${what})${who}; Holdfast now writes every ${pauseMs / 1000} s. Stop the other writer: the managedFields of the object name it`;
 }

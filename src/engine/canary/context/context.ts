@@ -1,3 +1,4 @@
+import type { KubernetesObject } from '../../../api/kubernetes.ts';
 import type { EventSink, References } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import type { Action, Decision } from '../../../rollout/outcome.ts';
@@ -31,6 +32,8 @@ export interface CanaryParts extends ReadParts {
 export interface ActionContext {
   readonly parts: CanaryParts;
   readonly observation: Observation;
+  /** Called with each object that an action has changed. */
+  readonly changed?: ((object: KubernetesObject) => void) | undefined;
 }
 
 /** Performs one type of action; true when something was written. Throws StaleView when the cluster changed since the observation. */

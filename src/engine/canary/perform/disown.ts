@@ -9,6 +9,7 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
+import type { Cluster } from '../../../contracts/cluster.ts';
 import type { RouteKind } from '../../../contracts/routing.ts';
 import { labelRecord } from '../../../release/record.ts';
 import { isKnative } from '../../../release/release.ts';
@@ -17,7 +18,7 @@ import { withoutPrimaryAnnotations } from '../../../workload/knative/knative.ts'
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
-import { failureOf } from '../../failure.ts';
+import { failureOf, isStale } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
@@ -67,20 +68,34 @@ async function disownEach(
   objects: readonly KubernetesObject[],
 ): Promise<boolean> {
   let wrote = false;
-  for (const object of objects) {
-    const owners = object.metadata.ownerReferences ?? [];
-    const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
-    const annotations =
-      giveBackPatch(object) ?? (isKnative(object) ? withoutPrimaryAnnotations(object) : undefined);
-    if (others.length === owners.length && !annotations) continue;
-    const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
-    const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
-    const spec = originalSpecPatch(object);
-    const stored = await cluster.patch(referenceOf(object), { metadata, ...(spec ? { spec } : {}) });
-    refuseOwned(canary, stored);
-    wrote = true;
-  }
+  for (const object of objects) wrote = (await disownOne(cluster, canary, object)) || wrote;
   return wrote;
+}
+
+/** What somebody writes at the same time is read again: another controller may undo each write, and so keep the owner for ever. */
+async function disownOne(
+  cluster: Cluster,
+  canary: KubernetesObject,
+  object: KubernetesObject,
+  triesLeft = 3,
+): Promise<boolean> {
+  const owners = object.metadata.ownerReferences ?? [];
+  const others = owners.filter(({ uid }) => uid !== canary.metadata.uid);
+  const annotations =
+    giveBackPatch(object) ?? (isKnative(object) ? withoutPrimaryAnnotations(object) : undefined);
+  if (others.length === owners.length && !annotations) return false;
+  const ownerReferences = others.length === owners.length ? {} : { ownerReferences: others };
+  const metadata = { ...versionOf(object), ...ownerReferences, ...(annotations ? { annotations } : {}) };
+  const spec = originalSpecPatch(object);
+  try {
+    const body = { metadata, ...(spec ? { spec } : {}) };
+    refuseOwned(canary, await cluster.patch(referenceOf(object), body));
+    return true;
+  } catch (error) {
+    if (!isStale(error) || triesLeft <= 1) throw error;
+  }
+  const live = await cluster.get(referenceOf(object));
+  return live ? disownOne(cluster, canary, live, triesLeft - 1) : false;
 }
 
 /** An object that keeps its owner goes with it, and so would the requests. */

@@ -39,11 +39,11 @@ export async function applyRollout(
  * admission webhook may take away again what was sent, and a write that counts would be repeated at once, without end.
  */
 export async function applyAnyway(
-  { parts }: ActionContext,
+  context: ActionContext,
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
 ): Promise<boolean> {
-  const stored = await parts.cluster.apply(wanted, {
+  const stored = await context.parts.cluster.apply(wanted, {
     manager: 'holdfast-rollout',
     force: true,
     ...(live ? { over: versionOf(live) } : {}),
@@ -51,24 +51,30 @@ export async function applyAnyway(
   const digest = wanted.metadata.annotations?.[digestAnnotation];
   if (digest !== undefined)
     refuseChanged(stored, { metadata: { annotations: { [digestAnnotation]: digest } } });
-  return isChanged(stored, live);
+  return noteChanged(context, stored, live);
 }
 
 /** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
 export async function patchRollout(
-  { parts }: ActionContext,
+  context: ActionContext,
   live: KubernetesObject,
   patch: Record<string, unknown>,
   kept: object = patch,
 ): Promise<boolean> {
   const metadata = { ...(patch.metadata as object | undefined), ...versionOf(live) };
-  const stored = await parts.cluster.patch(referenceOf(live), { ...patch, metadata });
+  const stored = await context.parts.cluster.patch(referenceOf(live), { ...patch, metadata });
   refuseChanged(stored, kept);
-  return isChanged(stored, live);
+  return noteChanged(context, stored, live);
 }
 
-function isChanged({ metadata }: KubernetesObject, before: KubernetesObject | undefined): boolean {
-  return before === undefined || metadata.resourceVersion !== before.metadata.resourceVersion;
+function noteChanged(
+  { changed }: ActionContext,
+  stored: KubernetesObject,
+  before: KubernetesObject | undefined,
+): boolean {
+  const isChanged = stored.metadata.resourceVersion !== before?.metadata.resourceVersion;
+  if (isChanged) changed?.(stored);
+  return isChanged;
 }
 
 /** Throws EngineError for what is not as it was sent. */
@@ -136,11 +142,11 @@ export async function ensureFreshPrimary(
  * what that account may not write. The last-known-good was admitted once: going back to it does not depend on the account.
  */
 export function onBehalfOfSource(context: ActionContext, digest?: string): ActionContext {
-  const { parts, observation } = context;
+  const { parts } = context;
   const account = accountFor(context, digest);
   return account === undefined
     ? context
-    : { observation, parts: { ...parts, cluster: parts.cluster.as(account) } };
+    : { ...context, parts: { ...parts, cluster: parts.cluster.as(account) } };
 }
 
 /** The user that `onBehalfOfSource` writes as; undefined: Holdfast itself. */
