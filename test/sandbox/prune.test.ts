@@ -304,6 +304,28 @@ describe('a Canary that left Git', () => {
     expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
   });
 
+  test('is told where a webhook takes the hand-back from it, and hands back without the webhook', async () => {
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const { store } = bed.sandbox;
+    const { put } = store;
+    store.put = (key, { ...sent }) => {
+      if (sent.kind === 'Canary') sent.spec = { ...(sent.spec as object), revertOnDeletion: undefined };
+      return put(key, sent);
+    };
+
+    await bed.commit('no canary any more', { 'canary.json': null });
+
+    await untilPruned(
+      'ForeignChange',
+      'Canary shop/web: spec.revertOnDeletion is gone right after it was written',
+    );
+    Object.assign(store, { put });
+    await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+  });
+
   test('and is back in Git stays by itself, whatever is refused for another one', async () => {
     const files = (name: string) => ({
       [`${name}.json`]: deployment('shop/web:1', { name }),

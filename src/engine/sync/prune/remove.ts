@@ -14,7 +14,7 @@ import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
-import { failureOf, isStale } from '../../failure.ts';
+import { EngineError, failureOf, isStale } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';
 import type { SyncContext } from '../context/context.ts';
 import type { PruneResult } from '../context/state.ts';
@@ -113,8 +113,12 @@ type Writer = Pick<Cluster, 'patch' | 'delete'>;
 async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<boolean> {
   if (!asksForHandBack(live)) {
     const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: 'true' } };
-    await cluster.patch(referenceOf(live), { metadata, spec: { revertOnDeletion: true } });
-    return true;
+    const stored = await cluster.patch(referenceOf(live), { metadata, spec: { revertOnDeletion: true } });
+    if (asksForHandBack(stored)) return true;
+    throw new EngineError(
+      'ForeignChange',
+      'spec.revertOnDeletion is gone right after it was written: an admission webhook or policy changes it; exempt the object from that',
+    );
   }
   if (!live.metadata.finalizers?.includes(finalizer)) return false;
   await cluster.delete(referenceOf(live), versionOf(live));
