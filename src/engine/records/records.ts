@@ -162,7 +162,10 @@ export function createRecords(
       await cluster.patch(reference, { metadata: { annotations, resourceVersion } });
       return true;
     },
-    remove: (canary, name) => removeParts(cluster, canary.namespace, name),
+    remove(canary, name) {
+      memory.delete(`${canary.namespace}/${name}`);
+      return removeParts(cluster, canary.namespace, name);
+    },
     reject: (canary, digest, rejection) => changeRejections(cluster, canary, digest, rejection),
   };
 }
