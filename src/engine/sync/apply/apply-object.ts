@@ -24,7 +24,7 @@ import {
   type ContestedWrite,
   withoutFields,
 } from '../scope/field-conflicts.ts';
-import { clusterOf, refuseNotAllowed } from '../scope/permissions.ts';
+import { clusterOf, refuseNotAllowed, writerOf } from '../scope/permissions.ts';
 import { needsPruneApproval } from '../scope/prune-plan.ts';
 import { handOver, isMarked, type Others, refuseOthers } from './other-owners.ts';
 
@@ -67,7 +67,7 @@ export async function applyObject(
   const isRead = isShared || hasDrifted;
   const live = isRead
     ? await cluster.get(referenceOf(object))
-    : (seen ?? (await parts.presence.read(object, cluster)));
+    : (seen ?? (await parts.presence.read(object, { cluster, user: writerOf(source, parts.rights).user })));
   const wanted = wantedOver(context, object, live);
   if (hasDrifted && live && covers(live, wanted) && !isMarked(source, live, wanted))
     return { changed: false };

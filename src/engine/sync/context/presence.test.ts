@@ -22,8 +22,8 @@ function aCluster(there: Set<string>, mayList = true) {
     },
   };
   const clock = { nowMs: () => state.nowMs };
-  const reader = cluster as unknown as Cluster;
-  return { state, reader, presence: createPresence({ cluster: reader, clock }) };
+  const reader = { cluster: cluster as unknown as Cluster, user: undefined };
+  return { state, reader, presence: createPresence({ clock }) };
 }
 
 const names = Array.from({ length: 500 }, (_, index) => `app-${index}`);
@@ -53,5 +53,15 @@ test('where nothing may be listed each object is read', async () => {
   const { presence, reader, state } = aCluster(new Set(['app-400']), false);
   const found = await Promise.all(names.map((name) => presence.read(anObject(name), reader)));
   expect(found.filter(Boolean)).toHaveLength(1);
+  expect(state.gets).toBe(500);
+});
+
+test('what an account may not list is read as it, whatever others may list', async () => {
+  const { presence, reader, state } = aCluster(new Set());
+  const list = () => Promise.reject(new Error('forbidden'));
+  const account = { cluster: { ...reader.cluster, list }, user: 'system:serviceaccount:other:deployer' };
+  await Promise.all(names.map((name) => presence.read(anObject(name), reader)));
+  state.gets = 0;
+  await Promise.all(names.map((name) => presence.read(anObject(name), account)));
   expect(state.gets).toBe(500);
 });

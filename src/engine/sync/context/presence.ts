@@ -4,8 +4,14 @@ import type { Cluster } from '../../../contracts/cluster.ts';
 
 /** What is in the cluster already, asked one by one, or by lists where many are asked for at once. */
 export interface Presence {
-  /** The object as `reader` may see it now; undefined when there is none. Throws what the API server says. */
-  read(object: KubernetesObject, reader: Pick<Cluster, 'get'>): Promise<KubernetesObject | undefined>;
+  /** The object as the reader may see it now; undefined when there is none. Throws what the API server says. */
+  read(object: KubernetesObject, reader: Reader): Promise<KubernetesObject | undefined>;
+}
+
+/** Who reads, and as which user; undefined: as Holdfast itself. */
+interface Reader {
+  readonly cluster: Pick<Cluster, 'get' | 'list'>;
+  readonly user: string | undefined;
 }
 
 /** A list costs about as much as so many single reads, however many objects there are. */
@@ -21,15 +27,9 @@ interface ReadCount {
 
 /**
  * A thousand new applications are not there yet: a few lists say so instead of a request for each object. Only absence is believed; what is
- * listed is read. Shared by all Sources.
+ * listed is read. Shared by all Sources of a user, and made as that one: what it may not list, nobody tells it.
  */
-export function createPresence({
-  cluster,
-  clock,
-}: {
-  readonly cluster: Cluster;
-  readonly clock: Pick<Clock, 'nowMs'>;
-}): Presence {
+export function createPresence({ clock }: { readonly clock: Pick<Clock, 'nowMs'> }): Presence {
   const places = new Map<string, ReadCount>();
   let forgottenMs = clock.nowMs();
 
@@ -42,8 +42,8 @@ export function createPresence({
       if (Math.abs(nowMs - Math.max(sinceMs, listed?.atMs ?? sinceMs)) >= burstMs) places.delete(key);
   }
 
-  function countRead({ apiVersion, kind, metadata }: KubernetesObject): ReadCount {
-    const key = `${apiVersion} ${kind} ${metadata.namespace ?? ''}`;
+  function countRead({ apiVersion, kind, metadata }: KubernetesObject, user: string | undefined): ReadCount {
+    const key = `${apiVersion} ${kind} ${metadata.namespace ?? ''} ${user ?? ''}`;
     const nowMs = clock.nowMs();
     forgetOld(nowMs);
     const known = places.get(key);
@@ -59,6 +59,7 @@ export function createPresence({
   async function namesAt(
     place: ReadCount,
     object: KubernetesObject,
+    cluster: Reader['cluster'],
   ): Promise<ReadonlySet<string> | undefined> {
     const ageMs = clock.nowMs() - (place.listed?.atMs ?? Number.NEGATIVE_INFINITY);
     if (place.listed && ageMs >= 0 && ageMs < burstMs) return place.listed.names;
@@ -70,9 +71,9 @@ export function createPresence({
   }
 
   return {
-    async read(object, reader) {
-      const names = await namesAt(countRead(object), object);
-      return names && !names.has(object.metadata.name) ? undefined : reader.get(referenceOf(object));
+    async read(object, { cluster, user }) {
+      const names = await namesAt(countRead(object, user), object, cluster);
+      return names && !names.has(object.metadata.name) ? undefined : cluster.get(referenceOf(object));
     },
   };
 }
