@@ -86,6 +86,28 @@ test('what cannot be rendered or applied is told once, also across a restart, an
   expect((await status()).problem).toBeUndefined();
 });
 
+test('while the installed CRD drops what people were told, they are told about the CRD, and nothing again and again', async () => {
+  const { store } = bed.sandbox;
+  const { put } = store;
+  store.put = (key, { ...sent }) => {
+    const { problem: _, ...kept } = (sent.status ?? {}) as SourceStatus;
+    return put(key, sent.kind === 'Source' ? { ...sent, status: kept } : sent);
+  };
+  await bed.commit('broken', { 'a.json': '{"apiVersion": "v1",' });
+  await createSource(bed, { alerts });
+  await bed.start();
+  const notes = () => notesOf(bed, 'SchemaOutdated');
+  await eventually('it is told', async () => notes().length > 0, {
+    seen: async () => [told, await status()],
+  });
+
+  await bed.pass(60_000);
+
+  expect([told, notes()]).toEqual([[], [expect.stringContaining('(problem)')]]);
+  Object.assign(store, { put });
+  await untilTold(2);
+});
+
 test('a Git server that is away is told when that lasts', async () => {
   await bed.commit('first', { 'a.json': configMap('a') });
   await createSource(bed, { alerts });

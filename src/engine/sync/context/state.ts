@@ -135,6 +135,8 @@ export interface SourceState {
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */
   ledger?: { readonly commits: ReadonlyMap<string, string> };
   problem?: SyncProblem | undefined;
+  /** Fields of the status that the installed CRD dropped last. */
+  lost?: readonly string[];
   /** Releases of the last good plan, by Canary key. */
   readonly previous: Map<string, Release>;
   /** An applied object changed behind our back, or a write failed: apply again although Git has no news. */

@@ -1,5 +1,5 @@
 import type { Incident } from '../../../api/incident.ts';
-import { type Condition, type KubernetesObject, referenceOf } from '../../../api/kubernetes.ts';
+import { type Condition, type KubernetesObject, recordOf, referenceOf } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
@@ -7,6 +7,7 @@ import { failureOf } from '../../failure.ts';
 import {
   asStored,
   type ConditionNews,
+  type News as EventNews,
   findCondition,
   listed,
   mergePatchOf,
@@ -87,17 +88,23 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
   if (!patch) return;
+  let stored: KubernetesObject;
   try {
     const { uid } = source.metadata;
-    await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
+    stored = await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
   } catch (error) {
     const { reason, message } = failureOf(error);
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
     return;
   }
-  for (const news of newsOfAnswers(source.status, next)) parts.events.emit(source, news);
+  const lost = fieldsLost(patch, next, stored);
+  if (lost.length > 0 && `${lost}` !== `${state.lost}`) parts.events.emit(source, outdated(lost));
+  state.lost = lost;
+  const answers = lost.includes('answers') ? [] : newsOfAnswers(source.status, next);
+  for (const news of answers) parts.events.emit(source, news);
   const incident = newsOfSource(source, next, parts.clock.nowMs());
-  if (incident) parts.sourceAlerts?.tell(source, incident);
+  // What the status does not keep would be told again with each poll.
+  if (incident && !lost.includes('problem')) parts.sourceAlerts?.tell(source, incident);
   const ready = next.conditions?.find(({ type }) => type === 'Ready');
   const before = findCondition(source.status?.conditions, 'Ready');
   // A commit that changes nothing of a Source is no news: of a thousand in one repository, each commit is about a few.
@@ -105,6 +112,17 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   if (!ready || (state.isRenamed && isSame)) return;
   const type = ready.status === 'True' ? 'Normal' : 'Warning';
   parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
+}
+
+/** What was written of the status and not stored. */
+function fieldsLost(patch: object, next: SourceStatus, stored: KubernetesObject): string[] {
+  const [said, kept] = [recordOf(next), recordOf(stored.status)];
+  return Object.keys(patch).filter((field) => said[field] !== undefined && kept[field] === undefined);
+}
+
+function outdated(lost: readonly string[]): EventNews {
+  const message = `the installed CRD of Source dropped status fields (${lost.join(', ')}); apply the output of holdfast install --crds-only`;
+  return { type: 'Warning', reason: 'SchemaOutdated', message };
 }
 
 function fetchedNews({ head, problem }: SourceState): News {
