@@ -32,8 +32,20 @@ interface ServiceRequest {
 /** Signing in, and the lengths of packets: what an answer weighs besides its own bytes. */
 const OVERHEAD_BYTES = 131_072;
 const MAX_STDERR_CHARACTERS = 2_000;
-/** Nothing with SHA-1, and no compression, which could make much of little. */
+/**
+ * Nothing with SHA-1, no compression, which could make much of little, and no group that the server chooses: to check one of 8,192 bits takes a
+ * minute in which nothing else is done.
+ */
 const ALGORITHMS: ConnectConfig['algorithms'] = {
+  kex: [
+    'curve25519-sha256',
+    'curve25519-sha256@libssh.org',
+    'ecdh-sha2-nistp256',
+    'ecdh-sha2-nistp384',
+    'ecdh-sha2-nistp521',
+    'diffie-hellman-group14-sha256',
+    'diffie-hellman-group16-sha512',
+  ],
   compress: ['none'],
   hmac: ['hmac-sha2-256-etm@openssh.com', 'hmac-sha2-512-etm@openssh.com', 'hmac-sha2-256', 'hmac-sha2-512'],
 };
