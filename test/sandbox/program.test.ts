@@ -128,6 +128,15 @@ test('a reader of the messages that has gone changes no exit code', async () => 
   await expect(promisify(execFile)('bash', ['-c', piped])).rejects.toMatchObject({ code: 2 });
 });
 
+test('what cannot be written, as to a full disk, is an error in one line and no failed release', async () => {
+  const list = `node ${join(program.folder, 'dist/main.js')} runbook >/dev/full`;
+  const failed = await promisify(execFile)('bash', ['-c', list]).catch((error: unknown) => error);
+  expect(failed).toMatchObject({
+    code: 2,
+    stderr: expect.stringMatching(/^error: standard output cannot be written: .*ENOSPC.*\n$/),
+  });
+});
+
 test('a cluster without our CRDs is waited for, with the command that helps', async () => {
   for (const name of ['canaries.flagger.app', 'sources.holdfast.dev', 'metrictemplates.flagger.app'])
     await bed.send('DELETE', `/apis/apiextensions.k8s.io/v1/customresourcedefinitions/${name}`);

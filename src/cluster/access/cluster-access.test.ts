@@ -99,6 +99,10 @@ describe('loadClusterAccess', () => {
     const named = await loadClusterAccess({ allowExec: false, env, context: 'second' });
     expect((await byDefault.authenticate()).headers.authorization).toBe('Bearer 1');
     expect((await named.authenticate()).headers.authorization).toBe('Bearer 2');
+    const lost = { KUBECONFIG: `${first}.old${path.delimiter}${second}.old` };
+    await expect(loadClusterAccess({ allowExec: false, env: lost })).rejects.toThrow(
+      `KUBECONFIG names no file that exists: ${lost.KUBECONFIG}`,
+    );
   });
 
   it('uses the service account inside a pod, and the home directory elsewhere', async () => {

@@ -71,7 +71,8 @@ async function kubeconfigFiles({ kubeconfig, env = process.env }: AccessOptions)
   }
   const present = await Promise.all(listed.map(exists));
   const found = listed.filter((_, index) => present[index]);
-  if (found.length === 0) throw localError('configuration', 'KUBECONFIG names no file that exists');
+  if (found.length === 0)
+    throw localError('configuration', `KUBECONFIG names no file that exists: ${listed.join(path.delimiter)}`);
   return found;
 }
 
