@@ -63,6 +63,39 @@ it('stops with file, line and field on what cannot be carried, and names what it
   expect(movesExitCode(moves)).toBe(1);
 });
 
+it('names alerts, push webhooks and annotations that a Source does not have by itself', async () => {
+  const notification = (kind: string, name: string, spec: string) =>
+    `apiVersion: notification.toolkit.fluxcd.io/v1\nkind: ${kind}\nmetadata: {name: ${name}, namespace: flux-system}\nspec: ${spec}\n`;
+  const moves = await plan({
+    'a.yaml': [
+      `${head('Kustomization', 'web').replace('}', ', annotations: {reconcile.fluxcd.io/requestedAt: now}}')}spec: {prune: true, ${from}}\n`,
+      repository,
+      notification('Alert', 'all', "{eventSources: [{kind: Kustomization, name: '*'}]}"),
+      notification('Alert', 'other', '{eventSources: [{kind: Kustomization, name: other}]}'),
+      notification('Receiver', 'github', '{resources: [{kind: GitRepository, name: apps}]}'),
+    ].join('---\n'),
+  });
+  const notes = moves[0]?.notes.join('\n');
+  expect(notes).toContain(
+    'Alert flux-system/all reports about it, and does not about a Source: use spec.alerts',
+  );
+  expect(notes).not.toContain('flux-system/other');
+  expect(notes).toContain(
+    'Receiver flux-system/github reconciles it at a push: let the Git server call /hooks/flux-system/web of Holdfast, too',
+  );
+  expect(notes).not.toContain('annotation');
+
+  const argo = (metadata: string) =>
+    `apiVersion: argoproj.io/v1alpha1\nkind: Application\nmetadata: {name: web, namespace: argocd${metadata}}\nspec: {source: {repoURL: "https://git.example.com/a.git", targetRevision: main}, destination: {server: "https://kubernetes.default.svc"}}\n`;
+  const annotations =
+    ', annotations: {notifications.argoproj.io/subscribe.on-sync-failed.slack: ops, argocd.argoproj.io/refresh: hard, argocd.argoproj.io/sync-wave: "2"}';
+  const [application] = await plan({ 'a.yaml': argo(annotations) }, 'argocd');
+  expect(application?.notes.join('\n')).toContain(
+    'its annotations notifications.argoproj.io/subscribe.on-sync-failed.slack, argocd.argoproj.io/sync-wave are not carried: nothing reads them on a Source; see spec.alerts and spec.dependsOn',
+  );
+  expect((await plan({ 'a.yaml': argo('') }, 'argocd'))[0]?.notes.join()).not.toContain('annotation');
+});
+
 it('refuses an ApplicationSet', async () => {
   const text =
     'apiVersion: argoproj.io/v1alpha1\nkind: ApplicationSet\nmetadata: {name: all, namespace: argocd}\n';

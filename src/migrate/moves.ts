@@ -17,6 +17,7 @@ import type { ConvertedSource, Stop } from './field-rules.ts';
 import { repositoryOf, sourceOfFlux } from './flux/source.ts';
 import { fluxFromSource, fluxToSource } from './flux/steps.ts';
 import { fromSourceSteps } from './from-source.ts';
+import { leftBehind } from './left-behind.ts';
 import { type FactsQuery, getSource, readFacts } from './read-facts.ts';
 import { type Move, placeSteps } from './steps.ts';
 import { firstSource, type ToSourceInput, toSourceSteps } from './to-source.ts';
@@ -262,7 +263,8 @@ function sourceFrom(
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  const notes = [...carried.notes, ...accountNotes(wanted)];
+  const others = tree.objects.map((placed) => placed.object);
+  const notes = [...carried.notes, ...leftBehind(object, others), ...accountNotes(wanted)];
   if (stops.length > 0) return { wanted, notes, stops };
   // What is valid for the other tool need not be valid in a Source.
   const parsed = parseSource(wanted);

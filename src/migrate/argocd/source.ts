@@ -204,7 +204,7 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
   const found: Array<string | false> = [
     project !== undefined &&
       project !== 'default' &&
-      `the restrictions of project ${project} are not migrated: use spec.allow and serviceAccountName of the Source`,
+      `the restrictions and sync windows of project ${project} are not migrated: use spec.allow, serviceAccountName and windows of the Source`,
     options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
     syncPolicy.managedNamespaceMetadata !== undefined &&
       'spec.syncPolicy.managedNamespaceMetadata has no counterpart: set these labels and annotations in the manifest of the Namespace',
