@@ -86,6 +86,10 @@ test.each<readonly [string, Record<string, unknown>]>([
   ['spec.healthCheckExprs', { healthCheckExprs: [{ current: 'true' }] }],
   ['spec.sourceRef.kind', { sourceRef: { kind: 'OCIRepository', name: 'apps' } }],
   ['spec.decryption', { decryption: { provider: 'sops' } }],
+  [
+    'spec.decryption.serviceAccountName',
+    { decryption: { provider: 'sops', secretRef: { name: 'age' }, serviceAccountName: 'kms' } },
+  ],
   ['spec.dependsOn', { dependsOn: [{ name: 'base', readyExpr: 'true' }] }],
   ['spec.somethingNew', { somethingNew: 1 }],
 ])('a Kustomization with %s is stopped on it', (field, spec) => {

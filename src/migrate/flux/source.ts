@@ -120,6 +120,10 @@ const kustomizationRules: Readonly<Record<string, FieldRule>> = {
   ignore: { stop: 'set holdfast.dev/ignore-fields on the objects instead' },
 };
 
+const decryptionRules: Readonly<Record<string, FieldRule>> = {
+  serviceAccountName: { stop: 'cloud identities are not supported; use age keys in the Secret' },
+};
+
 const repositoryRules: Readonly<Record<string, FieldRule>> = {
   url: 'carried',
   ref: 'carried',
@@ -241,9 +245,13 @@ function ignoreIn({ ignore }: Fields): string[] | undefined {
 /** The keys that SOPS needs. */
 function decryptionIn({ decryption }: Fields): ConvertedField<SourceSpec['decryption']> {
   if (!decryption) return { stops: [] };
-  const { provider, secretRef } = decryption as { provider?: string; secretRef?: { name?: string } };
+  const { provider, secretRef, ...rest } = decryption as {
+    provider?: string;
+    secretRef?: { name?: string };
+  };
   const name = secretRef?.name;
-  if (provider === 'sops' && name) return { value: { secretRef: { name } }, stops: [] };
+  if (provider === 'sops' && name)
+    return { value: { secretRef: { name } }, stops: stopsOf(rest, decryptionRules, 'spec.decryption') };
   return {
     stops: [
       { field: 'spec.decryption', message: 'only SOPS with age keys in a Secret (secretRef) is supported' },
