@@ -98,6 +98,34 @@ describe('reflector and a server that says too little', () => {
     expect(warnings[0]).toMatchObject({ kind: 'ConfigMap', namespace: 'shop' });
   });
 
+  it('warns once of a watch that is refused again and again for the same reason, and anew after it had answered', async () => {
+    const clock = createManualClock();
+    const warnings: unknown[] = [];
+    const logger = { ...silentLogger, warn: (fields: object) => void warnings.push(fields) };
+    const world = await start('served', { clock, logger });
+    await world.cache.synced();
+    let refused = 0;
+    const refuse = () =>
+      world.server.fault('watch', 5, (response) => {
+        refused += 1;
+        response.writeHead(403).end('{}');
+      });
+    const answeredAfter = async (count: number) => {
+      await eventually(() => {
+        clock.advance(1_000);
+        return refused === count && world.cache.health().healthy && !world.cache.health().refused;
+      }, 'the watch is open again');
+    };
+    refuse();
+    world.server.cut('end');
+    await answeredAfter(5);
+    expect(warnings.filter((one) => /403/.test(JSON.stringify(one)))).toHaveLength(1);
+    refuse();
+    world.server.cut('end');
+    await answeredAfter(10);
+    expect(warnings.filter((one) => /403/.test(JSON.stringify(one)))).toHaveLength(2);
+  });
+
   it('finds an event that never came by taking the whole state now and then', async () => {
     const clock = createManualClock();
     const world = await start('served', { clock, tuning: { relistAfterMs: 1000, silenceMs: 1e9 } });

@@ -79,6 +79,8 @@ interface Progress {
   connection: LinkedSignal;
   /** Consecutive connections that were opened and sent nothing. */
   silences: number;
+  /** Why the server refused the last connection, which is in the log; undefined: it answered since. */
+  toldRefusal: string | undefined;
   cancelRelist: () => void;
   /** When the whole state was read last, on the clock of the reflector. */
   stateMs: number;
@@ -158,11 +160,7 @@ async function connectOnce(
   } catch (error) {
     if (stopping.aborted || isRefreshed(progress)) return 0;
     askedPauseMs = Math.min(isApiError(error) ? (error.retryAfterMs ?? 0) : 0, longestRetryAfterMs);
-    const isQuiet = connection.abortedHere();
-    if (isQuiet) noteSilence(progress);
-    health.lastError = failureOf(error, isQuiet ? tuning.silenceMs : undefined);
-    health.refused = isApiError(error, 'forbidden', 'unknownKind');
-    report(options, health.lastError, isQuiet);
+    noteEnd(options, progress, error);
   } finally {
     cancelHeld();
     // Ignore what the server still sends on it.
@@ -180,16 +178,30 @@ function isRefreshed({ refresh, connection, health }: Progress): boolean {
   return refresh !== undefined && connection.abortedHere() && health.failures === 0;
 }
 
+/** What the end of a connection says of the server, in its health and in the log. */
+function noteEnd(options: ReflectorOptions, progress: Progress, error: unknown): void {
+  const { health, toldRefusal } = progress;
+  const isQuiet = progress.connection.abortedHere();
+  if (isQuiet) noteSilence(progress);
+  health.lastError = failureOf(error, isQuiet ? options.tuning.silenceMs : undefined);
+  health.refused = isApiError(error, 'forbidden', 'unknownKind');
+  progress.toldRefusal = health.refused ? health.lastError : undefined;
+  report(options, health.lastError, isQuiet || (health.refused && health.lastError === toldRefusal));
+}
+
 function failureOf(error: unknown, silenceMs: number | undefined): string {
   if (silenceMs !== undefined) return `no data for ${silenceMs} ms`;
   return error instanceof Error ? error.message : 'unknown error';
 }
 
-/** A quiet watch is logged at debug level: usually nothing happened, and an error of the next watch is logged anyway. */
-function report({ logger, selection }: ReflectorOptions, reason: string, isQuiet: boolean): void {
+/**
+ * At debug level: a quiet watch, since usually nothing happened and an error of the next one is logged anyway, and a refusal that was logged
+ * before, as of a kind whose CRD is not installed.
+ */
+function report({ logger, selection }: ReflectorOptions, reason: string, isNoNews: boolean): void {
   const { apiVersion, kind, namespace } = selection;
   const fields = { apiVersion, kind, namespace, reason };
-  if (isQuiet) logger.debug(fields, 'watch is quiet; reopening it');
+  if (isNoNews) logger.debug(fields, 'watch ended again; reopening it');
   else logger.warn(fields, 'watch ended; reconnecting');
 }
 
@@ -212,6 +224,7 @@ function sessionOptions(
     onContact(what) {
       if (what === 'data') progress.silences = 0;
       health.refused = false;
+      progress.toldRefusal = undefined;
       watchdog.contact();
       health.lastContactMs = clock.nowMs();
     },
@@ -248,6 +261,7 @@ function newProgress(): Progress {
     },
     connection: linkSignals(),
     silences: 0,
+    toldRefusal: undefined,
     cancelRelist: () => undefined,
     stateMs: Number.NEGATIVE_INFINITY,
     refresh: undefined,
