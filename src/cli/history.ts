@@ -98,6 +98,7 @@ async function readRecords(
 function pastReleases(status: CanaryStatus, records: readonly RecordView[]): PastRelease[] {
   const digests = [
     status.run?.digest,
+    status.lastKnownGood?.digest,
     ...(status.history ?? []).map(({ digest }) => digest),
     ...records.map(({ digest }) => digest),
     ...(status.rejected ?? []).map(({ digest }) => digest),
@@ -111,12 +112,15 @@ function pastRelease(digest: string, status: CanaryStatus, records: readonly Rec
   const record = records.find((entry) => entry.digest === digest);
   const past = status.history?.find((entry) => entry.digest === digest);
   const rejection = status.rejected?.find((entry) => entry.digest === digest);
+  const good = status.lastKnownGood?.digest === digest ? status.lastKnownGood : undefined;
+  const served = status.serving?.find((entry) => entry.digest === digest);
   return {
     digest,
-    commit: record?.commit.commit ?? past?.commit ?? rejection?.commit ?? status.run?.commit ?? '',
+    commit:
+      record?.commit.commit ?? past?.commit ?? rejection?.commit ?? good?.commit ?? status.run?.commit ?? '',
     author: record?.commit.author,
-    subject: record?.commit.subject ?? past?.subject,
-    promotedTime: record?.promotedTime,
+    subject: record?.commit.subject ?? past?.subject ?? served?.subject,
+    promotedTime: record?.promotedTime ?? good?.promotedTime,
     endTime: past?.endTime ?? rejection?.time,
     state: stateOf(digest, status, { record, past: past?.result }),
     reason: past?.reason,

@@ -133,9 +133,11 @@ export async function bytesOf({ parts, observation }: ReadContext, digest: strin
   }
   const earlier = parts.lostRecords.of(key, digest);
   if (earlier) return withSettings(earlier);
-  throw new EngineError(
-    'ReleaseUnknown',
-    `${describe(observation.canary)}: the manifests of release ${digest.slice(0, 15)} are neither at head nor in a record${recorded?.damaged ? ` (${recorded.damaged})` : ''}`,
-    true,
-  );
+  const release = digest.slice(0, 15);
+  const unread = recorded ? undefined : observation.view.unread('records');
+  const why =
+    unread === undefined
+      ? `the manifests of release ${release} are neither at head nor in a record${recorded?.damaged ? ` (${recorded.damaged})` : ''}`
+      : `release ${release} is not at head, and records cannot be read: ${unread}`;
+  throw new EngineError('ReleaseUnknown', `${describe(observation.canary)}: ${why}`, true);
 }
