@@ -142,7 +142,10 @@ function byPolicy(
     ...(isRestored ? recreatedCanary(context, run.digest) : []),
   );
   const isWaiting = awaitsPrimary(context, state);
-  const action = isWaiting ? 'promotion continues if the primary recovers' : 'nothing automatic';
+  const untilThere = movesToCanary(context)
+    ? 'traffic to the canary, then nothing automatic'
+    : 'nothing automatic';
+  const action = isWaiting ? 'promotion continues if the primary recovers' : untilThere;
   if (waiting) {
     const what = `${describeRelease(waiting.newer)} is tried once the canary carries all traffic; ${message}`;
     return stay(before, note(state.reason, what, waiting.next), restored, waiting.waits ?? {});
@@ -181,10 +184,13 @@ function untilNewer(
 
 /** For the message; nothing where no canary takes the traffic, as where both sides are one workload. */
 function whereTrafficIs(context: Context): string {
-  const { target, sharesWorkload } = context.world;
   if (isAllOn(context, 'canary')) return ', the canary carries all traffic';
-  const moves = canaryServes(target) && !sharesWorkload;
-  return moves ? ', traffic is moving to the canary' : '';
+  return movesToCanary(context) ? ', traffic is moving to the canary' : '';
+}
+
+function movesToCanary(context: Context): boolean {
+  const { target, sharesWorkload } = context.world;
+  return !isAllOn(context, 'canary') && canaryServes(target) && !sharesWorkload;
 }
 
 /** Promotion continues from the state that the primary is in. */
