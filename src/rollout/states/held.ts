@@ -142,10 +142,7 @@ function byPolicy(
     ...(isRestored ? recreatedCanary(context, run.digest) : []),
   );
   const isWaiting = awaitsPrimary(context, state);
-  const untilThere = movesToCanary(context)
-    ? 'traffic to the canary, then nothing automatic'
-    : 'nothing automatic';
-  const action = isWaiting ? 'promotion continues if the primary recovers' : untilThere;
+  const action = isWaiting ? 'promotion continues if the primary recovers' : withoutDeadline(context);
   if (waiting) {
     const what = `${describeRelease(waiting.newer)} is tried once the canary carries all traffic; ${message}`;
     return stay(before, note(state.reason, what, waiting.next), restored, waiting.waits ?? {});
@@ -170,6 +167,11 @@ function byPolicy(
     });
   const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, message, next), restored, wake(leftMs));
+}
+
+/** What comes next where a person decides. */
+function withoutDeadline(context: Context): string {
+  return movesToCanary(context) ? 'traffic to the canary, then nothing automatic' : 'nothing automatic';
 }
 
 /** Reports a hold that a newer commit ends, and until when one waits for its window. */
