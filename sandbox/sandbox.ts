@@ -44,6 +44,9 @@ interface SandboxOptions extends BehaviourOptions {
   readonly terminationMs?: number;
 }
 
+/** What becomes of an object of the kind with this key in the store (`apps/deployments`) before it is stored. */
+type WebhookRule = ApiWorld['mutate'];
+
 /** A running in-process Kubernetes API. */
 export interface Sandbox {
   /** `http://127.0.0.1:PORT`. */
@@ -69,6 +72,8 @@ export interface Sandbox {
   fault(rule: FaultRule): () => void;
   /** Adds a rule that hides, repeats or delays lines of watches; the returned function takes it away. */
   perturbWatches(rule: WatchRule): () => void;
+  /** Adds a mutating admission webhook, which is asked in dry runs, too; the returned function takes it away. */
+  webhook(rule: WebhookRule): () => void;
   /** From now on this rule decides what impersonated users may write; before, all users may do everything. */
   authorize(rule: AccessRule): void;
   /** From now on this rule maps tokens to users; before, every token is the name of its user. */
@@ -91,7 +96,9 @@ export interface Sandbox {
 export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbox> {
   const { clock = systemClock, terminationMs = 100 } = options;
   const store = createStore(options.historyLimit ?? 1000);
-  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock };
+  const webhooks = createRules<WebhookRule>();
+  const mutate = inTurn(webhooks.all);
+  const world: ApiWorld = { store, kinds: createKindRegistry(builtinKinds()), clock, mutate };
   const loop = createControllerLoop(store, clock);
   const behaviour = createBehaviour(options, () => loop.touch('/pods'));
   serveCustomResources(world);
@@ -112,13 +119,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     log: requests,
     watches,
     faults: faults.all,
-    watchRule: (line) => {
-      for (const rule of watchRules.all()) {
-        const wanted = rule(line);
-        if (wanted !== undefined) return wanted;
-      }
-      return undefined;
-    },
+    watchRule: firstOf(watchRules.all),
     mayAccess: (access) => mayAccess(access),
     whoSent: (token) => whoSent(token),
     podLog: (pod, query) => podLog(behaviour, pod, query),
@@ -143,6 +144,7 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
     holdRoutes: gateway.hold,
     fault: faults.add,
     perturbWatches: watchRules.add,
+    webhook: webhooks.add,
     authorize(rule) {
       mayAccess = rule;
     },
@@ -168,6 +170,22 @@ export async function startSandbox(options: SandboxOptions = {}): Promise<Sandbo
       await new Promise<void>((resolve) => server.close(() => resolve()));
     },
   };
+}
+
+/** What the first rule wants that wants something. */
+function firstOf(all: () => readonly WatchRule[]): WatchRule {
+  return (line) => {
+    for (const rule of all()) {
+      const wanted = rule(line);
+      if (wanted !== undefined) return wanted;
+    }
+    return undefined;
+  };
+}
+
+/** All webhooks, one after the other. */
+function inTurn(all: () => readonly WebhookRule[]): WebhookRule {
+  return (key, object) => all().reduce((changed, rule) => rule(key, structuredClone(changed)), object);
 }
 
 /** Rules in the order in which they were added; adding one returns how to remove it. */

@@ -14,6 +14,8 @@ export interface ApiWorld {
   readonly store: Store;
   readonly kinds: KindRegistry;
   readonly clock: Clock;
+  /** What mutating admission webhooks make of an object. */
+  readonly mutate: (storageKey: string, object: KubernetesObject) => KubernetesObject;
 }
 
 /** How a write is to be done. */
@@ -83,11 +85,14 @@ function insert({ world, kind, options, track }: Write, body: KubernetesObject):
     deletionTimestamp: _never,
     ...metadata
   } = bare.metadata;
-  const admitted = admit(
-    world.store,
-    kind,
-    { ...bare, metadata: { ...metadata, name } },
-    { strict: options.strict === true },
+  const admitted = world.mutate(
+    kind.storageKey,
+    admit(
+      world.store,
+      kind,
+      { ...bare, metadata: { ...metadata, name } },
+      { strict: options.strict === true },
+    ),
   );
   const stamped: KubernetesObject = {
     ...admitted,
@@ -197,7 +202,10 @@ function replace(
           strict: options.strict === true,
           statusOnly: true,
         })
-      : admit(world.store, kind, carried, { previous: live, strict: options.strict === true });
+      : world.mutate(
+          kind.storageKey,
+          admit(world.store, kind, carried, { previous: live, strict: options.strict === true }),
+        );
   const counted = withGeneration(kind, live, next);
   const object = withManagedFields(counted, track(counted));
   if (sameJson(object, live)) return live;

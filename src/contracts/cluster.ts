@@ -29,6 +29,8 @@ export interface ApplyOptions {
    * server create an object anew that was deleted meanwhile.
    */
   readonly over?: { readonly uid: string; readonly resourceVersion: string };
+  /** Nothing is stored: the answer is what would be. */
+  readonly dryRun?: boolean;
 }
 
 /** Requests to the API server. Every method throws errors that `failure.ts` can classify. */

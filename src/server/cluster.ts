@@ -62,8 +62,8 @@ export function createClusterPort(
       });
       return items;
     },
-    async apply(object, { manager, force, over }) {
-      return send(() => client.apply(object, { manager, force, ...over, ...asUser }));
+    async apply(object, { manager, force, over, dryRun = false }) {
+      return send(() => client.apply(object, { manager, force, ...over, ...asUser, dryRun }));
     },
     async create(object) {
       return send(() => client.create(object, { manager, ...asUser }));

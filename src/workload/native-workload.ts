@@ -82,6 +82,15 @@ export function nativeWorkload(source: NativeSource, stage: Stage): KubernetesOb
   };
 }
 
+/** The settings without which pods of the release that is tried would be made beyond its step; undefined: it is held at none. */
+export function holdingSettings(source: NativeSource, stage: Stage): object | undefined {
+  if (stage.kind !== 'withheld' && stage.kind !== 'held') return undefined;
+  const held =
+    stage.kind === 'held' ? stage.held : nativeKind(source.canary).withhold(incomingRelease(source, stage));
+  const { replicas: _, ...settings } = held.spec;
+  return settings;
+}
+
 /** The template, and the stamp of its config. */
 function templateAt({ release, live }: NativeSource, stage: Stage, held: HeldFields | undefined) {
   if (held?.template !== 'promoted' || stage.kind === 'whole' || stage.kind === 'returning') {

@@ -198,6 +198,26 @@ describe.each([statefulSet, daemonSet])('a $kind', (kind) => {
     expect(imageOf(await live(kind))).toBe('shop/web:1');
   });
 
+  test('that a policy would not let be held at a step is left as it is, and it is told; without the policy the release goes on', async () => {
+    await runFirst(kind);
+    const end = bed.sandbox.webhook((key, object) => {
+      const { updateStrategy } = kind.own;
+      return key === kind.storageKey
+        ? { ...object, spec: { ...(object.spec as object), updateStrategy } }
+        : object;
+    });
+    await bed.commit('v2', { 'web.json': web(kind, 'shop/web:2') });
+    await readyMessage('if it were written, so nothing was: an admission webhook or policy changes it');
+    await bed.pass(20_000);
+    expect(condition(await bed.canary(), 'Ready')?.message).toMatch(
+      /web: spec\.updateStrategy\S* would be \S+, not \S+, if it were written/,
+    );
+    expect(podsOf('shop/web:1')).toHaveLength(kind.pods);
+    end();
+    await waitForPhase(bed, 'Succeeded');
+    expect(podsOf('shop/web:2')).toHaveLength(kind.pods);
+  });
+
   test('is refused with OnDelete before anything is written', async () => {
     await runFirst(kind);
     await bed.commit('OnDelete', {

@@ -4,7 +4,7 @@ import { type KubernetesObject, referenceOf, versionOf } from '../../../api/kube
 import { nativeKind, primaryReplicas } from '../../../workload/kinds.ts';
 import { revisionPods } from '../../../workload/native-pods.ts';
 import { isNativeService, nativeService } from '../../../workload/native-service.ts';
-import { nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
+import { holdingSettings, nativeWorkload, type Stage } from '../../../workload/native-workload.ts';
 import { plainConfig } from '../../../workload/shared/configs.ts';
 import { promotedDigestOf, serviceNames, stepShareOf } from '../../../workload/shared/metadata.ts';
 import { type PodToReplace, rankNodes } from '../../../workload/shared/workload-kind.ts';
@@ -21,6 +21,7 @@ import {
   onBehalfOfSource,
   ownedReplicas,
   partOfSource,
+  refuseUnkept,
 } from './write.ts';
 
 /** Actions that differ where both sides are pods of one workload; each writes the whole object. */
@@ -129,6 +130,11 @@ async function writeWorkload(
   const { canary, target: live } = context.observation;
   const replicas =
     primaryReplicas({ canary, settings: bytes.settings }) ?? (await ownedReplicas(context, live));
-  const wanted = nativeWorkload({ ...bytes, canary, replicas, live }, stage);
-  return applyRollout(onBehalfOfSource(context, digest), partOfSource(context, wanted, live), live);
+  const source = { ...bytes, canary, replicas, live };
+  const wanted = partOfSource(context, nativeWorkload(source, stage), live);
+  const writer = onBehalfOfSource(context, digest);
+  const holding = holdingSettings(source, stage);
+  if (holding && !context.parts.applied.has(live, wanted))
+    await refuseUnkept(writer, wanted, { live, kept: { spec: holding } });
+  return applyRollout(writer, wanted, live);
 }

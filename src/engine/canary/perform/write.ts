@@ -77,20 +77,37 @@ function noteChanged(
   return isChanged;
 }
 
+/**
+ * Asks the API server what it would store. Throws EngineError where it would not keep these fields: nothing is written then. Where it cannot be
+ * asked, the write itself tells why.
+ */
+export async function refuseUnkept(
+  { parts }: ActionContext,
+  wanted: KubernetesObject,
+  { live, kept }: { readonly live: KubernetesObject | undefined; readonly kept: object },
+): Promise<void> {
+  const over = live ? { over: versionOf(live) } : {};
+  const options = { manager: 'holdfast-rollout', force: true, ...over, dryRun: true } as const;
+  const stored = await parts.cluster.apply(wanted, options).catch(() => undefined);
+  if (stored) refuseChanged(stored, kept, true);
+}
+
 /** Throws EngineError for what is not as it was sent. */
-function refuseChanged(stored: KubernetesObject, sent: object): void {
+function refuseChanged(stored: KubernetesObject, sent: object, isDryRun = false): void {
   const [first] = describeDifferences(differencesOf(stored, sent), {
     isSecret: false,
     mostCharacters: reportedDifferences.characters,
   });
   if (!first) return;
   const { path, expected, actual = 'gone' } = first;
-  throw notKept(stored, `${path} is ${actual}, not ${expected},`);
+  const verb = isDryRun ? 'would be' : 'is';
+  throw notKept(stored, `${path} ${verb} ${actual}, not ${expected},`, isDryRun);
 }
 
 /** What is waited for never comes, and only a person can change that. */
-export function notKept(stored: KubernetesObject, what: string): EngineError {
-  const message = `${describe(stored)}: ${what} right after it was written: an admission webhook or policy changes it; exempt the object from that`;
+export function notKept(stored: KubernetesObject, what: string, isDryRun = false): EngineError {
+  const when = isDryRun ? 'if it were written, so nothing was' : 'right after it was written';
+  const message = `${describe(stored)}: ${what} ${when}: an admission webhook or policy changes it; exempt the object from that`;
   return new EngineError('ForeignChange', message);
 }
 
