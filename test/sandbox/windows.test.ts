@@ -94,3 +94,46 @@ test('outside its window a revision waits, starts by itself, and a revert goes t
     return ready?.reason === 'InvalidSpec' && ready.message?.includes('spec.windows[1].schedule');
   });
 });
+
+test.each([403, 409])(
+  'a fix behind a window is tried once it opens and the status can be written, also by another process, and nothing before (%i)',
+  async (code) => {
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+    await createSource(bed);
+    const first = await bed.start();
+    await untilAtRest('Initialized');
+    const heal = bed.sandbox.behaviour.rule(({ metadata, spec }) => {
+      const [container] = (spec as { containers: Array<{ image: string }> }).containers;
+      return metadata.name.startsWith('web-primary-') && container?.image !== 'shop/web:3'
+        ? { failure: 'CrashLoopBackOff' }
+        : undefined;
+    });
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await untilReason('LKGNotReady');
+    await setWindows(closed);
+    await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+    await until('it is named', async () => {
+      const { next } = statusOf(await bed.canary()) as { next?: { action?: string } };
+      return next?.action?.includes('is tried (at once with: holdfast ignore-window');
+    });
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    const allow = bed.sandbox.fault(({ method, path, userAgent }) =>
+      method === 'PATCH' && path.endsWith('/canaries/web/status') && userAgent.startsWith('holdfast/')
+        ? { code, message: 'denied by a webhook' }
+        : undefined,
+    );
+    await setWindows([]);
+    await bed.pass(20_000);
+    await first.drain();
+    await bed.start();
+    await bed.pass(20_000);
+    expect(await imageOfWorkload('web')).toBe('shop/web:2');
+    expect(await imageOfWorkload('web-primary')).toBe('shop/web:1');
+    allow();
+    await untilAtRest('Succeeded');
+    expect(await imageOfWorkload('web-primary')).toBe('shop/web:3');
+    sampler.stop();
+    expect(sampler.totals().failed).toBe(0);
+    heal();
+  },
+);
