@@ -214,3 +214,50 @@ describe('while another controller undoes each write of the apex Service', () =>
     expect(Math.max(...failedAt) - Math.min(...failedAt)).toBeLessThan(10_000);
   });
 });
+
+/** All of its requests go to the primary. */
+function unweighed(route: KubernetesObject): KubernetesObject {
+  const { rules } = route.spec as { rules: Array<{ backendRefs: Array<{ name: string; weight: number }> }> };
+  for (const backend of rules.flatMap(({ backendRefs }) => backendRefs))
+    backend.weight = backend.name === 'podinfo-primary' ? 100 : 0;
+  return route;
+}
+
+describe('an admission webhook that changes what carries the requests', () => {
+  test('the selector of the Service of the primary: it is told, and not written without end', async () => {
+    const shop = await shops.openRunning('selected', checks);
+    const end = shops
+      .bed()
+      .sandbox.webhook((key, object) =>
+        key === '/services' &&
+        object.metadata.namespace === 'selected' &&
+        object.metadata.name === 'podinfo-primary'
+          ? { ...object, spec: { ...(object.spec as object), selector: theirs } }
+          : object,
+      );
+    await change(shop);
+    await shop.until('it is told', isTold);
+    expect(readyOf(shop.status())?.message).toMatch(
+      /Service selected\/podinfo-primary: spec\.selector\.app is \S+, not podinfo-primary, right after it was written/,
+    );
+    expect(await writesIn(servicePath(shop), 60_000)).toBeLessThan(12);
+    end();
+    await shop.until('it is at rest', (status) => readyOf(status)?.status === 'True');
+  });
+
+  test('the weights of a route: a release stays at its step, it is told, and goes on without the webhook', async () => {
+    const shop = await shops.openRunning('weighed', checks);
+    const end = shops
+      .bed()
+      .sandbox.webhook((key, object) =>
+        key.endsWith('/httproutes') && object.metadata.namespace === 'weighed' ? unweighed(object) : object,
+      );
+    const commit = await shop.release('v2');
+    await shop.until('it is told', isTold);
+    expect(readyOf(shop.status())?.message).toMatch(
+      /HTTPRoute weighed\/podinfo: the canary has 0 %, not 50 %, right after it was written: an admission webhook or policy changes it/,
+    );
+    end();
+    await shop.until('v2 is live', ({ lastPromotedCommit }) => lastPromotedCommit === commit);
+  });
+});

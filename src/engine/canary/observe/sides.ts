@@ -1,6 +1,8 @@
 /** How both sides of a Canary are read: as two workloads with a route between them, or as the pods of one (ADR 21). */
+
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import type { RouteView } from '../../../api/observed.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
 import { nativeKind, readSides, workloadKind } from '../../../workload/kinds.ts';
 import { revisionPods } from '../../../workload/native-pods.ts';
@@ -56,7 +58,6 @@ function copiedViews(
 ): SideViews {
   const names = serviceNames(canary);
   const router = routerOf(parts, provider);
-  const successor = successorOf(parts, canary, { router, movesTo });
   const workloadView = (side: 'primary' | 'canary', workload: KubernetesObject | undefined) => {
     if (!workload || workload.metadata.deletionTimestamp) return undefined;
     const routePort = canary.spec.service?.port;
@@ -71,18 +72,30 @@ function copiedViews(
   );
   // Before there is a workload, or one is wanted, there is nothing to route to.
   const isRouted = Boolean(target ?? primary ?? parts.heads.of(namespacedName(canary)).release);
-  const routing = routeContext(canary, labelOf(parts, canary, { target, primary }), {
-    successor,
-    inGit: routeInGit(parts, canary),
-    settings: parts.options.routes,
-  });
+  const live = liveRoutes(router, view, canary);
+  const context = { parts, canary, view, provider, movesTo };
   return {
     primary: primaryView && { ...primaryView, keepsReadyPod: primaryView.keepsReadyPod && isReachable },
     target: workloadView('canary', target),
     scaler: scalerView(canary, view),
-    route: isRouted ? router.read(routing, liveRoutes(router, view, canary)) : undefined,
-    routeInGit: successor !== undefined,
+    route: isRouted ? readRoute(context, { target, primary }, live) : undefined,
+    routeInGit: successorOf(parts, canary, { router, movesTo }) !== undefined,
   };
+}
+
+/** The traffic as these routing objects say it. */
+export function readRoute(
+  { parts, canary, provider, movesTo }: SideContext,
+  workloads: Pick<SideObjects, 'target' | 'primary'>,
+  live: readonly KubernetesObject[],
+): RouteView | undefined {
+  const router = routerOf(parts, provider);
+  const routing = routeContext(canary, labelOf(parts, canary, workloads), {
+    successor: successorOf(parts, canary, { router, movesTo }),
+    inGit: routeInGit(parts, canary),
+    settings: parts.options.routes,
+  });
+  return router.read(routing, live);
 }
 
 function scalerView({ spec }: Canary, view: NamespaceView): ScalerView | undefined {

@@ -49,6 +49,7 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
   const router = {
     kinds: [],
     apexFollowsTraffic: false,
+    read: () => undefined,
     objects: (_: unknown, { canaryWeight }: typeof toPrimary) => [route(canaryWeight)],
   };
   const context = {

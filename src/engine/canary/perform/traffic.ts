@@ -1,4 +1,4 @@
-import type { KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
@@ -15,7 +15,8 @@ import {
   wantedRoutes,
   wantedServices,
 } from '../observe/routes.ts';
-import { applyAnyway, applyRollout, ensureFresh, patchRollout } from './write.ts';
+import { readRoute } from '../observe/sides.ts';
+import { applyRollout, ensureFresh, noteChanged, notKept, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
 export const trafficPerformers = {
@@ -63,13 +64,31 @@ export const trafficPerformers = {
     if (pending.length === 0) return false;
     await ensureFresh(context);
     let wrote = false;
+    let routes = live;
     for (const { wanted, over } of pending) {
-      wrote = (await applyAnyway(context, withMark(wanted), over)) || wrote;
+      const stored = await store(context, withMark(wanted), over);
+      wrote = noteChanged(context, stored, over) || wrote;
+      routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
       parts.applied.note(wanted);
     }
+    refuseUnmoved(context, route, routes);
     return wrote;
   },
 } satisfies Partial<Performers>;
+
+/** The share that was to change is as before: it would be written again and again. Throws EngineError ForeignChange. */
+function refuseUnmoved(
+  { parts, observation }: ActionContext,
+  { canaryWeight }: RouteTarget,
+  routes: readonly KubernetesObject[],
+): void {
+  const { canary, view, provider, world } = observation;
+  const context = { parts, canary, view, provider, movesTo: world.movesTo };
+  const now = readRoute(context, observation, routes)?.canaryWeight;
+  const stored = routes.at(-1);
+  if (!stored || now === canaryWeight || now === undefined || now !== world.route?.canaryWeight) return;
+  throw notKept(stored, `the canary has ${now} %, not ${canaryWeight} %,`);
+}
 
 /** Requests to a Service that does not exist fail: the traffic stays until there is one. Throws EngineError ServiceMissing. */
 function refuseMissing({ observation }: ActionContext, route: RouteTarget): void {

@@ -8,6 +8,7 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
+import { isService } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
@@ -29,29 +30,32 @@ export async function applyRollout(
   mark: (object: KubernetesObject) => KubernetesObject = (object) => object,
 ): Promise<boolean> {
   if (context.parts.applied.has(live, wanted)) return false;
-  const wrote = await applyAnyway(context, mark(wanted), live);
+  const wrote = noteChanged(context, await store(context, mark(wanted), live), live);
   context.parts.applied.note(wanted);
   return wrote;
 }
 
 /**
- * Applies an object whatever the cluster has: also one that differs only by a field that is not wanted. False where nothing changed by it: an
- * admission webhook may take away again what was sent, and a write that counts would be repeated at once, without end.
+ * Applies an object whatever the cluster has: also one that differs only by a field that is not wanted. Gives it as it is stored. Throws EngineError
+ * where the API server did not keep what everything else relies on.
  */
-export async function applyAnyway(
-  context: ActionContext,
+export async function store(
+  { parts }: ActionContext,
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
-): Promise<boolean> {
-  const stored = await context.parts.cluster.apply(wanted, {
+): Promise<KubernetesObject> {
+  const stored = await parts.cluster.apply(wanted, {
     manager: 'holdfast-rollout',
     force: true,
     ...(live ? { over: versionOf(live) } : {}),
   });
   const digest = wanted.metadata.annotations?.[digestAnnotation];
-  if (digest !== undefined)
-    refuseChanged(stored, { metadata: { annotations: { [digestAnnotation]: digest } } });
-  return noteChanged(context, stored, live);
+  const { selector } = (isService(wanted) ? wanted.spec : {}) as { selector?: object };
+  refuseChanged(stored, {
+    ...(digest === undefined ? {} : { metadata: { annotations: { [digestAnnotation]: digest } } }),
+    ...(selector ? { spec: { selector } } : {}),
+  });
+  return stored;
 }
 
 /** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
@@ -67,7 +71,11 @@ export async function patchRollout(
   return noteChanged(context, stored, live);
 }
 
-function noteChanged(
+/**
+ * Whether a write changed the object, which is noted: an admission webhook may take away again what was sent, and a write that counts would be
+ * repeated at once, without end.
+ */
+export function noteChanged(
   { changed }: ActionContext,
   stored: KubernetesObject,
   before: KubernetesObject | undefined,
