@@ -13,6 +13,7 @@ import {
 import { type Deadline, startDeadline } from './deadline.ts';
 import { HttpError, toHttpError } from './errors.ts';
 import { acquireSlots, type SlotTable } from './slots.ts';
+import { ciphers } from './tls.ts';
 import type { Connection, ConnectRequest, HttpLimits } from './types.ts';
 
 /** What connections are opened with. */
@@ -138,6 +139,7 @@ function tunnel(
     method: 'CONNECT',
     path: name,
     agent: false,
+    ciphers,
     headers: {
       host: name,
       ...(proxy.username ? { 'proxy-authorization': `Basic ${Buffer.from(user).toString('base64')}` } : {}),

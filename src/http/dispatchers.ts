@@ -12,6 +12,7 @@ import {
 } from './address-guard.ts';
 import { HttpError } from './errors.ts';
 import { readPrivateKey } from './private-key.ts';
+import { ciphers } from './tls.ts';
 import type { HttpTls } from './types.ts';
 
 /** Connection pools, one per trust setting, proxy and guard; at most 64, the oldest is closed first. */
@@ -53,6 +54,7 @@ export function createDispatchers(
       // Both are options of the sockets; the types know only those of TLS.
       proxyTls: {
         timeout: connectTimeoutMs,
+        ciphers,
         ...(guarded ? { lookup: guardedLookup(policy, portOf(proxy), resolver) } : {}),
       },
       requestTls: {
@@ -134,6 +136,7 @@ function guardedConnector(
 
 function tlsOptions({ ca, cert, key, insecureSkipVerify }: HttpTls) {
   return {
+    ciphers,
     rejectUnauthorized: !insecureSkipVerify,
     ...(ca ? { ca } : {}),
     ...(cert && key ? { cert, key } : {}),
