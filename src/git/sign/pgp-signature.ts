@@ -6,6 +6,10 @@ import { limits } from '../../api/limits.ts';
 const maxSignatures = 8;
 /** Of a public exponent, which is 65537 nearly everywhere. */
 const exponentBytes = 8;
+/** Of prime and order of a DSA key, as GnuPG makes them at most. */
+const [primeBytes, orderBytes] = [512, 32];
+/** By which a key says something of itself; each is checked. */
+const mostOwnSignatures = 200;
 const userIdCharacters = 120;
 
 /** The armoured blocks of public keys in a text, none where they hold no key; undefined without a block. Throws Error for one that cannot be read. */
@@ -69,7 +73,9 @@ async function readKeys(blocks: readonly string[]) {
   for (const key of read.flat()) {
     refuseLarge(key);
     const known = keys.get(key.getFingerprint());
-    keys.set(key.getFingerprint(), known ? await known.update(key) : key);
+    const whole = known ? await known.update(key) : key;
+    refuseMany(whole);
+    keys.set(key.getFingerprint(), whole);
   }
   return [...keys.values()];
 }
@@ -77,12 +83,30 @@ async function readKeys(blocks: readonly string[]) {
 /** The library computes with these numbers itself, for as long as it takes. */
 function refuseLarge(key: PublicKey): void {
   for (const { keyPacket } of key.getKeys()) {
-    const { n, e } = (keyPacket.publicParams ?? {}) as { n?: Uint8Array; e?: Uint8Array };
-    if ((n?.length ?? 0) * 8 > limits.rsaKeyBits || (e?.length ?? 0) > exponentBytes)
+    // RSA: n and e; DSA, with which the library checks what a key says of itself: p and q.
+    const { n, e, p, q } = (keyPacket.publicParams ?? {}) as Partial<Record<string, Uint8Array>>;
+    const bytesOf = (number: Uint8Array | undefined) => number?.length ?? 0;
+    const isLarge = bytesOf(n) * 8 > limits.rsaKeyBits || bytesOf(p) > primeBytes;
+    if (isLarge || bytesOf(e) > exponentBytes || bytesOf(q) > orderBytes)
       throw new Error(
         `has a PGP key that is too large; RSA keys of at most ${limits.rsaKeyBits} bits are used`,
       );
   }
+}
+
+function refuseMany(key: PublicKey): void {
+  const { users, subkeys } = key;
+  // The library's types leave them out.
+  const { directSignatures = [] } = key as { readonly directSignatures?: readonly unknown[] };
+  const own = [
+    ...[directSignatures, key.revocationSignatures],
+    ...users.flatMap((user) => [user.selfCertifications, user.revocationSignatures]),
+    ...subkeys.flatMap((subkey) => [subkey.bindingSignatures, subkey.revocationSignatures]),
+  ].reduce((sum, signatures) => sum + signatures.length, 0);
+  if (own > mostOwnSignatures)
+    throw new Error(
+      `has a PGP key with ${own} signatures of its own; at most ${mostOwnSignatures} are looked at: gpg --export-options export-minimal`,
+    );
 }
 
 function userIdOf([first = 'nobody']: readonly string[]): string {

@@ -161,17 +161,25 @@ describe('a PGP signature', () => {
     await expect(who(cut, ada.publicKey)).rejects.toThrow('PGP signature');
   });
 
-  it.each([
-    ['a modulus of 16,384 bits', 2_048, 3],
-    ['an exponent of 2,048 bits', 256, 256],
-  ])('is not looked at with a key that has %s', async (_, modulusBytes, exponentBytes) => {
+  it('is not looked at with a key that says too much of itself', async () => {
+    const [ada, eve] = [await keyOf('ada'), await keyOf('eve')];
+    const key = await openpgp.readKey({ armoredKey: eve.publicKey });
+    const [user] = key.users;
+    user?.selfCertifications.push(...Array(200).fill(user.selfCertifications[0]));
+    const commit = signedWith(await sign(ada.privateKey, payloadOf()));
+
+    await expect(who(commit, key.armor(), ada.publicKey)).rejects.toThrow('export-minimal');
+  });
+
+  it.each<[string, number, number[]]>([
+    ['a modulus of 16,384 bits', openpgp.enums.publicKey.rsaEncryptSign, [2_048, 3]],
+    ['an exponent of 2,048 bits', openpgp.enums.publicKey.rsaEncryptSign, [256, 256]],
+    ['a prime of 8,192 bits', openpgp.enums.publicKey.dsa, [1_024, 32, 256, 256]],
+    ['an order of 2,048 bits', openpgp.enums.publicKey.dsa, [256, 256, 256, 256]],
+  ])('is not looked at with a key that has %s', async (_, algorithm, numbers) => {
     const number = (bytes: number) =>
       Buffer.concat([Buffer.from([bytes >> 5, (bytes << 3) & 255]), Buffer.alloc(bytes, 0xff)]);
-    const packet = Buffer.concat([
-      Buffer.from([4, 0x65, 0, 0, 0, 1]),
-      number(modulusBytes),
-      number(exponentBytes),
-    ]);
+    const packet = Buffer.concat([Buffer.from([4, 0x65, 0, 0, 0, algorithm]), ...numbers.map(number)]);
     const bytes = Buffer.concat([Buffer.from([0x99, packet.length >> 8, packet.length & 255]), packet]);
     const userId = Buffer.from([0xb4, 3, ...Buffer.from('eve')]);
     const armored = openpgp.armor(openpgp.enums.armor.publicKey, Buffer.concat([bytes, userId]));
