@@ -64,4 +64,11 @@ describe('a Source that depends on others', () => {
     expect(why(source('out', ['a']), [source('a', ['b']), ...others])).toBeUndefined();
     expect(why(source('self', ['self']), [])).toContain('shop/self -> shop/self');
   });
+
+  it('is judged however many depend on each other', () => {
+    const chain = Array.from({ length: 20_000 }, (_, index) => source(`s${index}`, [`s${index + 1}`]));
+    const end = source('s20000');
+    expect(why(source('s0', ['s1']), [...chain, end])).toBeUndefined();
+    expect(why(source('s0', ['s1']), [...chain, source('s20000', ['s0'])])).toContain('s20000 -> shop/s0');
+  });
 });

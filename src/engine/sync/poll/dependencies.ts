@@ -61,22 +61,25 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
   return `is at ${status.appliedCommit.slice(0, 7)} and not yet at ${commit.slice(0, 7)}`;
 }
 
-/** The way round, beginning and ending with the Source itself. */
+/** The way round, beginning and ending with the Source itself. Any number of Sources may depend on each other: no recursion, and each is looked at once. */
 function circleOf(source: Source, byKey: ReadonlyMap<string, Source>): string[] | undefined {
   const start = namespacedName(source);
-  const seen = new Set<string>();
-  const walk = (at: Source, way: readonly string[]): string[] | undefined => {
-    for (const key of dependenciesOf(at)) {
-      if (key === start) return [...way, key];
-      const next = byKey.get(key);
-      if (!next || seen.has(key)) continue;
-      seen.add(key);
-      const found = walk(next, [...way, key]);
-      if (found) return found;
-    }
-    return undefined;
+  const seenFrom = new Map<string, string>();
+  const wayTo = (key: string): string[] => {
+    const way = [key];
+    for (let at = key; at !== start; at = way.at(-1) ?? start) way.push(seenFrom.get(at) ?? start);
+    return way.reverse();
   };
-  return walk(source, [start]);
+  const reached = [start];
+  for (const at of reached) {
+    for (const key of dependenciesOf(byKey.get(at) ?? source)) {
+      if (key === start) return [...wayTo(at), start];
+      if (seenFrom.has(key) || !byKey.has(key)) continue;
+      seenFrom.set(key, at);
+      reached.push(key);
+    }
+  }
+  return undefined;
 }
 
 /**
