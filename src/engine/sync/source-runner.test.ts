@@ -103,7 +103,7 @@ function createWorld() {
     treeOidAt: async (commit: string) => commit,
     readFiles: async (commit: string) => ({
       files: [{ path: 'app.yaml', oid: commit, bytes: Buffer.from(`${manifest}# ${commit}`) }],
-      problems: [],
+      problems: [] as Array<{ path: string; reason: string; message: string }>,
     }),
   };
   return {
@@ -220,6 +220,25 @@ test.each([
 
   expect(world.said).toEqual(['Applied']);
   expect(await runner.reproduce('shop/web', head.commit)).toEqual({ problem: 'it does not hold the Canary' });
+});
+
+test.each([
+  ['TooLarge', 'data/large.json', ['data/']],
+  ['Submodule', 'docs/theme', ['docs/theme/']],
+  ['InvalidManifests', 'data/large.json', ['docs/']],
+])('what cannot be read and is left out by spec.ignore is no problem: %s', async (reason, path, ignore) => {
+  const world = createWorld();
+  const poller = createPoller();
+  const { readFiles } = world.repository;
+  world.repository.readFiles = async (commit) => ({
+    ...(await readFiles(commit)),
+    problems: [{ path, reason, message: `${path}: it cannot be read` }],
+  });
+  startRunner(world, poller, { ...source, spec: { ...(source.spec as object), ignore } });
+
+  await poller.pollWhileWoken();
+
+  expect(world.said).toEqual([reason === 'InvalidManifests' ? reason : 'Applied']);
 });
 
 describe('a Source that is deleted while a commit of it is being applied', () => {

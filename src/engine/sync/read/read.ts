@@ -59,9 +59,14 @@ async function snapshotAt(
   const folder = folderOf(source);
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
   const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
-  const unread = read.problems.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
   const tree = treeAt(state.repository, commit.commit, signal);
-  const files = await unignored(read.files, { folder, rules: source.spec.ignore, signal });
+  const leftOut = { folder, rules: source.spec.ignore, signal };
+  const files = await unignored(read.files, leftOut);
+  // A submodule, and a link, is a folder to the rules as well.
+  const refused = read.problems.map(({ path, message }) => ({ path: `${path}/`, file: path, message }));
+  const unread = (await unignored(refused, leftOut)).map(
+    ({ file, message }): FileProblem => ({ file, line: 0, message }),
+  );
   const { builders, builds } = parts;
   const { variables, decryption, capabilities } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
