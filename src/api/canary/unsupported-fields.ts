@@ -51,7 +51,7 @@ function kindIn(reference: unknown): string {
   return (reference as { kind?: string } | undefined)?.kind ?? '';
 }
 
-/** JSON paths of the fields of a Canary that this version does not act on. `ignored`: those of its routing provider. */
+/** JSON paths of the fields of a Canary that are not acted on. `ignored`: those of its routing provider. */
 export function unsupportedFields(canary: Canary, ignored = fieldsOfFewProviders): string[] {
   const rows: readonly Row[] = [...fieldsOfTargets, { paths: ignored }];
   const found = rows
@@ -59,6 +59,12 @@ export function unsupportedFields(canary: Canary, ignored = fieldsOfFewProviders
     .flatMap(({ paths }) => paths.flatMap((path) => valuesAt(canary, path.split('.'), [])))
     .filter(([, value]) => asksForSomething(value));
   return [...new Set(found.map(([path]) => fieldPath(path)))];
+}
+
+/** With what they have no effect, for people. */
+export function withoutEffectWith({ spec }: Canary, defaultProvider: string): string {
+  const provider = spec.provider ?? `${defaultProvider} (the default)`;
+  return `provider ${provider} and a ${spec.targetRef.kind}`;
 }
 
 /** Anything but false, `none` or an empty list or object. */

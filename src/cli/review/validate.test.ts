@@ -282,8 +282,12 @@ data: {${data}, reason: sale}
     const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
     const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });
     expect(lines).toEqual([
-      'a.yaml:7: note: spec.service.meshName: is valid, but has no effect in this version',
+      'a.yaml:7: note: spec.service.meshName: is valid, but has no effect with provider kubernetes and a Deployment',
     ]);
+    const unnamed = withMesh.replace(/ +provider: kubernetes\n/, '');
+    expect((await report({ 'a.yaml': unnamed, 'd.yaml': deployment })).lines).toContain(
+      'a.yaml:6: note: spec.service.meshName: is valid, but has no effect with provider kubernetes (the default) and a Deployment',
+    );
     expect(summary).toBe('no problems, 1 note in 2 objects of 2 files');
     expect(exitCode).toBe(0);
   });

@@ -1,7 +1,7 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
 import { annotationPrefix, canaryKeys, unknownVerbs } from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
-import { unsupportedFields } from '../../api/canary/unsupported-fields.ts';
+import { unsupportedFields, withoutEffectWith } from '../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
 import { freezeLabel, parseFreeze } from '../../api/freeze.ts';
 import { apiVersionOf, type KindName, kindNames } from '../../api/kinds/kinds.ts';
@@ -109,7 +109,10 @@ function canaryRemarks(canary: Canary, options: KindOptions): Remark[] {
     ...as('warning', [...checked.warnings, ...requestDoubts(canary)]),
     ...routeRemarks(canary, defaultProvider),
     ...unsupportedFields(canary, routerFor(canary.spec.provider ?? defaultProvider)?.ignores(canary)).map(
-      (path): Remark => ({ severity: 'note', path, message: 'is valid, but has no effect in this version' }),
+      (path): Remark => {
+        const message = `is valid, but has no effect with ${withoutEffectWith(canary, defaultProvider)}`;
+        return { severity: 'note', path, message };
+      },
     ),
   ];
 }

@@ -2,7 +2,7 @@
 
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import { unsupportedFields } from '../../../api/canary/unsupported-fields.ts';
+import { unsupportedFields, withoutEffectWith } from '../../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { type Condition, namespacedName } from '../../../api/kubernetes.ts';
 import type { Problem } from '../../../api/problems.ts';
@@ -72,6 +72,7 @@ export function specNotices(
     ...(port ? [{ path: port.field, message: port.message }] : []),
   ];
   const fields = unsupportedFields(canary, router?.ignores(canary));
+  const without = `valid, but without effect with ${withoutEffectWith(canary, defaultProvider)}: ${fields.join(', ')}`;
   const generation = canary.metadata.generation;
   const news = (type: string, reason: string, message: string): ConditionNews => ({
     type,
@@ -88,9 +89,7 @@ export function specNotices(
     isUnread && reported && reported.observedGeneration === generation ? [reported] : undefined;
   const reason = missing.length > 0 ? 'ReferenceMissing' : specWarnings;
   return [
-    ...(fields.length > 0
-      ? [news(notActedOn, notActedOn, `valid, but not acted on by this version: ${fields.join(', ')}`)]
-      : []),
+    ...(fields.length > 0 ? [news(notActedOn, notActedOn, without)] : []),
     ...(unchanged ?? (warnings.length > 0 ? [news(specWarnings, reason, text)] : [])),
   ];
 }
