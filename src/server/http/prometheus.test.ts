@@ -122,6 +122,13 @@ test('a kind with one dead watch is not healthy, and our own kinds are distingui
 });
 
 describe("Flagger's series", () => {
+  it('say nothing of the result and the weights of a Canary that was never acted on, as in Flagger', async () => {
+    canaries = [canaryOf('refused', {})];
+    expect((await scrape()).filter((line) => /^flagger_canary/.test(line))).toEqual([
+      'flagger_canary_total{namespace="shop"} 1',
+    ]);
+  });
+
   it('have its names, labels and values', async () => {
     const checks = [
       { name: 'request-success-rate', value: 99.5, verdict: 'pass', time },

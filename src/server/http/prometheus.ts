@@ -126,8 +126,9 @@ function addProgramMetrics(registry: Registry, sources: MetricSources): void {
   );
 }
 
-/** Flagger's gauges of Canaries, with its names and meaning (flagger-behaviour 5.4). */
+/** Flagger's gauges of Canaries, with its names and meaning (flagger-behaviour 5.4). One that was never acted on has no result and no weights. */
 function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly KubernetesObject[] }): void {
+  const known = () => sources.canaries().filter((canary) => Boolean(canaryStatus(canary).phase));
   gauge(
     registry,
     'flagger_canary_total',
@@ -144,7 +145,7 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
     '0 running, 1 successful, 2 failed',
     (metric) => {
       metric.reset();
-      for (const canary of sources.canaries()) {
+      for (const canary of known()) {
         const { phase } = canaryStatus(canary);
         metric.set(named(canary), phase === 'Failed' ? 2 : phase === 'Progressing' ? 0 : 1);
       }
@@ -157,7 +158,7 @@ function addCanaryMetrics(registry: Registry, sources: { canaries(): readonly Ku
     'Share of the traffic in percent, with provider native of the pods',
     (metric) => {
       metric.reset();
-      for (const canary of sources.canaries()) {
+      for (const canary of known()) {
         const { name, namespace } = named(canary);
         const { canaryWeight = 0 } = (canary.status ?? {}) as { canaryWeight?: number };
         metric.set({ workload: `${name}-primary`, namespace }, 100 - canaryWeight);
