@@ -61,6 +61,13 @@ describe('the command line', () => {
     expect(stdout).not.toMatch(/default: [[{]|default: \)|default: false/);
   });
 
+  it('help fits a terminal of 80 columns, but for what has no blank in it', async () => {
+    for (const command of ['run', 'diff', 'plan', 'check', 'install'])
+      expect(await run(command, '--help')).toBe(0);
+    const long = stdout.split('\n').filter((line) => line.length > 80 && /\S\s+\S/.test(line.slice(48)));
+    expect(long).toEqual([]);
+  });
+
   it('a command that does not exist is refused with one that may be meant', async () => {
     expect(await run('statu')).toBe(2);
     expect(stderr).toContain('(Did you mean status?)');

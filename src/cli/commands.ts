@@ -242,7 +242,7 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
       'GitOps reconciler for progressive delivery: rolls out what Git says, keeps the last known good release and returns to it when a release fails',
     )
     .version(context.version, '-V, --version', 'print the version of this program')
-    .configureHelp({ subcommandTerm: (command) => command.name(), optionDescription })
+    .configureHelp({ subcommandTerm: (command) => command.name(), optionDescription, minWidthToWrap: 20 })
     .exitOverride()
     .showHelpAfterError('Run holdfast --help for the commands, holdfast <command> --help for their options.');
   for (const { name, summary, isHidden = false, load } of rows) {
