@@ -65,6 +65,24 @@ test('explain tells what is expected, the cause and the decision, plays hypothes
   expect(bed.sandbox.requests.all().filter(({ method }) => method !== 'GET')).toEqual([]);
 });
 
+test('who may not list Secrets is told that releases in them are not known, beside what is', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  await app.drain();
+  expect((await explain()).text).not.toContain('note: releases');
+  bed.sandbox.fault(({ path }) => (path.endsWith('/secrets') ? { code: 403 } : undefined));
+
+  const { code, stdout, text } = await explain();
+
+  expect(code).toBe(0);
+  expect(stdout).toContain('Expected on the primary');
+  expect(text).toMatch(
+    /note: releases in Secrets are not known, so that what follows may differ: .*secrets in shop: 403/,
+  );
+});
+
 test('explain says what is wrong with what it was asked', async () => {
   expect(await explain('--what-if', 'cause=Nonsense')).toMatchObject({
     code: 2,

@@ -9,6 +9,7 @@ import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
   type DataFormat,
+  printable,
   printed,
   type Screen,
   screenOf,
@@ -46,9 +47,11 @@ export const explainCommand: CliCommand = {
           const query = { namespace: flags.holdfastNamespace, names: controllerFlagNames, given: flags };
           return withFlagsOfController(connection, query, (found) =>
             forTargets(connection, 'Canary', { subject, flags }, async (target) => {
-              const { world, underWay } = await look(connection, target, found);
+              const { world, underWay, unread } = await look(connection, target, found);
               const options = { assumed: flags.whatIf, underWay, format: flags.output, screen };
-              return explainWorld(world, hypothesis, options);
+              const result = explainWorld(world, hypothesis, options);
+              const note = 'releases in Secrets are not known, so that what follows may differ';
+              return unread ? { ...result, stderr: `note: ${note}: ${printable(unread)}\n` } : result;
             }),
           );
         });
@@ -64,6 +67,8 @@ const controllerFlagNames = ['mesh-provider', 'min-analysis-interval', 'selector
 interface Seen {
   readonly world: World;
   readonly underWay: ReleaseChanges | undefined;
+  /** Why the records of releases cannot be read. */
+  readonly unread: string | undefined;
 }
 
 function look(connection: Connection, target: NamespacedName, flags: ControllerFlags): Promise<Seen> {
@@ -76,6 +81,7 @@ function look(connection: Connection, target: NamespacedName, flags: ControllerF
   return readCanaryWith(connection, { ...target, options }, async (context) => ({
     world: context.observation.world,
     underWay: await changesUnderWay(context),
+    unread: context.observation.view.unread('records'),
   }));
 }
 
