@@ -160,13 +160,16 @@ describe('the command line', () => {
     return file('kubeconfig', JSON.stringify(config));
   }
 
-  it('version says what a refused login means, as every other command', async () => {
+  it('version and check say what a refused login means, as every other command', async () => {
     const server = createServer((_, response) => response.writeHead(401).end('{}'));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as AddressInfo;
     try {
       expect(await run('version', '--kubeconfig', kubeconfigFor(`http://127.0.0.1:${port}`))).toBe(0);
       expect(stdout).toContain('does not accept the credentials of the kubeconfig');
+      stdout = '';
+      expect(await run('check', '--kubeconfig', kubeconfigFor(`http://127.0.0.1:${port}`))).toBe(1);
+      expect(stdout.replace(/\s+/g, ' ')).toContain('does not accept the credentials of the kubeconfig');
     } finally {
       server.close();
     }

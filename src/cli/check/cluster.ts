@@ -15,7 +15,16 @@ const fieldsNamed = 4;
 
 /** The API server answers, and how old it is. Throws ApiError when it does not. */
 export async function checkServer(transport: Transport, server: string): Promise<CheckLine> {
-  const { body } = await transport.request({ verb: 'get', path: '/version', object: 'the version' });
+  const asked = { verb: 'get', path: '/version', object: 'the version' } as const;
+  const answer = await transport.request(asked).catch((error: unknown) => {
+    if (!isApiError(error, 'unauthorized')) throw error;
+    return error;
+  });
+  if (answer instanceof Error) {
+    const act = 'log in again: it does not accept the credentials of the kubeconfig, or they have expired';
+    return bad('failed', server, answer.message, { actor: 'administrator', act });
+  }
+  const { body } = answer;
   const {
     gitVersion = 'unknown',
     major,
