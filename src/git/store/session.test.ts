@@ -35,6 +35,7 @@ afterEach(() => rmSync(root, { recursive: true }));
 function sending(bytes: Buffer): GitTransport {
   return {
     request: () => Promise.reject(new Error('no listing here')),
+    said: (text) => text,
     receivePack: () => {
       throw new Error('no push here');
     },

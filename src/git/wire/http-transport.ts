@@ -4,7 +4,14 @@ import { GitError } from '../errors.ts';
 import { type GitCredentials, httpOptionsOf } from './credentials.ts';
 import { createHttpReceivePack } from './http-receive-pack.ts';
 import { checkListing, oneChunk } from './pkt-line.ts';
-import { checkGitUrl, collect, type GitTransport, type TransportOptions, toGitError } from './transport.ts';
+import {
+  checkGitUrl,
+  collect,
+  type GitTransport,
+  type TransportOptions,
+  toGitError,
+  wordsOf,
+} from './transport.ts';
 
 const DISCOVERY = '/info/refs?service=git-upload-pack';
 const MAX_REDIRECTS = 3;
@@ -17,6 +24,7 @@ const MAX_REQUEST_BYTES = 1_048_576;
 export function createHttpTransport(options: TransportOptions): GitTransport {
   const configured = checkGitUrl(options.url);
   const { address } = options;
+  const said = wordsOf(options.credentials);
 
   async function ask(suffix: string, request: Sent): Promise<HttpStream> {
     for (let hop = 0; hop <= MAX_REDIRECTS; hop += 1) {
@@ -51,7 +59,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
       const listing = await collect(counted(options, answer), options.limits.maxListingBytes);
       // A page instead of Git is the library's to recognise.
       if (answer.headers['content-type']?.startsWith('application/x-git-'))
-        await checkListing(configured, listing);
+        await checkListing(configured, listing, said);
       return {
         url,
         method,
@@ -70,6 +78,7 @@ export function createHttpTransport(options: TransportOptions): GitTransport {
       return counted(options, answer);
     },
     receivePack: () => createHttpReceivePack(options),
+    said,
   };
 }
 

@@ -45,7 +45,11 @@ function packetLength(bytes: Buffer): number | undefined {
  * packet, a cut answer and the refusal of an SHA-256 repository all for "no refs", and a Source must not report that its
  * branch is gone when the server merely failed. Throws GitError Unreachable or Refused.
  */
-export async function checkListing(url: string, listing: Uint8Array): Promise<void> {
+export async function checkListing(
+  url: string,
+  listing: Uint8Array,
+  said: (text: string) => string,
+): Promise<void> {
   for await (const packet of readPktLines(oneChunk(listing))) {
     const line = packet.toString('utf8', 0, 1_000).trimEnd();
     if (line === 'object-format=sha256') {
@@ -55,8 +59,7 @@ export async function checkListing(url: string, listing: Uint8Array): Promise<vo
       );
     }
     if (line.startsWith('ERR ')) {
-      const message = line.slice(4, 204).replace(/\p{Cc}+/gu, ' ');
-      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${message}`);
+      throw new GitError('Unreachable', `${url}: the Git server reported an error: ${said(line.slice(4))}`);
     }
   }
   if (Buffer.from(listing.slice(-4)).toString('latin1') !== '0000') {

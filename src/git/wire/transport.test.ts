@@ -198,6 +198,20 @@ test('a pack beyond the byte cap is refused while it streams', async () => {
   await recovers();
 });
 
+test.each([
+  ['the refs', (request: Parameters<typeof isPackRequest>[0]) => request.method === 'POST'],
+  ['the pack', isPackRequest],
+])('a server that repeats what it was sent in place of %s is reported without it', async (_, isMeant) => {
+  const words = `ERR bad login: ada:s3cret-word (${AUTHORIZATION})\n`;
+  const packet = Buffer.from(`${(words.length + 4).toString(16).padStart(4, '0')}${words}`);
+  fixture.server.transform = (body, request) => (isMeant(request) ? packet : body);
+
+  const error = (await failedPoll()) as Error;
+
+  expect(error.message).toContain('bad login: ada:***');
+  expect(error.message).not.toContain(AUTHORIZATION.split(' ')[1]);
+});
+
 test('an error of the server in the pack stream is reported with its message', async () => {
   fixture.server.transform = (body, request) =>
     isPackRequest(request) ? Buffer.from('001bERR repository is busy\n') : body;

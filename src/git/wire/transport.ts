@@ -3,6 +3,7 @@ import { limits as bounds } from '../../api/limits.ts';
 import { isSshAddress, parseSshAddress } from '../../api/source/git-address.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient } from '../../http/types.ts';
+import { secretsOf, withoutSecrets } from '../../http/without-secrets.ts';
 import { GitError, type GitErrorCode } from '../errors.ts';
 import type { GitCredentials } from './credentials.ts';
 
@@ -74,6 +75,22 @@ export interface GitTransport {
   uploadPack(request: PackRequest): Promise<AsyncIterableIterator<Uint8Array>>;
   /** Opens nothing yet. */
   receivePack(): ReceivePack;
+  /** The server's own words for people. */
+  readonly said: Said;
+}
+
+/** What a server says, cut, without control characters and what it was sent: it may send anything. */
+export type Said = (text: string) => string;
+
+const MAX_SAID_CHARACTERS = 300;
+
+/** What a server says that is sent these credentials. */
+export function wordsOf({ auth }: GitCredentials): Said {
+  return (text) =>
+    withoutSecrets(text, secretsOf(auth))
+      .replace(/\p{Cc}+/gu, ' ')
+      .trim()
+      .slice(0, MAX_SAID_CHARACTERS);
 }
 
 const CODES: Partial<Record<HttpError['code'], GitErrorCode>> = {

@@ -1,7 +1,7 @@
 import { limits } from '../../api/limits.ts';
 import { GitError } from '../errors.ts';
 import { DELIMITER, encodePktLine, FLUSH, readPktLines } from './pkt-line.ts';
-import type { GitTransport, PackRequest } from './transport.ts';
+import type { GitTransport, PackRequest, Said } from './transport.ts';
 
 /** What to ask of the server. */
 export interface FetchRequest {
@@ -38,8 +38,9 @@ export async function fetchPack(
   const change = { shallow: [] as string[], unshallow: [] as string[] };
   for await (const packet of readPktLines(answer)) {
     if (packet[0] === 1) await sink(packet.subarray(1));
-    else if (packet[0] === 3) throw serverError(request, packet.toString('utf8', 1));
-    else if (packet[0] !== 2) readLine(request, packet.toString('utf8').trimEnd(), change);
+    else if (packet[0] === 3) throw serverError(request, transport.said(packet.toString('utf8', 1)));
+    else if (packet[0] !== 2)
+      readLine({ request, said: transport.said }, packet.toString('utf8').trimEnd(), change);
   }
   return change;
 }
@@ -61,12 +62,12 @@ function encodeRequest({ want, haves, shallow, depth }: FetchRequest): PackReque
 }
 
 function readLine(
-  request: FetchRequest,
+  { request, said }: { request: FetchRequest; said: Said },
   line: string,
   change: { shallow: string[]; unshallow: string[] },
 ): void {
   const [word = '', oid = ''] = line.split(' ');
-  if (word === 'ERR') throw serverError(request, line.slice(4));
+  if (word === 'ERR') throw serverError(request, said(line.slice(4)));
   if (word !== 'shallow' && word !== 'unshallow') return;
   change[word].push(oid);
   checkShallow(change[word].length);
@@ -79,12 +80,7 @@ export function checkShallow(commits: number): void {
   throw new GitError('TooLarge', `the Git server says that history ends at more than ${most} commits`);
 }
 
-/** The server's own text, cut and without control characters; it may send anything. */
-function serverError(request: FetchRequest, text: string): GitError {
-  const message = text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 200);
+function serverError(request: FetchRequest, message: string): GitError {
   if (/not our ref|unadvertised object|bad object|no such/i.test(message)) {
     return new GitError(
       'NotFound',

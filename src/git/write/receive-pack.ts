@@ -1,6 +1,6 @@
 import { GitError } from '../errors.ts';
 import { encodePktLine, FLUSH, oneChunk, readPktLines } from '../wire/pkt-line.ts';
-import type { GitTransport, ReceivePack } from '../wire/transport.ts';
+import type { GitTransport, ReceivePack, Said } from '../wire/transport.ts';
 import { encodePack, type NewObject } from './new-objects.ts';
 
 /** One ref to move on the server, and where it must be for that (compare and swap). */
@@ -17,6 +17,7 @@ const NOTHING = '0'.repeat(40);
 interface PushTarget {
   readonly url: string;
   readonly receivePack: ReceivePack;
+  readonly said: Said;
 }
 
 /**
@@ -33,7 +34,7 @@ export async function pushRef(
 ): Promise<void> {
   const receivePack = transport.receivePack();
   try {
-    await push({ url, receivePack }, update, objects);
+    await push({ url, receivePack, said: transport.said }, update, objects);
   } finally {
     receivePack.close();
   }
@@ -51,7 +52,9 @@ async function push(target: PushTarget, update: RefUpdate, objects: readonly New
   // If another writer moved the ref between the two requests, the refusal says nothing about our rights.
   const now = await readAdvertisement(target);
   refuseMoved(target, update, now.refs);
-  const message = readable([report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '));
+  const message = target.said(
+    [report.result.get(update.ref) ?? report.unpack, ...report.messages].join('; '),
+  );
   throw new GitError('Rejected', `${target.url}: the Git server refused to move ${update.ref}: ${message}`);
 }
 
@@ -62,7 +65,7 @@ async function push(target: PushTarget, update: RefUpdate, objects: readonly New
 export async function checkPushRight(url: string, transport: GitTransport): Promise<void> {
   const receivePack = transport.receivePack();
   try {
-    const target = { url, receivePack };
+    const target = { url, receivePack, said: transport.said };
     requireReports(target, await readAdvertisement(target));
   } finally {
     receivePack.close();
@@ -90,13 +93,13 @@ interface Advertisement {
   readonly capabilities: ReadonlySet<string>;
 }
 
-async function readAdvertisement({ url, receivePack }: PushTarget): Promise<Advertisement> {
+async function readAdvertisement({ url, receivePack, said }: PushTarget): Promise<Advertisement> {
   const bytes = await receivePack.advertisement();
   const refs = new Map<string, string>();
   let capabilities = new Set<string>();
   for await (const packet of readPktLines(oneChunk(bytes))) {
     const [line = '', list] = packet.toString('utf8').trimEnd().split('\0');
-    if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${url}: ${readable(line)}`);
+    if (line.startsWith('ERR ')) throw new GitError('Unauthorized', `${url}: ${said(line)}`);
     if (list !== undefined) capabilities = new Set(list.split(' '));
     const found = /^([0-9a-f]{40}) (refs\/\S+)$/.exec(line);
     if (found?.[1] && found[2]) refs.set(found[2], found[1]);
@@ -134,12 +137,4 @@ async function demultiplex(bytes: Uint8Array, messages: string[]): Promise<Uint8
     else if (packet[0] === 2 || packet[0] === 3) messages.push(packet.toString('utf8', 1));
   }
   return Buffer.concat(report);
-}
-
-/** The server's own words, cut and without control characters; it may send anything. */
-function readable(text: string): string {
-  return text
-    .replace(/\p{Cc}+/gu, ' ')
-    .trim()
-    .slice(0, 300);
 }

@@ -1,6 +1,6 @@
 import type { Source } from '../../api/source/source.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
-import { withoutSecrets } from '../../http/without-secrets.ts';
+import { secretsOf, withoutSecrets } from '../../http/without-secrets.ts';
 import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
 import { singleLine } from './text.ts';
 import type { ForgeCall } from './types.ts';
@@ -119,13 +119,6 @@ function refusal(
 function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
   const text = withoutSecrets(messagesIn(value), secretsOf(auth));
   return singleLine(text.replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
-}
-
-function secretsOf(auth: HttpAuth | undefined): string[] {
-  if (!auth) return [];
-  if (auth.kind === 'bearer') return [auth.token];
-  const sent = Buffer.from(`${auth.username}:${auth.password}`).toString('base64');
-  return [auth.password, sent];
 }
 
 /** What forges put into `message`, `error` and `errors`, whatever its shape. */

@@ -7,8 +7,10 @@ import {
   type GitTransport,
   MAX_REPORT_BYTES,
   type ReceivePack,
+  type Said,
   type TransportOptions,
   toGitError,
+  wordsOf,
 } from '../transport.ts';
 import { type GitService, type RunningService, startService } from './session.ts';
 
@@ -25,12 +27,13 @@ interface Greeted {
  */
 export function createSshTransport(options: TransportOptions, address: SshAddress): GitTransport {
   const { url, limits } = options;
+  const said = wordsOf(options.credentials);
   let listing: Greeted | undefined;
 
   const greet = async (service: GitService, maxBytes: number): Promise<Greeted> => {
     const running = await startService(options, { address, service, maxBytes });
     try {
-      return await greeted(url, running);
+      return await greeted(url, running, said);
     } catch (error) {
       running.close();
       throw error;
@@ -52,7 +55,7 @@ export function createSshTransport(options: TransportOptions, address: SshAddres
         for await (const chunk of body) service.write(chunk);
         service.end();
         const refs = await collect(service.output, limits.maxListingBytes);
-        await checkListing(url, refs);
+        await checkListing(url, refs, said);
         return answer(asked, 'result', refs);
       } finally {
         service.close();
@@ -65,6 +68,7 @@ export function createSshTransport(options: TransportOptions, address: SshAddres
       return service.output;
     },
     receivePack: () => receivePack(url, () => greet('git-receive-pack', limits.maxListingBytes)),
+    said,
   };
 }
 
@@ -80,7 +84,7 @@ function answer(url: string, kind: string, body: Uint8Array) {
 }
 
 /** Reads the greeting to its flush packet; the program then waits. Throws GitError. */
-async function greeted(url: string, service: RunningService): Promise<Greeted> {
+async function greeted(url: string, service: RunningService, said: Said): Promise<Greeted> {
   const chunks: Buffer[] = [];
   async function* first(): AsyncGenerator<Buffer> {
     for (;;) {
@@ -95,7 +99,7 @@ async function greeted(url: string, service: RunningService): Promise<Greeted> {
     isVersion2 ??= packet.toString('latin1').trimEnd() === 'version 2';
     if (packet.length > 0) continue;
     const greeting = Buffer.concat(chunks);
-    await checkListing(url, greeting);
+    await checkListing(url, greeting, said);
     return { service, greeting, isVersion2 };
   }
   throw new GitError('Unreachable', `${url}: the ref listing was truncated`);
