@@ -18,11 +18,12 @@ export async function startQuickBed(): Promise<QuickBed> {
   const clock = createVirtualClock();
   const bed = await startBed(clock);
   let stopped = false;
+  let held = 0;
   const running = run();
 
   async function run(): Promise<void> {
     while (!stopped) {
-      clock.advance(stepMs);
+      if (held === 0) clock.advance(stepMs);
       await sleep(pauseMs);
     }
   }
@@ -32,6 +33,15 @@ export async function startQuickBed(): Promise<QuickBed> {
     // A poll takes two requests, whose time is not virtual.
     pollInterval: '4s',
     clock,
+    /** Time stands still: git is a process of its own, and on a busy machine steps would pass before it has ended. */
+    async commit(...change) {
+      held += 1;
+      try {
+        return await bed.commit(...change);
+      } finally {
+        held -= 1;
+      }
+    },
     pass: (durationMs) => new Promise((resolve) => void clock.after(durationMs, () => resolve())),
     async close() {
       // What ends waits for timers, too: time stops last.
