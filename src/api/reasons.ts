@@ -397,6 +397,7 @@ export const rolloutReasons = {
     'traffic and pods move between provider native and one with a separate primary',
     'the previous side until the new one can',
     'the next release begins once it has moved',
+    'if it is Stalled: look at the side that does not become ready, or name the former provider again',
   ),
   Moved: row('the provider of the spec is in effect', 'the side that this provider serves from', 'nothing'),
   HandBackGivenUp: row(

@@ -64,6 +64,10 @@ function expectServed({ primary, target, status }: Model): void {
   if (isMoving) expect(target).toMatchObject({ digest: 'a', desired: 2 });
 }
 
+function stalled({ status }: Model) {
+  return status.conditions?.find(({ type }) => type === 'Stalled');
+}
+
 describe('a Canary whose spec names native in place of a provider that copies', () => {
   it('has its target serve before its primary goes, whatever happens on the way', () => {
     const events = fc.array(event, { maxLength: 30 });
@@ -124,8 +128,15 @@ describe('a Canary whose spec names native in place of a provider that copies', 
     model.commit('a', { ...GOOD, canaryReady: false });
     model.until('Initialized');
     model.movesTo = 'native';
+    model.tick();
+    expect(stalled(model)).toMatchObject({ status: 'False' });
     for (let count = 0; count < 100; count += 1) model.tick();
     expect([model.hasMoved, model.primary?.ready, model.route?.canaryWeight]).toEqual([false, 2, 0]);
+    // Commits wait for it, so that a person is called after progressDeadlineSeconds.
+    expect(stalled(model)).toMatchObject({ status: 'True', reason: 'Moving' });
+    const { writes } = model;
+    for (let count = 0; count < 10; count += 1) model.tick();
+    expect(model.writes).toBe(writes);
     model.behaviours.set('a', GOOD);
     for (let count = 0; count < 10; count += 1) model.tick();
     expect([model.hasMoved, model.target?.ready, model.outages]).toEqual([true, 2, []]);

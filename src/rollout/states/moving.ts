@@ -18,6 +18,7 @@ import {
   note,
   type Outcome,
   type Preference,
+  stall,
   stay,
   wake,
 } from '../outcome.ts';
@@ -63,13 +64,10 @@ function switchToNative(context: Context, to: string): Effects {
   // Git's own route is in force, and a stale read may still show the primary: it is deleted without another move of traffic.
   if (begun.handedOverTime !== undefined && world.routeInGit === true && world.route?.others === 'alone')
     return combine({ status: { move: begun } }, act({ type: 'ReleaseCopies' }));
-  const statusNote = note(
-    'Moving',
-    `moving to provider ${to}, the target takes the traffic: ${whyNotReady(world.target)}`,
-    {
-      action: 'the primary is deleted once the target carries all traffic',
-    },
-  );
+  const statusNote = movingNote(context, begun, {
+    message: `moving to provider ${to}, the target takes the traffic: ${whyNotReady(world.target)}`,
+    action: 'the primary is deleted once the target carries all traffic',
+  });
   const waiting = (move: ProviderSwitch, ...effects: readonly Effects[]) => {
     const { handedOverTime: _, ...rest } = move;
     return combine(...effects, statusNote, { status: { move: rest } });
@@ -86,6 +84,16 @@ function switchToNative(context: Context, to: string): Effects {
   if (!git.isDone) return combine(known, git.effects);
   const scaler = handScalerBack(context, plan.progressDeadlineMs);
   return combine(known, scaler.isDone ? act({ type: 'ReleaseCopies' }) : scaler.effects);
+}
+
+/** No release begins before a move has ended: one that takes longer than pods may take is a person's. */
+function movingNote(
+  context: Context,
+  { startTime }: ProviderSwitch,
+  { message, action }: { readonly message: string; readonly action: string },
+): Effects {
+  const leftMs = remainingMs(context, startTime, context.plan.progressDeadlineMs);
+  return leftMs > 0 ? combine(note('Moving', message, { action }), wake(leftMs)) : stall('Moving', message);
 }
 
 /** The workload first runs one release completely, with no partition left. Then it is the target, which serves alone. */
@@ -125,13 +133,10 @@ export function finishSwitchToCopies(context: Context): SwitchToCopies {
   if (isCalledBack && isAllOn(context, 'primary'))
     return { isDone: true, effects: { status: { move: undefined } } };
   const move: ProviderSwitch = isCalledBack ? { to, startTime: now } : status.move;
-  const statusNote = note(
-    'Moving',
-    `moving to provider ${move.to}, the target serves: ${whyNotReady(primary)}`,
-    {
-      action: 'the target is scaled to zero once the primary carries all traffic',
-    },
-  );
+  const statusNote = movingNote(context, move, {
+    message: `moving to provider ${move.to}, the target serves: ${whyNotReady(primary)}`,
+    action: 'the target is scaled to zero once the primary carries all traffic',
+  });
   const continues = (...effects: readonly Effects[]) =>
     ({ isDone: false, effects: combine(...effects), prefers: NONE }) as const;
   const rescue = rescueTraffic(context);
