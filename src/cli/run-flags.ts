@@ -137,7 +137,7 @@ function withRolloutFlags(command: Command): Command {
     )
     .option(
       '--flagger-namespaces <names>',
-      'namespaces in which a running Flagger makes Holdfast stand back (comma-separated; default: all that are watched)',
+      'namespaces in which a running Flagger makes Holdfast pause (comma-separated; default: all that are watched)',
       commaList,
       [],
     )

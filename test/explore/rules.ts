@@ -389,7 +389,7 @@ export const RULES: readonly Rule[] = [
   {
     id: 'S16',
     words: 'config before template',
-    elsewhere: 'test/sandbox/closure.test.ts: ApplyPrimary does both',
+    elsewhere: 'test/sandbox/config-dependencies.test.ts: ApplyPrimary does both',
   },
   {
     id: 'S17',
