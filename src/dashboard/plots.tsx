@@ -21,7 +21,7 @@ export function Plots({ timeline, incidents }: { timeline: Timeline; incidents: 
         ))}
       </div>
       <p class="quiet">
-        As this copy of Holdfast saw it since <time dateTime={since}>{since}</time>. Vertical lines:
+        As this replica of Holdfast saw it since <time dateTime={since}>{since}</time>. Vertical lines:
         incidents.
       </p>
     </>

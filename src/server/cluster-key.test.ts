@@ -5,7 +5,7 @@ import { loadClusterKey } from './cluster-key.ts';
 
 const theirs = Buffer.alloc(32, 7);
 
-/** A cluster in which another copy of Holdfast creates the Secret between our look and our write. */
+/** A cluster in which another replica of Holdfast creates the Secret between our look and our write. */
 function clusterWith(refusal: Error, secret: KubernetesObject | undefined) {
   let looks = 0;
   return {

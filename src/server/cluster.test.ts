@@ -35,7 +35,7 @@ test.each([undefined, 'system:serviceaccount:shop:deployer'])(
       write.status === 'rejected' ? String(write.reason.message) : 'sent',
     );
     expect(new Set(reasons)).toEqual(
-      new Set(['this copy of Holdfast does not hold the Lease and writes nothing']),
+      new Set(['this replica of Holdfast is not the leader and writes nothing']),
     );
     expect(sent).toEqual([]);
   },

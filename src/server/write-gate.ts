@@ -34,7 +34,7 @@ export function createWriteGate(mayWrite: () => boolean): WriteGate {
     track,
     async send(write) {
       if (!mayWrite())
-        throw localError('aborted', 'this copy of Holdfast does not hold the Lease and writes nothing');
+        throw localError('aborted', 'this replica of Holdfast is not the leader and writes nothing');
       return track(write());
     },
     async settled() {
@@ -73,5 +73,5 @@ export function whileLeading(http: HttpClient, gate: WriteGate): HttpClient {
 }
 
 function lost(host: string): HttpError {
-  return new HttpError('Aborted', host, 'this copy of Holdfast does not hold the Lease and sends nothing');
+  return new HttpError('Aborted', host, 'this replica of Holdfast is not the leader and sends nothing');
 }
