@@ -78,7 +78,9 @@ function Notices() {
       )}
       {problem && <p class="notice">{problem}</p>}
       {isLeader === false && (
-        <p class="quiet">Served by a replica of Holdfast that is not the leader: plots begin when it started.</p>
+        <p class="quiet">
+          Served by a replica of Holdfast that is not the leader: plots begin when it started.
+        </p>
       )}
     </div>
   );
