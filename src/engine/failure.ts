@@ -40,6 +40,14 @@ function isFailure(error: unknown): error is Failure {
   return typeof reason === 'string' && typeof message === 'string' && typeof transient === 'boolean';
 }
 
+/** For what is not as it was sent, or would not be: what is waited for never comes, and only a person can change that. */
+export function notKept(what: string, when = 'right after it was written'): EngineError {
+  return new EngineError(
+    'ForeignChange',
+    `${what} ${when}: an admission webhook or policy changes it; exempt the object from that`,
+  );
+}
+
 /** True when the API server refused a write because the object changed meanwhile: look again. */
 export function isStale(error: unknown): boolean {
   const kind = (error as { kind?: unknown } | null)?.kind;

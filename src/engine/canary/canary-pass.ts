@@ -6,7 +6,7 @@ import {
   type ObjectReference,
   referenceOf,
 } from '../../api/kubernetes.ts';
-import { managedFieldsOf } from '../../workload/compare/managed-fields.ts';
+import { isOfHoldfast, managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
 import { report } from './canary-report.ts';
@@ -161,7 +161,7 @@ async function otherWriter(
   const found = await Promise.all(objects.map((one) => cluster.get(one).catch(() => undefined)));
   const entries = found.flatMap((live) => (live && managedFieldsOf(live)) ?? []);
   const others = entries.filter(
-    ({ manager, subresource }) => manager !== undefined && !/^holdfast/.test(manager) && !subresource,
+    (entry) => entry.manager !== undefined && !isOfHoldfast(entry) && !entry.subresource,
   );
   return others.toSorted((a, b) => (a.time ?? '').localeCompare(b.time ?? '')).at(-1)?.manager;
 }

@@ -139,6 +139,11 @@ export interface ManagedFieldsEntry {
   fieldsV1?: Record<string, unknown>;
 }
 
+/** Whether Holdfast wrote these fields, under any of its managers. */
+export function isOfHoldfast({ manager }: ManagedFieldsEntry): boolean {
+  return manager?.startsWith('holdfast') === true;
+}
+
 /** managedFields as typed entries, undefined when the object carries none. */
 export function managedFieldsOf(live: KubernetesObject): ManagedFieldsEntry[] | undefined {
   const { managedFields } = live.metadata;

@@ -18,13 +18,13 @@ import { withoutPrimaryAnnotations } from '../../../workload/knative/knative.ts'
 import { type ScalerSpec, scalerKindOf, scalerKinds } from '../../../workload/scaler.ts';
 import { giveBackPatch, originalSpecPatch } from '../../../workload/service/existing-service.ts';
 import { appliedAnnotation, primaryName, serviceNames } from '../../../workload/shared/metadata.ts';
-import { failureOf, isStale } from '../../failure.ts';
+import { failureOf, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
 import { liveRoutes } from '../observe/routes.ts';
 import { kindsOf } from '../watches.ts';
-import { ensureFresh, notKept } from './write.ts';
+import { ensureFresh } from './write.ts';
 
 /** Kinds of the copies of config. */
 const configKinds: readonly RouteKind[] = [
@@ -101,7 +101,7 @@ async function disownOne(
 /** An object that keeps its owner goes with it, and so would the requests. */
 function refuseOwned(canary: KubernetesObject, stored: KubernetesObject): void {
   if (isOwnedBy(canary, stored))
-    throw notKept(stored, `metadata.ownerReferences still names ${describe(canary)}`);
+    throw notKept(`${describe(stored)}: metadata.ownerReferences still names ${describe(canary)}`);
 }
 
 /** Routes and Services that requests pass. */

@@ -3,7 +3,7 @@ import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { withMark } from '../../applied.ts';
-import { EngineError } from '../../failure.ts';
+import { EngineError, notKept } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
@@ -16,7 +16,7 @@ import {
   wantedServices,
 } from '../observe/routes.ts';
 import { readRoute } from '../observe/sides.ts';
-import { applyRollout, ensureFresh, noteChanged, notKept, patchRollout, store } from './write.ts';
+import { applyRollout, ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
 export const trafficPerformers = {
@@ -87,7 +87,7 @@ function refuseUnmoved(
   const now = readRoute(context, observation, routes)?.canaryWeight;
   const stored = routes.at(-1);
   if (!stored || now === canaryWeight || now === undefined || now !== world.route?.canaryWeight) return;
-  throw notKept(stored, `the canary has ${now} %, not ${canaryWeight} %,`);
+  throw notKept(`${describe(stored)}: the canary has ${now} %, not ${canaryWeight} %,`);
 }
 
 /** Requests to a Service that does not exist fail: the traffic stays until there is one. Throws EngineError ServiceMissing. */

@@ -8,6 +8,7 @@ import {
   referenceOf,
   versionOf,
 } from '../../../api/kubernetes.ts';
+import type { ApplyOptions } from '../../../contracts/cluster.ts';
 import { isService } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
 import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
@@ -15,7 +16,7 @@ import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
 import { applySetIdOf, asMember } from '../../apply-set.ts';
-import { EngineError, StaleView } from '../../failure.ts';
+import { notKept, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts } from '../context/context.ts';
 import { routeReferences, routerOf } from '../context/routers.ts';
 
@@ -44,11 +45,7 @@ export async function store(
   wanted: KubernetesObject,
   live: KubernetesObject | undefined,
 ): Promise<KubernetesObject> {
-  const stored = await parts.cluster.apply(wanted, {
-    manager: 'holdfast-rollout',
-    force: true,
-    ...(live ? { over: versionOf(live) } : {}),
-  });
+  const stored = await parts.cluster.apply(wanted, applyOver(live));
   const digest = wanted.metadata.annotations?.[digestAnnotation];
   const { selector } = (isService(wanted) ? wanted.spec : {}) as { selector?: object };
   refuseChanged(stored, {
@@ -56,6 +53,10 @@ export async function store(
     ...(selector ? { spec: { selector } } : {}),
   });
   return stored;
+}
+
+function applyOver(live: KubernetesObject | undefined): ApplyOptions {
+  return { manager: 'holdfast-rollout', force: true, ...(live ? { over: versionOf(live) } : {}) };
 }
 
 /** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
@@ -94,9 +95,9 @@ export async function refuseUnkept(
   wanted: KubernetesObject,
   { live, kept }: { readonly live: KubernetesObject | undefined; readonly kept: object },
 ): Promise<void> {
-  const over = live ? { over: versionOf(live) } : {};
-  const options = { manager: 'holdfast-rollout', force: true, ...over, dryRun: true } as const;
-  const stored = await parts.cluster.apply(wanted, options).catch(() => undefined);
+  const stored = await parts.cluster
+    .apply(wanted, { ...applyOver(live), dryRun: true })
+    .catch(() => undefined);
   if (stored) refuseChanged(stored, kept, true);
 }
 
@@ -109,14 +110,8 @@ function refuseChanged(stored: KubernetesObject, sent: object, isDryRun = false)
   if (!first) return;
   const { path, expected, actual = 'gone' } = first;
   const verb = isDryRun ? 'would be' : 'is';
-  throw notKept(stored, `${path} ${verb} ${actual}, not ${expected},`, isDryRun);
-}
-
-/** What is waited for never comes, and only a person can change that. */
-export function notKept(stored: KubernetesObject, what: string, isDryRun = false): EngineError {
-  const when = isDryRun ? 'if it were written, so nothing was' : 'right after it was written';
-  const message = `${describe(stored)}: ${what} ${when}: an admission webhook or policy changes it; exempt the object from that`;
-  return new EngineError('ForeignChange', message);
+  const when = isDryRun ? 'if it were written, so nothing was' : undefined;
+  throw notKept(`${describe(stored)}: ${path} ${verb} ${actual}, not ${expected},`, when);
 }
 
 /** Applies an object that no watch shows (config copies): it is read first, for its version. */

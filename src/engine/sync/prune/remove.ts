@@ -12,9 +12,9 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
-import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { isOfHoldfast, managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
-import { EngineError, failureOf, isStale } from '../../failure.ts';
+import { failureOf, isStale, notKept } from '../../failure.ts';
 import { applyWaves, inParallel } from '../apply/apply-order.ts';
 import type { SyncContext } from '../context/context.ts';
 import type { PruneResult } from '../context/state.ts';
@@ -99,7 +99,7 @@ async function readAnew(
 
 /** Who makes an object of another one's manifest, as people and backups do, copies its labels with it. */
 export function isCopy(object: KubernetesObject): boolean {
-  return !managedFieldsOf(object)?.some(({ manager }) => manager?.startsWith('holdfast'));
+  return !managedFieldsOf(object)?.some(isOfHoldfast);
 }
 
 // A Canary that left Git while its target stays: the target takes the traffic back before the Canary goes (design section 5).
@@ -115,10 +115,7 @@ async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<bo
     const metadata = { ...versionOf(live), annotations: { [handingBackAnnotation]: 'true' } };
     const stored = await cluster.patch(referenceOf(live), { metadata, spec: { revertOnDeletion: true } });
     if (asksForHandBack(stored)) return true;
-    throw new EngineError(
-      'ForeignChange',
-      'spec.revertOnDeletion is gone right after it was written: an admission webhook or policy changes it; exempt the object from that',
-    );
+    throw notKept('spec.revertOnDeletion is gone');
   }
   if (!live.metadata.finalizers?.includes(finalizer)) return false;
   await cluster.delete(referenceOf(live), versionOf(live));
