@@ -417,9 +417,9 @@ export const rolloutReasons = {
   NoRecord: row('no release is proven good yet', 'what served before', 'the first good one is recorded'),
   InSync: row('the primary is as Holdfast wrote it', 'primary', 'nothing'),
   ForeignChange: row(
-    'another tool or a person changed the primary',
+    'another tool or a person changes what Holdfast writes',
     'primary',
-    'the next release overwrites it',
+    'it is written again, by the next release at the latest',
     'stop the other writer',
   ),
   ReplicasChanged: row(

@@ -5,12 +5,15 @@ import { isRecord, present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
 import { newIncident } from './incident.ts';
-import type { Decision, Effects } from './outcome.ts';
+import type { Decision, Effects, Note } from './outcome.ts';
 import { findingsOf, type Result, servingOf } from './report.ts';
 import { type Context, type State, statusOf } from './state.ts';
 import { keepOtherBackends } from './traffic/other-backends.ts';
 import { keepSessions } from './traffic/sessions.ts';
 import { runOf, type World } from './world.ts';
+
+/** What another writer undoes for so long is for a person to end; a controller that only starts again is done sooner. */
+const LONG_CONTENTION_MS = 60_000;
 
 /** A decision before it is written to the status. `state` undefined: the state in the status stays. */
 export interface Decided {
@@ -20,8 +23,9 @@ export interface Decided {
 }
 
 /** Derives the status: weights, commits and records only as read back (S27, S28), and one status line. */
-export function finish(context: Context, { state, effects, intentFirst }: Decided): Decision {
+export function finish(context: Context, { state, effects: decided, intentFirst }: Decided): Decision {
   const { world } = context;
+  const effects = { ...decided, note: underContention(world, decided.note) };
   const { check } = effects;
   const run = state && 'run' in state ? state.run : undefined;
   const sessions = keepSessions(world, run, effects.actions ?? []);
@@ -58,6 +62,13 @@ export function finish(context: Context, { state, effects, intentFirst }: Decide
     events,
     wakeAfterMs: wakes.length > 0 ? Math.max(1, Math.min(...wakes)) : undefined,
   };
+}
+
+/** The status line; that of a Canary whose writes are undone says so, unless a person is called for something else already. */
+function underContention({ canary, contention, nowMs }: World, note: Note | undefined): Note | undefined {
+  const isLong = contention !== undefined && nowMs - contention.sinceMs >= LONG_CONTENTION_MS;
+  if (!isLong || note?.stalled || canary.metadata.deletionTimestamp !== undefined) return note;
+  return { reason: 'ForeignChange', message: contention.message, stalled: true };
 }
 
 function derive(

@@ -11,6 +11,7 @@ import { present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
+import { sinceMs } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { GATE_REASONS } from './checks.ts';
@@ -40,6 +41,9 @@ const SEVERITY: Readonly<Record<IncidentOutcome, Severity>> = {
   Reverted: 'error',
 };
 
+/** What stops a release is reported at most once in this time for one reason. */
+const STOPPED_AGAIN_MS = 3_600_000;
+
 /** Reasons that are no error of the release: done by a person, or reported before. */
 const WARNINGS: ReadonlySet<string> = new Set(['Rejected', 'Aborted', 'RolledBack', 'Superseded']);
 
@@ -53,8 +57,8 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const moment = isAdopted ? undefined : momentOf(draft, status);
   if (!moment) return undefined;
   const about = aboutOf(draft, moment.run);
-  const key = [about.digest, about.since, moment.outcome, moment.reason].filter(Boolean).join('/');
-  if (status.incidents?.some((known) => known.key === key)) return undefined;
+  const key = unreportedKey(draft, status, [about.digest, about.since, moment.outcome, moment.reason]);
+  if (key === undefined) return undefined;
   const severity = WARNINGS.has(moment.reason) ? 'warn' : SEVERITY[moment.outcome];
   const isBad = severity !== 'info';
   const { canary, options } = draft.world;
@@ -71,7 +75,7 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     commit: about.commit,
     author: about.author && shorten(about.author, limits.subjectCharacters),
     subject: about.subject && shorten(about.subject, limits.subjectCharacters),
-    finding: moment.finding && shorten(moment.finding, MAX_TEXT),
+    finding: findingOf(moment, draft),
     onCanary: isBad ? canaryComparison(draft, moment.reason, moment.run) : undefined,
     stays: staysApplied(draft, moment.outcome, about.commit),
     serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
@@ -79,6 +83,22 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     command: isBad ? commandFor(canary, moment, about) : undefined,
     alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
   }) as Incident;
+}
+
+/**
+ * The key of a report; undefined if it was made. What only a person can end may come back long after it was ended, for the same release: that is
+ * reported again.
+ */
+function unreportedKey(
+  { now, world }: Result,
+  { incidents = [] }: CanaryStatus,
+  parts: readonly string[],
+): string | undefined {
+  const key = parts.filter(Boolean).join('/');
+  const known = incidents.find((one) => one.key === key || one.key.startsWith(`${key}/`));
+  if (!known) return key;
+  const isOver = known.outcome === 'Stopped' && sinceMs(world.nowMs, known.time) >= STOPPED_AGAIN_MS;
+  return isOver ? `${key}/${now}` : undefined;
 }
 
 /** Alerts that were told of something bad, and of no end since, as far as reports are kept. */
@@ -136,6 +156,12 @@ function heldMoment(before: CanaryStatus, status: CanaryStatus, run: Run): Momen
   if (state === 'Held' && reasonBefore === reason) return undefined;
   const message = status.phase === 'Failed' ? finding : `${describeRelease(run)} is held: ${finding}`;
   return { outcome: 'Held', reason: knownReason(reason, 'Held'), message, finding, run };
+}
+
+/** What was found; who undoes Holdfast's writes meanwhile may be the reason for it. */
+function findingOf({ finding }: Moment, { world }: Result): string | undefined {
+  const found = [finding, world.contention?.message].filter(Boolean);
+  return finding && shorten(found.join('; meanwhile '), MAX_TEXT);
 }
 
 /** No release was under way and none is: head is the last-known-good, or was rejected before, or a person must act. */

@@ -56,8 +56,16 @@ export interface World {
   checks: CheckOutcome | undefined;
   /** The other Canaries, to find causes outside a release (design section 5, auto). */
   peers: PeersView;
+  /** Another writer undoes what Holdfast writes for this Canary. */
+  contention?: ContentionView | undefined;
   /** Limits set by flags. */
   options: WorldOptions;
+}
+
+/** Who undoes what, in words, and since when on the clock of `World.nowMs`. */
+interface ContentionView {
+  readonly message: string;
+  readonly sinceMs: number;
 }
 
 /** One pod, identified by its uid. */

@@ -164,6 +164,58 @@ describe('what people are told', () => {
     expectGolden(told(model, outcome, reason), model);
   });
 
+  describe('while another writer undoes what Holdfast writes', () => {
+    const stalledOf = ({ status }: Model) => status.conditions?.find(({ type }) => type === 'Stalled');
+    const stops = ({ status }: Model) =>
+      status.incidents?.filter(
+        ({ outcome, reason }) => outcome === 'Stopped' && reason === 'ForeignChange',
+      ) ?? [];
+    /** From now on, and so much time passes. */
+    function contend(model: Model, durationMs: number): void {
+      const { clockMs } = model;
+      model.contention = { message: 'mesh-operator undoes what Holdfast writes', sinceMs: clockMs };
+      while (model.clockMs < clockMs + durationMs) model.tick();
+    }
+    function calm(model: Model, durationMs: number): void {
+      model.contention = undefined;
+      for (const endMs = model.clockMs + durationMs; model.clockMs < endMs; ) model.tick();
+    }
+
+    it('a person is called after a minute, also where no release is under way, and no more once it is over', () => {
+      const model = rollout(GOOD);
+      told(model, 'Succeeded', 'Succeeded');
+      contend(model, 50_000);
+      expect([stalledOf(model)?.status, stops(model).length]).toEqual(['False', 0]);
+      contend(model, 120_000);
+      expect(stalledOf(model)).toMatchObject({ status: 'True', reason: 'ForeignChange' });
+      expect(stops(model)).toMatchObject([
+        { severity: 'warn', message: expect.stringContaining('mesh-operator') },
+      ]);
+      calm(model, 60_000);
+      expect(stalledOf(model)?.status).toBe('False');
+      expect(model.status.phase).toBe('Succeeded');
+    });
+
+    it('is told again where it comes back an hour later, for the same release, and not each time before', () => {
+      const model = rollout(GOOD);
+      told(model, 'Succeeded', 'Succeeded');
+      contend(model, 120_000);
+      calm(model, 60_000);
+      contend(model, 120_000);
+      expect(stops(model)).toHaveLength(1);
+      calm(model, 3_600_000);
+      contend(model, 120_000);
+      expect(stops(model)).toHaveLength(2);
+    });
+
+    it('a release that fails meanwhile names it', () => {
+      const model = rollout({ ...GOOD, canaryMetric: 50 });
+      contend(model, 20_000);
+      const { finding } = told(model, 'Failed', 'AnalysisFailed');
+      expect(finding).toMatch(/; meanwhile mesh-operator undoes what Holdfast writes$/);
+    });
+  });
+
   it('is told once, however long a state lasts or comes back', () => {
     const model = rollout(sick, hold);
     told(model, 'Held', 'PrimaryNotReady');

@@ -99,6 +99,8 @@ export class Model {
   recreate = false;
   /** Another tool applies the target: its template changes with the commit, and only its pods are the rollout's. */
   foreign = false;
+  /** Another writer undoes what is written. */
+  contention: World['contention'];
   /** The primary carries no mark of ours: Flagger wrote it last. */
   unmarked = false;
   /** Two digests of one and the same template. */
@@ -366,6 +368,7 @@ export class Model {
       ...(this.recreated ? { recreated: true } : {}),
       adoptable: this.adoptable(),
       movesTo: this.movesTo,
+      contention: this.contention,
       routeInGit: this.isSucceeded || undefined,
       scaler: copy(this.scalers?.view),
       route: this.routeAsRead(),

@@ -164,6 +164,13 @@ test('another controller that undoes each write is told, answered less often, an
   );
   // Without a limit it is 600 a minute here.
   expect(await writesIn(servicePath(shop), 60_000)).toBeLessThan(300);
+  // A minute later a person is called.
+  await shop.until('it is stalled', ({ conditions, incidents }) =>
+    Boolean(
+      conditions?.some(({ type, status }) => type === 'Stalled' && status === 'True') &&
+        incidents?.some(({ outcome, message }) => outcome === 'Stopped' && /mesh-operator/.test(message)),
+    ),
+  );
   stop();
   await shop.until('it is at rest', (status) => readyOf(status)?.status === 'True');
   expect(await writesIn(servicePath(shop), 60_000)).toBe(0);

@@ -77,7 +77,11 @@ export async function runRound(
   const { deletion } = before;
   const deletingSinceMs = deletion?.sinceMs;
   const unwritten = deletion?.unwritten ? { status: deletion.unwritten } : {};
-  const world = { ...observed.observation.world, ...unwritten, deletingSinceMs };
+  const contention = before.contention && {
+    message: before.contention.failure.message,
+    sinceMs: before.contention.sinceMs,
+  };
+  const world = { ...observed.observation.world, ...unwritten, deletingSinceMs, contention };
   const observation = { ...observed.observation, world };
   const { nowMs, rejectionsProblem } = world;
   const decision = parts.step(world);

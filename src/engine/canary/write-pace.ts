@@ -20,6 +20,8 @@ export interface Written {
 /** Another writer undoes what is written. */
 export interface Contention {
   readonly failure: Failure;
+  /** By the clock of the pace. */
+  readonly sinceMs: number;
   /** Whose other writer was not looked for yet. */
   readonly unattributed: readonly ObjectReference[];
   /** If nothing is written any more. */
@@ -36,6 +38,7 @@ interface Spent {
 interface Undone extends Written {
   readonly writer?: string | undefined;
   readonly isAttributed?: boolean;
+  readonly sinceMs: number;
 }
 
 /**
@@ -78,7 +81,7 @@ export function createWritePace(clock: Clock): WritePace {
       spent.left -= 1;
       if (spent.left >= 1) return;
       spent.pausedAtMs = spent.atMs;
-      spent.undone ??= written;
+      spent.undone ??= { ...written, sinceMs: spent.atMs };
     },
     attribute(key, writer) {
       const spent = known.get(key);
@@ -93,7 +96,12 @@ export function createWritePace(clock: Clock): WritePace {
       if (!undone) return undefined;
       const failure = { reason: 'ForeignChange', message: describeUndone(undone), transient: true };
       const unattributed = undone.isAttributed ? [] : undone.objects;
-      return { failure, unattributed, endsInMs: Math.ceil(((calm - left) * 1000) / perSecond) };
+      return {
+        failure,
+        sinceMs: undone.sinceMs,
+        unattributed,
+        endsInMs: Math.ceil(((calm - left) * 1000) / perSecond),
+      };
     },
     delete: (key) => void known.delete(key),
   };
