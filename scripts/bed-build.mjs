@@ -87,8 +87,12 @@ export function requireGo() {
   }
 }
 
-/** Runs `go build -v` and says from time to time how many packages are compiled. */
-export function goBuild(folder, outputFolder, packages, { ldflags = '', flags = [], cgo = '0' } = {}) {
+/**
+ * Runs `go build -v` and says from time to time how many packages are compiled. A program that single tests use is compiled without inlining, which
+ * takes a fifth to a third less of the processor's time; `isBusy`: one that computes in every run.
+ */
+export function goBuild(folder, outputFolder, packages, options = {}) {
+  const { ldflags = '', flags = [], cgo = '0', isBusy = false } = options;
   const args = [
     'build',
     '-v',
@@ -98,11 +102,13 @@ export function goBuild(folder, outputFolder, packages, { ldflags = '', flags = 
     `-s -w ${ldflags}`,
     '-o',
     `${outputFolder}/`,
+    ...(isBusy ? [] : ['-gcflags=all=-l']),
     ...flags,
   ];
   const child = spawn('go', [...args, ...packages], {
     cwd: folder,
-    env: { ...process.env, CGO_ENABLED: cgo },
+    // The compiler collects its garbage a quarter as often: a fifth less to do, for more memory.
+    env: { GOGC: '400', ...process.env, CGO_ENABLED: cgo },
   });
   const startedAt = Date.now();
   const output = [];
@@ -159,7 +165,7 @@ async function buildControlPlane(target) {
   await folderOnce(target, `building ${wanted.map(([name]) => name).join(', ')}`, async (folder) => {
     requireGo();
     const packages = wanted.map(([, path]) => path);
-    await goBuild(toolsFolder, folder, packages, { ldflags: versionFlags() });
+    await goBuild(toolsFolder, folder, packages, { ldflags: versionFlags(), isBusy: true });
     const odd = join(folder, 'server'); // What `go build` calls the program of etcd's module.
     if (fs.existsSync(odd)) fs.renameSync(odd, join(folder, 'etcd'));
   });
@@ -179,7 +185,7 @@ function controlPlaneFolder() {
 async function buildContour(target) {
   await folderOnce(target, 'building contour', async (folder) => {
     requireGo();
-    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour']);
+    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour'], { isBusy: true });
     const moduleFolder = (name) => run('go', ['list', '-m', '-f', '{{.Dir}}', name], { cwd: contourFolder });
     const crds = join(folder, 'crds');
     fs.mkdirSync(crds);
@@ -197,7 +203,7 @@ async function buildContour(target) {
 async function buildApp(target) {
   await folderOnce(target, 'building the pods’ program', async (folder) => {
     requireGo();
-    await goBuild(join(toolsFolder, 'app'), folder, ['.']);
+    await goBuild(join(toolsFolder, 'app'), folder, ['.'], { isBusy: true });
   });
 }
 

@@ -70,7 +70,7 @@ export async function buildModule(name) {
   mkdirSync(cacheRoot(), { recursive: true });
   await folderOnce(target, `building ${programs.join(', ')}`, async (folder) => {
     requireGo();
-    await goBuild(module, folder, toolsOf(files[0]));
+    await goBuild(module, folder, toolsOf(files[0]), { isBusy: name.startsWith('programs/') });
   });
   return Object.fromEntries(programs.map((program) => [program, join(target, program)]));
 }
