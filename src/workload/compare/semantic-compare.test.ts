@@ -9,6 +9,10 @@ describe('covers', () => {
     ['another spelling of a quantity', limits('500m'), limits('0.5')],
     ['a quantity written as a number', limits('500m'), limits(0.5)],
     ['binary units', limits('1Gi'), limits('1024Mi')],
+    ['the amount of a metric', metric({ averageValue: '100' }), metric({ averageValue: 100 })],
+    ['another spelling of it', metric({ value: '1' }), metric({ value: '1000m' })],
+    ['a quota', { hard: { pods: '10', 'limits.cpu': '4' } }, { hard: { pods: 10, 'limits.cpu': '4000m' } }],
+    ['the bounds of containers', range({ cpu: '2' }), range({ cpu: 2 })],
     [
       'empty fields the server drops',
       {},
@@ -33,6 +37,12 @@ describe('covers', () => {
   it.each<[string, unknown, unknown]>([
     ['another value', { replicas: 1 }, { replicas: 2 }],
     ['another amount', limits('500m'), limits('501m')],
+    ['another amount of a metric', metric({ averageValue: '100' }), metric({ averageValue: 101 })],
+    [
+      'an amount that is no quantity',
+      { env: [{ name: 'A', value: '1' }] },
+      { env: [{ name: 'A', value: 1 }] },
+    ],
     ['a missing container', containers('a'), containers('a', 'b')],
     ['an argument too many', { args: ['a', 'b'] }, { args: ['a'] }],
     ['arguments in another order', { args: ['a', 'b'] }, { args: ['b', 'a'] }],
@@ -69,6 +79,12 @@ describe('covers', () => {
 
 function limits(cpu: unknown): object {
   return { resources: { limits: { cpu } } };
+}
+function metric(target: object): object {
+  return { metrics: [{ type: 'Resource', resource: { name: 'memory', target } }] };
+}
+function range(max: object): object {
+  return { limits: [{ type: 'Container', max }] };
 }
 function containers(...names: string[]): object {
   return { containers: names.map((name) => ({ name })) };

@@ -25,8 +25,16 @@ const exactMaps: ReadonlySet<string> = new Set([
   'nodeSelector',
   'selector',
 ]);
-const quantityMaps: ReadonlySet<string> = new Set(['limits', 'requests', 'overhead']);
-const quantityFields: ReadonlySet<string> = new Set(['sizeLimit', 'divisor', 'storage']);
+const quantityMaps: ReadonlySet<string> = new Set(['limits', 'requests', 'overhead', 'hard']);
+const quantityFields: ReadonlySet<string> = new Set(['sizeLimit', 'divisor', 'storage', 'averageValue']);
+
+/** Where the API server stores an amount, in a spelling of its own. */
+function isQuantity({ field, parent, from }: Place): boolean {
+  const isOfMetric = field === 'value' && parent === 'target';
+  // The maps of a LimitRange: `limits[0].max.cpu`.
+  const isOfRange = from?.from?.parent === 'limits';
+  return quantityMaps.has(parent) || quantityFields.has(field) || isOfMetric || isOfRange;
+}
 
 /** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence. */
 export function covers(live: unknown, wanted: unknown): boolean {
@@ -140,7 +148,7 @@ function differ(live: unknown, wanted: unknown, place: Place, found: Difference[
 function sameScalar(live: unknown, wanted: unknown, place: Place): boolean {
   if (live === wanted) return true;
   if (wanted === null || wanted === undefined || typeof wanted === 'object') return false;
-  return (quantityMaps.has(place.parent) || quantityFields.has(place.field)) && sameQuantity(live, wanted);
+  return isQuantity(place) && sameQuantity(live, wanted);
 }
 
 /** Null, and what Go calls the zero value: the API server leaves such fields out of what it returns. */
