@@ -14,7 +14,9 @@ interface Point {
 }
 
 /** Flagger asks several systems for ten intervals, so that late points are found. The newest of them is judged by its age. */
-export const intervalsAsked = 10;
+export function askedMs({ intervalMs, windowMs }: Pick<MetricRequest, 'intervalMs' | 'windowMs'>): number {
+  return Math.max(10 * intervalMs, windowMs);
+}
 
 /** A number, or a decimal number as text. */
 export function valueReading(value: unknown): MetricReading {

@@ -67,7 +67,9 @@ export interface MetricRequest {
   timeoutMs: number;
   /** Now, in milliseconds since the epoch: by our clock in a request, by the clock of the server when its answer has a date. */
   nowMs: number;
-  /** Window of the metric, or its maxSampleAge: an answer older than this is no answer (S29). */
+  /** Interval of the metric: the time that a query is about which names none itself. */
+  intervalMs: number;
+  /** The same, or the metric's maxSampleAge: an answer older than this is no answer (S29). */
   windowMs: number;
   /** `maxSampleAge` of the metric, for systems that take it with the query. */
   maxSampleAgeMs?: number | undefined;
@@ -79,7 +81,7 @@ export interface PointsRequest extends MetricRequest {
 }
 
 /** The endpoint of a request, without the query. */
-export type MetricEndpoint = Omit<MetricRequest, 'query' | 'windowMs' | 'maxSampleAgeMs'>;
+export type MetricEndpoint = Omit<MetricRequest, 'query' | 'intervalMs' | 'windowMs' | 'maxSampleAgeMs'>;
 
 /** One kind of metric system. */
 export interface MetricProvider {

@@ -31,7 +31,8 @@ async function answerTo(
       `the query has ${query.length} characters; at most ${limits.queryCharacters} are sent`,
     );
   const maxSampleAgeMs = metric.maxSampleAge === undefined ? undefined : parseDurationMs(metric.maxSampleAge);
-  const request = { ...endpoint, windowMs: maxSampleAgeMs ?? metricWindowMs(metric), maxSampleAgeMs };
+  const intervalMs = metricWindowMs(metric);
+  const request = { ...endpoint, intervalMs, windowMs: maxSampleAgeMs ?? intervalMs, maxSampleAgeMs };
   const wanted = metric.minSamples ?? 0;
   if (wanted > 0) {
     if (!samples) return { kind: 'error', detail: 'minSamples works with built-in metrics only' };

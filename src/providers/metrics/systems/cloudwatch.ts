@@ -2,7 +2,7 @@
 import * as z from 'zod';
 import { shorten } from '../../../api/limits.ts';
 import { awsDomain, awsKeys, signed } from '../cloud/aws.ts';
-import { intervalsAsked, newestReading, onlyOne } from '../points.ts';
+import { askedMs, newestReading, onlyOne } from '../points.ts';
 import { failedReading, type MetricRequest } from '../provider.ts';
 import { below, restProvider } from '../rest.ts';
 
@@ -29,11 +29,11 @@ export const cloudwatch = restProvider({
   title: 'the metric data of CloudWatch',
   answer: answerSchema,
   async question(request, base, { identity }) {
-    const { nowMs, windowMs } = request;
+    const { nowMs } = request;
     const region = regionOf(request);
     const body = JSON.stringify({
       MetricDataQueries: queriesOf(request),
-      StartTime: Math.floor((nowMs - intervalsAsked * windowMs) / 1_000),
+      StartTime: Math.floor((nowMs - askedMs(request)) / 1_000),
       EndTime: Math.floor(nowMs / 1_000),
       MaxDatapoints: mostPoints,
       ScanBy: 'TimestampDescending',

@@ -1,6 +1,6 @@
 /** Datadog: a query of time series (flagger-behaviour.md 4). */
 import * as z from 'zod';
-import { intervalsAsked, newestReading, onlyOne } from '../points.ts';
+import { askedMs, newestReading, onlyOne } from '../points.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
 
 const answerSchema = z.object({
@@ -22,8 +22,8 @@ export const datadog = restProvider({
   title: 'a Datadog query result',
   answer: answerSchema,
   question(request, base) {
-    const { query, nowMs, windowMs } = request;
-    const fromMs = nowMs - intervalsAsked * windowMs;
+    const { query, nowMs } = request;
+    const fromMs = nowMs - askedMs(request);
     const [from, to] = [fromMs, nowMs].map((ms) => String(Math.floor(ms / 1_000))) as [string, string];
     return {
       url: below(base, '/api/v1/query', { query: query.trim(), from, to }),

@@ -1,6 +1,6 @@
 /** Dynatrace: a metric selector (flagger-behaviour.md 4). */
 import * as z from 'zod';
-import { intervalsAsked, onlyOne, valueReading } from '../points.ts';
+import { askedMs, onlyOne, valueReading } from '../points.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
 
 const answerSchema = z.object({
@@ -17,12 +17,12 @@ export const dynatrace = restProvider({
   title: 'a Dynatrace metric query result',
   answer: answerSchema,
   question: (request, base) => {
-    const { query, nowMs, windowMs } = request;
+    const { query, nowMs } = request;
     return {
       url: below(base, '/api/v2/metrics/query', {
         metricSelector: query.trim(),
         resolution: 'Inf',
-        from: String(nowMs - intervalsAsked * windowMs),
+        from: String(nowMs - askedMs(request)),
         to: String(nowMs),
       }),
       headers: { authorization: `Api-Token ${secretValue(request, 'dynatrace_token')}` },

@@ -27,6 +27,7 @@ const request: MetricRequest = {
   jsonPointer: undefined,
   timeoutMs: 5_000,
   nowMs,
+  intervalMs: 60_000,
   windowMs: 60_000,
 };
 

@@ -14,7 +14,7 @@ export const newrelic = restProvider({
   answer: answerSchema,
   question(request, base) {
     const account = encodeURIComponent(secretValue(request, 'newrelic_account_id'));
-    const seconds = Math.floor(request.windowMs / 1_000);
+    const seconds = Math.floor(request.intervalMs / 1_000);
     const nrql = `${request.query.trim()} SINCE ${seconds} seconds ago`;
     return {
       url: below(base, `/v1/accounts/${account}/query`, { nrql }),

@@ -1,7 +1,7 @@
 /** Splunk Observability: a SignalFlow program, whose results come as server-sent events (flagger-behaviour.md 4; Flagger uses the websocket). */
 import * as z from 'zod';
 import { shorten } from '../../../api/limits.ts';
-import { groupedBy, intervalsAsked, newestReading, onlyOne } from '../points.ts';
+import { askedMs, groupedBy, newestReading, onlyOne } from '../points.ts';
 import { failedReading } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
 
@@ -21,9 +21,9 @@ export const splunk = restProvider({
   answer: z.array(messageSchema),
   decode: messagesOf,
   question(request, base) {
-    const { query, nowMs, windowMs } = request;
+    const { query, nowMs } = request;
     const url = below(base, '/v2/signalflow/execute', {
-      start: String(nowMs - intervalsAsked * windowMs),
+      start: String(nowMs - askedMs(request)),
       stop: String(nowMs),
       immediate: 'true',
     });
