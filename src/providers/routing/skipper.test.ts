@@ -37,3 +37,29 @@ it('is preferred to the Ingress of the users while the canary has a share, and n
 
   expect(predicates).toEqual(['Weight(100) && QueryParam("a")', 'False() && QueryParam("a")']);
 });
+
+it('leaves the weights of other Services of the Ingress as they are, and divides that of the apex', () => {
+  const weightsAt = (weights: object | undefined, canaryWeight: number, live?: KubernetesObject) => {
+    const annotations = { 'zalando.org/backend-weights': JSON.stringify(weights) };
+    const users = { ...ingress, metadata: { ...ingress?.metadata, annotations } } as KubernetesObject;
+    const [written] = skipper.objects(context, at(canaryWeight), live ? [live] : [users]);
+    const text = written?.metadata.annotations?.['zalando.org/backend-weights'] ?? '';
+    return { written, weights: JSON.parse(text) as object };
+  };
+
+  expect(weightsAt({ old: 90, older: 10 }, 20).weights).toEqual({
+    old: 90,
+    older: 10,
+    'podinfo-primary': 80,
+    'podinfo-canary': 20,
+  });
+  const shared = weightsAt({ podinfo: 70, old: 30 }, 20);
+  expect(shared.weights).toEqual({ old: 30, 'podinfo-primary': 56, 'podinfo-canary': 14 });
+  expect(skipper.read(context, [shared.written!])).toMatchObject({ canaryWeight: 20 });
+  // Also after the users' Ingress was deleted.
+  expect(weightsAt(undefined, 50, shared.written).weights).toEqual({
+    old: 30,
+    'podinfo-primary': 35,
+    'podinfo-canary': 35,
+  });
+});

@@ -72,14 +72,14 @@ function objects(
   if (!from) return [];
   const { apex, primary, canary } = context.names;
   const metadata = derivedMetadata(context, ingressNames(context.canary).own, from);
-  const { primaryWeight, canaryWeight } = target;
+  const { canaryWeight } = target;
   const predicates = (metadata.annotations?.[predicateAnnotation] ?? '')
     .split('&&')
     .map((one) => one.trim())
     .filter((one) => one !== '' && one !== ahead && one !== never);
   const annotations = {
     ...metadata.annotations,
-    [weightsAnnotation]: JSON.stringify({ [primary]: primaryWeight, [canary]: canaryWeight }),
+    [weightsAnnotation]: JSON.stringify(weightsWith(context, metadata, target)),
     [predicateAnnotation]: [canaryWeight > 0 ? ahead : never, ...predicates].join(' && '),
   };
   const spec = mapPaths(from.spec, (path) => {
@@ -88,6 +88,20 @@ function objects(
     return [primary, canary].map((name) => ({ ...path, backend: withService(backend, () => name) }));
   });
   return [{ ...ingressKind, metadata: { ...metadata, annotations }, spec }];
+}
+
+/** The users' own weights of other Services stay, and both sides have that of the apex together. */
+function weightsWith(
+  { names }: RouteContext,
+  { annotations }: Pick<KubernetesObject['metadata'], 'annotations'>,
+  { primaryWeight, canaryWeight }: RouteTarget,
+): Record<string, number> {
+  const { apex, primary, canary } = names;
+  const users = weightsIn(annotations?.[weightsAnnotation]);
+  const { [apex]: ofApex, [primary]: ofPrimary = 0, [canary]: ofCanary = 0, ...others } = users;
+  const whole = (ofApex ?? ofPrimary + ofCanary) || 100;
+  const at = (percent: number) => (percent * whole) / 100;
+  return { ...others, [primary]: at(primaryWeight), [canary]: at(canaryWeight) };
 }
 
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {
