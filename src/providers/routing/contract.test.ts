@@ -16,6 +16,7 @@ import {
   isSame,
   writtenOver,
 } from './fixtures.test-support.ts';
+import { percentOf } from './router.ts';
 import { routers } from './table.ts';
 
 const at = (canaryWeight: number): RouteTarget => ({
@@ -303,6 +304,19 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
     });
   });
 });
+
+it.each([
+  [1, 1, 50],
+  [996, 4, 1],
+  [4, 996, 99],
+  [1_000, 0, 0],
+  [0, 3, 100],
+])(
+  'weights %i/%i of another writer read as %i of 100: a side that gets requests has a share',
+  (primary, canary, percent) => {
+    expect(percentOf(primary, canary)).toEqual({ primaryWeight: 100 - percent, canaryWeight: percent });
+  },
+);
 
 /** Without a controller that answers on the objects, they count as accepted when they are written. */
 const answered = routers.filter((router) => fixtureOf(router).answer !== undefined);

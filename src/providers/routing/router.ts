@@ -213,7 +213,10 @@ export function taken(
   };
 }
 
-/** Weights as found, in percent: 1/1 reads as 50/50. Undefined when they are missing, negative or both 0. */
+/**
+ * Weights as found, in percent: 1/1 reads as 50/50. A side with a share has at least 1 %: pods without any may be removed. Undefined when they are
+ * missing, negative or both 0.
+ */
 export function percentOf(
   primary: number | undefined,
   canary: number | undefined,
@@ -221,7 +224,8 @@ export function percentOf(
   if (primary === undefined || canary === undefined || primary < 0 || canary < 0) return undefined;
   const total = primary + canary;
   if (!Number.isFinite(total) || total === 0) return undefined;
-  const canaryWeight = Math.round((canary * 100) / total);
+  const nearest = Math.round((canary * 100) / total);
+  const canaryWeight = Math.min(primary > 0 ? 99 : 100, Math.max(canary > 0 ? 1 : 0, nearest));
   return { primaryWeight: 100 - canaryWeight, canaryWeight };
 }
 
