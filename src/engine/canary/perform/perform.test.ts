@@ -20,13 +20,22 @@ const route = (weight: number): KubernetesObject => ({
   spec: { weight },
 });
 
+const rule = { apiVersion: 'networking.istio.io/v1beta1', kind: 'DestinationRule' };
+
 function refused(what: string): Error {
   return Object.assign(new Error(`${what} is forbidden`), { kind: 'forbidden' });
 }
 
 /** A target with pods, Services of these names, and an API server that refuses writes of these kinds. */
-function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<string, Error>> } = {}) {
-  const { services = ['podinfo-primary', 'podinfo-canary'], refuses = {} } = options;
+function bed(
+  options: {
+    services?: readonly string[];
+    refuses?: Readonly<Record<string, Error>>;
+    /** The share now, of a route beside which there is a rule. */
+    share?: number;
+  } = {},
+) {
+  const { services = ['podinfo-primary', 'podinfo-canary'], refuses = {}, share } = options;
   const target = { ...aTarget(), metadata: { ...aTarget().metadata, uid: 'u', resourceVersion: '1' } };
   const wrote: string[] = [];
   const write = (kind: string) => {
@@ -40,17 +49,24 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
   };
   const view = {
     namespace: 'shop',
-    get: (kind: { kind: string }, name: string) =>
-      kind.kind === 'Service' && services.includes(name)
+    get: ({ kind }: { kind: string }, name: string) => {
+      if (kind === rule.kind) return { ...rule, metadata: { name, namespace: 'shop', resourceVersion: '1' } };
+      return kind === 'Service' && services.includes(name)
         ? { apiVersion: 'v1', kind: 'Service', metadata: { name } }
-        : undefined,
+        : undefined;
+    },
     remember: () => undefined,
   };
   const router = {
-    kinds: [],
+    kinds: share === undefined ? [] : [rule],
     apexFollowsTraffic: false,
     read: () => undefined,
-    objects: (_: unknown, { canaryWeight }: typeof toPrimary) => [route(canaryWeight)],
+    objects: (_: unknown, { canaryWeight }: typeof toPrimary) => [
+      ...(share === undefined
+        ? []
+        : [{ ...rule, metadata: { name: 'podinfo', namespace: 'shop' }, spec: { tls: {} } }]),
+      route(canaryWeight),
+    ],
   };
   const context = {
     parts: {
@@ -63,6 +79,7 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
       clock: { nowMs: () => 0 },
       heads: { of: () => ({}) },
       options: { selectorLabels: ['app'] },
+      ports: new Map(),
       records: { reject: async () => write('Secret') ?? true },
       routing: () => router,
     },
@@ -72,7 +89,12 @@ function bed(options: { services?: readonly string[]; refuses?: Readonly<Record<
       view,
       target,
       primary: target,
-      world: { status: {}, records: [], rejected: [] },
+      world: {
+        status: {},
+        records: [],
+        rejected: [],
+        ...(share === undefined ? {} : { route: { ...toPrimary, canaryWeight: share } }),
+      },
     },
   } as unknown as ActionContext;
   return { wrote, perform: (actions: Action[], hasIntent = true) => performAll(context, actions, hasIntent) };
@@ -98,6 +120,25 @@ test('traffic that could not be moved keeps the pods it may still be on, and not
   expect(types(done.undone)).toEqual(['SetTraffic', 'ScaleCanary']);
   expect(done.failures).toHaveLength(1);
 });
+
+test.each([
+  ['leaves a canary', 0, ['HTTPRoute']],
+  ['leaves a primary', 100, ['HTTPRoute']],
+  ['does not go on to a canary', 80, []],
+])(
+  'traffic %s while a rule beside the weights is refused, which is told',
+  async (_, canaryWeight, written) => {
+    const { wrote, perform } = bed({
+      share: 50,
+      refuses: { DestinationRule: refused('patch DestinationRule') },
+    });
+    const moved = { ...toPrimary, primaryWeight: 100 - canaryWeight, canaryWeight };
+    const done = await perform([{ type: 'SetTraffic', route: moved }, unready]);
+    expect(wrote).toEqual(written);
+    expect(types(done.undone)).toEqual(['SetTraffic', 'ScaleCanary']);
+    expect(done.failures).toMatchObject([{ failure: { reason: 'Forbidden' } }]);
+  },
+);
 
 test('traffic is not sent to a Service that is not there', async () => {
   const { wrote, perform } = bed({ services: ['podinfo-primary'] });

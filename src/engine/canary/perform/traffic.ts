@@ -3,7 +3,7 @@ import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { withMark } from '../../applied.ts';
-import { EngineError, notKept } from '../../failure.ts';
+import { EngineError, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
@@ -65,16 +65,41 @@ export const trafficPerformers = {
     await ensureFresh(context);
     let wrote = false;
     let routes = live;
+    const refused: unknown[] = [];
     for (const { wanted, over } of pending) {
-      const stored = await store(context, withMark(wanted), over);
-      wrote = noteChanged(context, stored, over) || wrote;
-      routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
-      parts.applied.note(wanted);
+      try {
+        const stored = await store(context, withMark(wanted), over);
+        wrote = noteChanged(context, stored, over) || wrote;
+        routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
+        parts.applied.note(wanted);
+      } catch (error) {
+        refused.push(passOver(context, route, { over, error }));
+      }
     }
+    if (refused.length > 0) throw refused[0];
     refuseUnmoved(context, route, routes);
     return wrote;
   },
 } satisfies Partial<Performers>;
+
+interface RefusedRoute {
+  readonly over: KubernetesObject | undefined;
+  readonly error: unknown;
+}
+
+/**
+ * Requests leave a side, maybe since it fails, also while a rule beside the weights, as a DestinationRule, cannot be written: it goes on as it is.
+ * Gives the refusal; throws it where nothing else may be written before that is.
+ */
+function passOver(
+  { observation }: ActionContext,
+  { canaryWeight }: RouteTarget,
+  { over, error }: RefusedRoute,
+): unknown {
+  const leavesSide = canaryWeight === 100 || canaryWeight < (observation.world.route?.canaryWeight ?? 0);
+  if (!over || isStale(error) || !leavesSide) throw error;
+  return error;
+}
 
 /** The share that was to change is as before: it would be written again and again. Throws EngineError ForeignChange. */
 function refuseUnmoved(
