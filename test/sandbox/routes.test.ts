@@ -44,6 +44,43 @@ for (const [provider, spec] of Object.entries(providers)) {
   });
 }
 
+test.each(Object.entries(providers))(
+  'with a setting of the %s route that the API server refuses, committed at a step, a release still goes back',
+  async (provider, spec) => {
+    const timed = (timeout?: string) =>
+      canary({
+        spec: { provider, service: { ...(spec.service as object), timeout } },
+        analysis: { interval: '15s', iterations: undefined, stepWeight: 40, maxWeight: 80 },
+      });
+    const routes = /\/(httproutes|httpproxies)\//;
+    bed.sandbox.fault(({ method, path, body }) =>
+      method === 'PATCH' && routes.test(path) && body.includes('1.5s')
+        ? { code: 422, reason: 'Invalid', message: 'timeout: Invalid value: "1.5s"' }
+        : undefined,
+    );
+    const status = async () => statusOf(await bed.canary());
+    const isInvalid = async () => condition(await bed.canary(), 'Ready')?.reason === 'Invalid';
+    const shareOfCanary = () =>
+      bed.sandbox.traffic('shop', 'web').workloads.find(({ workload }) => workload === 'web')?.share ?? 0;
+    await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': timed() });
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+    await eventually('40 %', async () => (await status()).canaryWeight === 40, { seen: status });
+
+    await bed.commit('a timeout', { 'canary.json': timed('1.5s') });
+    await eventually('it is refused', isInvalid, { seen: status });
+    expect(shareOfCanary()).toBeCloseTo(0.4);
+    await bed.commit('back to v1', { 'web.json': deployment('shop/web:1') });
+    await eventually('no request goes to the canary', async () => shareOfCanary() === 0, { seen: status });
+    await eventually('it is still told', isInvalid, { seen: status });
+
+    await bed.commit('another timeout', { 'canary.json': timed('2s') });
+    await waitForPhase(bed, 'Succeeded');
+  },
+);
+
 test('a mirror to the canary that somebody adds to the route by hand is taken off, and stops no release', async () => {
   const provider = 'gatewayapi:v1';
   await bed.commit('v1', {

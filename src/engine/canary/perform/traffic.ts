@@ -1,9 +1,10 @@
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { isDeepStrictEqual } from 'node:util';
+import { describe, isRecord, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import { withMark } from '../../applied.ts';
-import { EngineError, isStale, notKept } from '../../failure.ts';
+import { EngineError, failureOf, isStale, notKept } from '../../failure.ts';
 import type { ActionContext, Performers } from '../context/context.ts';
 import { serviceKind } from '../context/namespace-view.ts';
 import { routerOf } from '../context/routers.ts';
@@ -73,7 +74,7 @@ export const trafficPerformers = {
         routes = [...routes.filter((one) => describe(one) !== describe(stored)), stored];
         parts.applied.note(wanted);
       } catch (error) {
-        refused.push(passOver(context, route, { over, error }));
+        refused.push(await passOver(context, route, { wanted, over, error }));
       }
     }
     if (refused.length > 0) throw refused[0];
@@ -83,22 +84,63 @@ export const trafficPerformers = {
 } satisfies Partial<Performers>;
 
 interface RefusedRoute {
+  readonly wanted: KubernetesObject;
   readonly over: KubernetesObject | undefined;
   readonly error: unknown;
 }
 
 /**
- * Requests leave a side, maybe since it fails, also while a rule beside the weights, as a DestinationRule, cannot be written: it goes on as it is.
+ * Requests leave a side, maybe since it fails, whatever else of the route cannot be written, as a DestinationRule or a timeout: that goes on as it is.
  * Gives the refusal; throws it where nothing else may be written before that is.
  */
-function passOver(
-  { observation }: ActionContext,
-  { canaryWeight }: RouteTarget,
-  { over, error }: RefusedRoute,
-): unknown {
-  const leavesSide = canaryWeight === 100 || canaryWeight < (observation.world.route?.canaryWeight ?? 0);
+async function passOver(
+  context: ActionContext,
+  target: RouteTarget,
+  refused: RefusedRoute,
+): Promise<unknown> {
+  const { canaryWeight } = target;
+  const leavesSide =
+    canaryWeight === 100 || canaryWeight < (context.observation.world.route?.canaryWeight ?? 0);
+  const { over, error } = refused;
   if (!over || isStale(error) || !leavesSide) throw error;
+  if (!failureOf(error).transient) await moveShare(context, target, { wanted: refused.wanted, over });
   return error;
+}
+
+/** Writes the share alone into an object that is otherwise refused. What is refused of that, too, the first refusal tells. */
+async function moveShare(
+  context: ActionContext,
+  target: RouteTarget,
+  { wanted, over }: { readonly wanted: KubernetesObject; readonly over: KubernetesObject },
+): Promise<void> {
+  const { route } = context.observation.world;
+  if (!route) return;
+  const { primaryWeight, canaryWeight, mirrored, matched } = route;
+  const now = await wantedRoutes(context, { ...target, primaryWeight, canaryWeight, mirrored, matched });
+  const from = now.find(
+    ({ kind, metadata }) => kind === wanted.kind && metadata.name === wanted.metadata.name,
+  );
+  if (!from || isDeepStrictEqual(from, wanted)) return;
+  const part = ({ spec, metadata: { annotations = {} } }: KubernetesObject) => ({
+    spec,
+    metadata: { annotations },
+  });
+  const patch = withChange(part(over), part(from), part(wanted)) as ReturnType<typeof part>;
+  await patchRollout(context, over, patch).catch(() => false);
+}
+
+/** What `live` is with that which `to` changes of `from`. A list of another length is changed as a whole. */
+function withChange(live: unknown, from: unknown, to: unknown): unknown {
+  if (isDeepStrictEqual(from, to)) return live;
+  if (isRecord(live) && isRecord(from) && isRecord(to)) {
+    const stays = Object.entries(live).filter(([key]) => key in to || !(key in from));
+    const changed = Object.keys(to).map((key) => [key, withChange(live[key], from[key], to[key])] as const);
+    return Object.fromEntries([...stays, ...changed.filter(([, value]) => value !== undefined)]);
+  }
+  const lists = [live, from, to].filter(Array.isArray);
+  if (lists.length < 3 || new Set(lists.map(({ length }) => length)).size > 1) return to;
+  const [found, before, after] = lists as [unknown[], unknown[], unknown[]];
+  return after.map((one, index) => withChange(found[index], before[index], one));
 }
 
 /** The share that was to change is as before: it would be written again and again. Throws EngineError ForeignChange. */
