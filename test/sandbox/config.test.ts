@@ -11,6 +11,7 @@ import {
   waitForPhase,
 } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
+import { configWith, deploymentWithConfig } from './with-config.ts';
 
 let bed: QuickBed;
 beforeEach(async () => {
@@ -77,6 +78,46 @@ test('a change of config alone reaches pods that read it as variables: both copi
   await eventually('it is applied', () => bed.get('v1', 'ConfigMap', 'other'));
   await bed.pass(10_000);
   expect(await primaryPods()).toEqual(after);
+});
+
+test('a ConfigMap or Secret that has the name of a copy by chance stays as it is', async () => {
+  const others = [
+    { kind: 'ConfigMap', metadata: { name: 'settings-primary', namespace: 'shop' }, data: { of: 'another' } },
+    {
+      kind: 'Secret',
+      metadata: { name: 'database-primary', namespace: 'shop' },
+      data: { of: 'YW5vdGhlcg==' },
+    },
+  ];
+  for (const { kind, ...object } of others)
+    await bed.send('POST', `/api/v1/namespaces/shop/${kind.toLowerCase()}s`, {
+      apiVersion: 'v1',
+      kind,
+      ...object,
+    });
+  const othersNow = () => Promise.all(others.map(({ kind, metadata }) => bed.get('v1', kind, metadata.name)));
+  const before = await othersNow();
+
+  await started({
+    'web.json': deploymentWithConfig('shop/web:1'),
+    'config.json': configWith('info'),
+    'canary.json': canary({ analysis: { iterations: 1 } }),
+  });
+  await succeededAfter(() => bed.commit('debug', { 'config.json': configWith('debug') }));
+
+  expect(await othersNow()).toEqual(before);
+  expect(await bed.get('v1', 'ConfigMap', 'settings-web-primary')).toMatchObject({
+    data: { level: 'debug' },
+  });
+  expect(await bed.get('v1', 'Secret', 'database-web-primary')).toBeDefined();
+  const primary = await bed.get('apps/v1', 'Deployment', 'web-primary');
+  const { template } = (primary?.spec ?? {}) as {
+    template?: { spec: { containers: Array<{ envFrom?: unknown }> } };
+  };
+  expect(template?.spec.containers[0]?.envFrom).toEqual([
+    { configMapRef: { name: 'settings-web-primary' } },
+    { secretRef: { name: 'database-web-primary' } },
+  ]);
 });
 
 test('a change of config in the middle of an analysis gives the canary new pods', async () => {

@@ -1,7 +1,13 @@
 /** Tracked ConfigMaps and Secrets that no Source holds: their content in the cluster is part of the release (design section 3). */
 import type { Canary } from '../../../api/canary/canary.ts';
 import { livePart } from '../../../api/canary/status.ts';
-import { canaryLabel, type KubernetesObject, namespacedName, ownLabels } from '../../../api/kubernetes.ts';
+import {
+  hasOwnLabels,
+  isGenerated,
+  type KubernetesObject,
+  namespacedName,
+  partOfLabel,
+} from '../../../api/kubernetes.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { configKeyOf } from '../../../release/digest.ts';
 import {
@@ -124,8 +130,8 @@ export async function sharedConfigs(
 }
 
 /**
- * Configs whose copy of the usual name belongs to another Canary already. Git may not have been read yet, so that it is not known who else
- * tracks them: the copy itself shows it, and is not overwritten (design section 5, Scope).
+ * Configs whose copy of the usual name would be written over an object of others: the copy of another Canary, which Git may not have shown yet, or
+ * one that has this name by chance, as Secret `db-primary` beside `db`. Neither is overwritten (design section 5, Scope).
  */
 export async function copiesOfOthers(
   cluster: Pick<Cluster, 'get'>,
@@ -133,12 +139,14 @@ export async function copiesOfOthers(
   release: Release,
 ): Promise<Set<string>> {
   const namespace = canary.metadata.namespace ?? '';
-  const own = ownLabels(canary)[canaryLabel];
+  const isOwn = (copy: KubernetesObject) =>
+    isGenerated(copy, canary) ||
+    (hasOwnLabels(copy, canary) && copy.metadata.labels?.[partOfLabel] === undefined);
   const taken = await Promise.all(
     configsOf(release).map(async ({ kind, name }) => {
       const reference = { apiVersion: 'v1', kind, namespace, name: copyName(canary, name, false) };
-      const owner = (await cluster.get(reference))?.metadata.labels?.[canaryLabel];
-      return owner !== undefined && owner !== own ? [configKey(kind, name)] : [];
+      const live = await cluster.get(reference);
+      return live && !isOwn(live) ? [configKey(kind, name)] : [];
     }),
   );
   return new Set(taken.flat());
