@@ -9,14 +9,23 @@ const MATCHED_SHARE = 0.1;
 /** A Service that gets some of an apex's requests. */
 interface Backend {
   readonly service: string;
+  /** The port of it that the route names; undefined: requests do not come by a route. */
+  readonly port?: number | undefined;
   /** 0-1. A mirrored copy has a separate share and does not count among the answers. */
   readonly share: number;
   readonly mirrored: boolean;
 }
 
+interface RuleBackend {
+  readonly service: string;
+  readonly port: number | undefined;
+  readonly weight: number;
+  readonly mirrored: boolean;
+}
+
 interface Rule {
   readonly matched: boolean;
-  readonly backends: ReadonlyArray<{ service: string; weight: number; mirrored: boolean }>;
+  readonly backends: readonly RuleBackend[];
 }
 
 /** What says where requests go. */
@@ -63,6 +72,7 @@ function routeRules(route: KubernetesObject): Rule[] {
         .filter((filter) => filter.type === 'RequestMirror')
         .map((filter) => ({
           service: asString(at(filter, 'requestMirror', 'backendRef', 'name')),
+          port: portIn(at(filter, 'requestMirror', 'backendRef', 'port')),
           weight: 1,
           mirrored: true,
         })),
@@ -79,11 +89,17 @@ function proxyRules(proxy: KubernetesObject): Rule[] {
   }));
 }
 
-function backend(
-  reference: JsonRecord,
-  mirrored: boolean,
-): { service: string; weight: number; mirrored: boolean } {
-  return { service: asString(reference.name), weight: asNumber(reference.weight, 1), mirrored };
+function backend(reference: JsonRecord, mirrored: boolean): RuleBackend {
+  return {
+    service: asString(reference.name),
+    port: portIn(reference.port),
+    weight: asNumber(reference.weight, 1),
+    mirrored,
+  };
+}
+
+function portIn(value: unknown): number | undefined {
+  return typeof value === 'number' ? value : undefined;
 }
 
 function sharesOf(rules: readonly Rule[]): Backend[] {
@@ -101,8 +117,9 @@ function byWeight(rule: Rule, share: number): Backend[] {
   const sum = answering.reduce((total, each) => total + each.weight, 0);
   return rule.backends
     .filter((each) => each.mirrored || each.weight > 0)
-    .map(({ service, weight, mirrored }) => ({
+    .map(({ service, port, weight, mirrored }) => ({
       service,
+      port,
       mirrored,
       share: mirrored ? share : (share * weight) / sum,
     }));

@@ -84,9 +84,9 @@ export function createTraffic(parts: TrafficParts): TrafficModel {
 function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficView {
   const workloads: WorkloadTraffic[] = [];
   let successShare = 0;
-  for (const { service, share, mirrored } of backendsOf(parts, namespace, apex)) {
+  for (const { service, port, share, mirrored } of backendsOf(parts, namespace, apex)) {
     const found = parts.store.get('/services', namespace, service);
-    const pods = found ? servingPods(parts.store, found) : [];
+    const pods = found && hasPort(found, port) ? servingPods(parts.store, found) : [];
     for (const { pod, isAnswering } of pods) {
       const traffic = podTraffic(parts, pod, { share: share / pods.length, mirrored, isAnswering });
       if (!mirrored) successShare += (traffic.share * traffic.successPercent) / 100;
@@ -104,6 +104,12 @@ function viewOf(parts: TrafficParts, namespace: string, apex: string): TrafficVi
     successShare: Math.min(1, rounded(successShare)),
     workloads: combined.filter((each) => each !== undefined),
   };
+}
+
+/** A route that names a port which its Service does not have leads nowhere. */
+function hasPort(service: KubernetesObject, port: number | undefined): boolean {
+  const ports = asRecords(at(service, 'spec', 'ports'));
+  return port === undefined || ports.some((one) => one.port === port);
 }
 
 /** Requests go to ready pods that have every port of the Service; `isAnswering`: the pod listens there. */

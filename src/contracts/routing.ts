@@ -52,6 +52,8 @@ export interface RouteContext {
   inGit?: KubernetesObject | undefined;
   /** Names of the other Canaries that name the same route: rules that lead to them have their weights, not Git's. */
   neighbours?: readonly RouteNames[] | undefined;
+  /** The port of each side's own Service: that of the release it runs, which `spec.service.port` may have left. Undefined: it is that. */
+  ports?: { readonly primary?: number | undefined; readonly canary?: number | undefined } | undefined;
   settings?: RouteSettings | undefined;
 }
 

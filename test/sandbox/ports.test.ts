@@ -143,6 +143,48 @@ describe('ports change with the template and come back with it', () => {
   });
 });
 
+describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number behind %s', (provider) => {
+  const { service } = onGateway;
+  const files = (image: string, port: number, more: Record<string, unknown> = {}) => ({
+    'web.json': workload(image, 'http'),
+    'canary.json': canary({
+      spec: { provider, service: { ...service, port } },
+      analysis: { interval: '1s', iterations: undefined, stepWeight: 40, maxWeight: 80, ...more },
+    }),
+  });
+
+  test('loses no request while its release waits, on the way up, and on the way back', async () => {
+    await bed.commit('v1', files('shop/web:1', 80));
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    const webhooks = [{ name: 'gate', type: 'confirm-rollout', url: 'http://127.0.0.1:1/', timeout: '1s' }];
+    await bed.commit('v2', files('shop/web:2', 90, { webhooks }));
+    await waitForPhase(bed, 'Waiting');
+    await bed.pass(5_000);
+    expect(sampler.totals().failed).toBe(0);
+
+    await bed.commit('v2, without the gate', files('shop/web:2', 90));
+    await waitForPhase(bed, 'Succeeded');
+    expect(await primaryImage()).toBe('shop/web:2');
+    expect(sampler.totals().failed).toBe(0);
+
+    bed.sandbox.behaviour.rule((pod) =>
+      pod.metadata.name.startsWith('web-primary-') &&
+      imageOf({ spec: { template: { spec: pod.spec } } }) === 'shop/web:3'
+        ? { failure: 'ImagePullBackOff' }
+        : undefined,
+    );
+    await bed.commit('v3', files('shop/web:3', 80));
+    await waitForPhase(bed, 'Failed');
+    sampler.stop();
+    expect(await primaryImage()).toBe('shop/web:2');
+    expect(sampler.totals().failed).toBe(0);
+  });
+});
+
 test('a number that the template does not declare is told by a condition, also where nothing else looks (issue 11, 8)', async () => {
   const flux = otherTool(bed);
   await flux.apply(workload('shop/web:1', 'http'), unchecked(9999));

@@ -21,6 +21,7 @@ import {
   ignoredBut,
   isAbTest,
   percentOf,
+  portOf,
   type RouteReading,
   routeMetadata,
   unreadable,
@@ -114,9 +115,10 @@ function route(
   { primaryWeight, canaryWeight }: Weights,
 ): object {
   const { metadata, spec } = context.canary;
-  const { timeout, retries, port } = spec.service ?? {};
+  const { timeout, retries } = spec.service ?? {};
   // The header tells Linkerd, if it is the mesh behind Contour, the intended Service.
-  const backend = (name: string, weight: number) => {
+  const backend = (side: 'primary' | 'canary', weight: number) => {
+    const [name, port] = [context.names[side], portOf(context, side)];
     const value = `${name}.${metadata.namespace ?? 'default'}.svc.cluster.local:${port}`;
     return { name, port, weight, requestHeadersPolicy: { set: [{ name: 'l5d-dst-override', value }] } };
   };
@@ -124,7 +126,7 @@ function route(
     conditions,
     ...(timeout ? { timeoutPolicy: { response: timeout, idle: '5m' } } : {}),
     ...(retries ? { retryPolicy: retryPolicy(retries) } : {}),
-    services: [backend(context.names.primary, primaryWeight), backend(context.names.canary, canaryWeight)],
+    services: [backend('primary', primaryWeight), backend('canary', canaryWeight)],
   };
 }
 

@@ -318,6 +318,45 @@ it.each([
   },
 );
 
+/** Providers whose objects name a port of each side's Service. */
+const naming: Readonly<Record<string, Partial<CanarySpec>>> = {
+  'gatewayapi:v1': {},
+  'gatewayapi:v1beta1': {},
+  contour: {},
+  traefik: {},
+  istio: { service: { port: 9898, portDiscovery: true, gateways: ['public'] } },
+  gloo: {},
+  kuma: {},
+};
+
+it.each(Object.entries(naming))(
+  'router %s leads to the port that the Service of each side has',
+  (name, spec) => {
+    const router = routers.find((one) => one.name === name)!;
+    const context = aContext(canaryFor(router, spec));
+    const ports = { primary: 7001, canary: 7002 };
+
+    const written = router.objects({ ...context, ports }, at(20), foundBy(router));
+
+    const parts = recordsIn(written).map((part) => JSON.stringify(part).replaceAll(/upstream-\d+/g, ''));
+    const sides = [
+      ['podinfo-primary', '7001', 'podinfo-canary', '7002'],
+      ['podinfo-canary', '7002', 'podinfo-primary', '7001'],
+    ] as const;
+    for (const [service, port, otherService, otherPort] of sides) {
+      const own = parts.filter((part) => part.includes(service) && !part.includes(otherService));
+      expect(own.some((part) => part.includes(port))).toBe(true);
+      expect(own.filter((part) => part.includes(otherPort) || part.includes('9898'))).toEqual([]);
+    }
+  },
+);
+
+function recordsIn(value: unknown): unknown[] {
+  if (typeof value !== 'object' || value === null) return [];
+  const inner = Object.values(value).flatMap(recordsIn);
+  return Array.isArray(value) ? inner : [value, ...inner];
+}
+
 /** Without a controller that answers on the objects, they count as accepted when they are written. */
 const answered = routers.filter((router) => fixtureOf(router).answer !== undefined);
 

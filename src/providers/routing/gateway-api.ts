@@ -15,6 +15,7 @@ import {
   findRoute,
   ignoredBut,
   isAbTest,
+  portOf,
   type RoutingProvider,
   routeMetadata,
 } from './router.ts';
@@ -179,7 +180,7 @@ function rule(context: RouteContext, split: Split, mirrored: boolean): object {
   if (mirrored)
     filters.push({
       type: 'RequestMirror',
-      requestMirror: { backendRef: reference(context, context.names.canary) },
+      requestMirror: { backendRef: reference(context, 'canary') },
     });
   const timeouts = {
     ...(service?.timeout ? { request: service.timeout } : {}),
@@ -197,11 +198,11 @@ function rule(context: RouteContext, split: Split, mirrored: boolean): object {
 }
 
 function backend(context: RouteContext, side: 'primary' | 'canary', weight: number, filter?: object): object {
-  return { ...reference(context, context.names[side]), weight, ...(filter ? { filters: [filter] } : {}) };
+  return { ...reference(context, side), weight, ...(filter ? { filters: [filter] } : {}) };
 }
 
-function reference({ canary }: RouteContext, name: string): object {
-  return { group: '', kind: 'Service', name, port: canary.spec.service?.port };
+function reference(context: RouteContext, side: 'primary' | 'canary'): object {
+  return { group: '', kind: 'Service', name: context.names[side], port: portOf(context, side) };
 }
 
 /** Session affinity in an HTTPRoute: rules and filters for the rules of `sessions.ts`. */

@@ -13,6 +13,7 @@ import {
   isAbTest,
   ownMetadata,
   percentOf,
+  portOf,
   type RouteReading,
   type RoutingProvider,
   requestFields,
@@ -99,7 +100,7 @@ function objects(
     const kube = {
       serviceName: names[side],
       serviceNamespace: metadata.namespace,
-      servicePort: canary.spec.service?.port,
+      servicePort: portOf(context, side),
     };
     const spec = { ...Object.fromEntries(copied.map((field) => [field, given[field]])), kube };
     return { ...upstream, metadata, spec };

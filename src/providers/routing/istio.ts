@@ -17,7 +17,15 @@ import {
 } from './istio-read.ts';
 import { istioMetrics } from './request-metrics.ts';
 import { withRouteRef } from './route-ref.ts';
-import { assertWeights, findObject, findRoute, ignoredBut, isAbTest, routeMetadata } from './router.ts';
+import {
+  assertWeights,
+  findObject,
+  findRoute,
+  ignoredBut,
+  isAbTest,
+  portOf,
+  routeMetadata,
+} from './router.ts';
 import { cookiePattern, type SessionRule, sessionRules } from './sessions.ts';
 
 /** Provider `istio`: a VirtualService called as the apex, and a DestinationRule for each side (flagger-behaviour.md 3.1). */
@@ -196,18 +204,19 @@ function withoutEmptyTexts(value: unknown): unknown {
 }
 
 /** With several ports a request from outside the mesh does not say which one it is for. */
-function destinations({ canary, names }: RouteContext, rule: SessionRule): object[] {
-  const { portDiscovery, gateways = [], delegation, port } = canary.spec.service ?? {};
+function destinations(context: RouteContext, rule: SessionRule): object[] {
+  const { portDiscovery, gateways = [], delegation } = context.canary.spec.service ?? {};
   const isOutside = delegation || (gateways[0] ?? 'mesh') !== 'mesh';
-  const toPort = portDiscovery && isOutside ? { port: { number: port } } : {};
-  const one = (host: string, weight: number, sets: string | undefined) => ({
-    destination: { host, ...toPort },
+  const toPort = (side: 'primary' | 'canary') =>
+    portDiscovery && isOutside ? { port: { number: portOf(context, side) } } : {};
+  const one = (side: 'primary' | 'canary', weight: number, sets: string | undefined) => ({
+    destination: { host: context.names[side], ...toPort(side) },
     weight,
     ...(sets ? { headers: { response: { add: { 'Set-Cookie': sets } } } } : {}),
   });
   return [
-    one(names.primary, rule.primaryWeight, rule.primarySets),
-    one(names.canary, rule.canaryWeight, rule.canarySets),
+    one('primary', rule.primaryWeight, rule.primarySets),
+    one('canary', rule.canaryWeight, rule.canarySets),
   ];
 }
 

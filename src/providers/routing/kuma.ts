@@ -8,6 +8,7 @@ import {
   findRoute,
   ignoredBut,
   percentOf,
+  portOf,
   type RouteReading,
   type RoutingProvider,
   requestFields,
@@ -37,12 +38,7 @@ export const kuma: RoutingProvider = {
   read,
 };
 
-/** The name that Kuma gives a Service. */
-function tagOf(context: RouteContext, service: string): string {
-  return `${tagBefore(context, service)}${context.canary.spec.service?.port}`;
-}
-
-/** The same without its port, which may change: the TrafficRoute stays the same one. */
+/** The name that Kuma gives a Service, without its port, which may change: the TrafficRoute stays the same one. */
 function tagBefore({ canary }: RouteContext, service: string): string {
   return `${service}_${canary.metadata.namespace ?? 'default'}_svc_`;
 }
@@ -56,12 +52,14 @@ function objects(
   assertWeights(target);
   const found = findRoute(context, trafficRoute, live);
   if (found && !isOwn(context, found)) return [];
-  const { apex, primary, canary } = context.names;
+  const { apex } = context.names;
   const custom = context.canary.spec.service?.apex;
-  const to = (service: string, weight: number) => ({
+  const to = (side: 'primary' | 'canary', weight: number) => ({
     weight,
-    destination: { [tag]: tagOf(context, service) },
+    destination: { [tag]: `${tagBefore(context, context.names[side])}${portOf(context, side)}` },
   });
+  // The apex has the ports of the primary.
+  const match = { [tag]: `${tagBefore(context, apex)}${portOf(context, 'primary')}` };
   const { apiVersion, kind } = trafficRoute;
   return [
     {
@@ -75,8 +73,8 @@ function objects(
       },
       spec: {
         sources: [{ match: { [tag]: '*' } }],
-        destinations: [{ match: { [tag]: tagOf(context, apex) } }],
-        conf: { split: [to(primary, target.primaryWeight), to(canary, target.canaryWeight)] },
+        destinations: [{ match }],
+        conf: { split: [to('primary', target.primaryWeight), to('canary', target.canaryWeight)] },
       },
     },
   ];

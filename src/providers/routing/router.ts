@@ -82,6 +82,11 @@ export function findObject(
   );
 }
 
+/** The port by which requests reach the Service of a side. */
+export function portOf({ canary, ports }: RouteContext, side: 'primary' | 'canary'): number | undefined {
+  return ports?.[side] ?? canary.spec.service?.port;
+}
+
 /** Fields that only some providers use, except those that this one uses. */
 export function ignoredBut(...used: readonly string[]): readonly string[] {
   return fieldsOfFewProviders.filter((path) => !used.includes(path));

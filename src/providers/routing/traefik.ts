@@ -8,6 +8,7 @@ import {
   findRoute,
   ignoredBut,
   percentOf,
+  portOf,
   type RouteReading,
   type RoutingProvider,
   requestFields,
@@ -48,11 +49,15 @@ function objects(
 ): KubernetesObject[] {
   assertWeights(target);
   const { namespace = 'default' } = context.canary.metadata;
-  const port = context.canary.spec.service?.port;
-  const backend = (name: string, weight: number) => ({ name, namespace, port, weight });
+  const backend = (side: 'primary' | 'canary', weight: number) => ({
+    name: context.names[side],
+    namespace,
+    port: portOf(context, side),
+    weight,
+  });
   const services = [
-    backend(context.names.primary, target.primaryWeight),
-    ...(target.canaryWeight > 0 ? [backend(context.names.canary, target.canaryWeight)] : []),
+    backend('primary', target.primaryWeight),
+    ...(target.canaryWeight > 0 ? [backend('canary', target.canaryWeight)] : []),
   ];
   const found = findRoute(context, traefikService, live);
   if (found && foreignProblem(context, found)) return [];

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { aSlice } from './endpoints.test-support.ts';
-import { endpointsOf } from './endpoints.ts';
+import { endpointsOf, haveSameTargets } from './endpoints.ts';
 import type { Pod } from './pods.ts';
 
 const http = { name: 'http', protocol: 'TCP', port: 80, targetPort: 8080 };
@@ -106,5 +106,19 @@ describe('endpoints of pods', () => {
     ['it is a name for another host', aService([http], { type: 'ExternalName' })],
   ])('are not known while %s', (_, service) => {
     expect(endpointsOf({ service, endpointSlices: [] }, pods)).toBeUndefined();
+  });
+});
+
+describe('one Service reaches pods of the other', () => {
+  const discovered = { name: 'metrics', protocol: 'TCP', port: 9090, targetPort: 9090 };
+
+  it.each<[string, ReadonlyArray<typeof http> | undefined, boolean]>([
+    ['without the other', undefined, true],
+    ['with the same ports', [http], true],
+    ['with a further port', [http, discovered], true],
+    ['not with another target', [{ ...http, targetPort: 9090 }], false],
+    ['not with another port, which its route leads to', [{ ...http, port: 90 }], false],
+  ])('%s', (_, other, isSame) => {
+    expect(haveSameTargets([http], other)).toBe(isSame);
   });
 });

@@ -69,17 +69,18 @@ export function ownPorts({ metadata, spec }: KubernetesObject): readonly LivePor
 }
 
 /**
- * Whether pods behind the one Service can be reached by the ports of the other, too: each port that both have goes to the same number or name.
- * Without one of the two there is nothing that differs.
+ * Whether requests to a Service with the one ports reach pods behind the other, too: both have the same first port, which a route leads to, and each
+ * port that both have goes to the same number or name. Without one of the two there is nothing that differs.
  */
 export function haveSameTargets(
-  one: KubernetesObject | undefined,
-  other: KubernetesObject | undefined,
+  one: readonly LivePort[] | undefined,
+  other: readonly LivePort[] | undefined,
 ): boolean {
   if (!one || !other) return true;
-  const targetsOf = (service: KubernetesObject) =>
-    ownPorts(service).map((port) => [portKey(port), port.targetPort ?? port.port] as const);
+  const targetsOf = (ports: readonly LivePort[]) =>
+    ports.map((port) => [portKey(port), port.targetPort ?? port.port] as const);
   const targets = new Map(targetsOf(one));
+  if (one[0]?.port !== other[0]?.port) return false;
   return targetsOf(other).every(([key, target]) => (targets.get(key) ?? target) === target);
 }
 

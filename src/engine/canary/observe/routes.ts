@@ -7,6 +7,7 @@ import { servicePorts } from '../../../release/ports.ts';
 import { type ServicePort, templateOf } from '../../../release/release.ts';
 import { isDigestLost } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
+import { ownPorts } from '../../../workload/pods/endpoints.ts';
 import { type GeneratedServices, generatedServices } from '../../../workload/service/generated-services.ts';
 import {
   type SelectorLabel,
@@ -40,7 +41,7 @@ export function labelOf(
 export function routeContext(
   canary: Canary,
   label: SelectorLabel | undefined,
-  more: Pick<RouteContext, 'apex' | 'successor' | 'inGit' | 'neighbours' | 'settings'> = {},
+  more: Partial<Omit<RouteContext, 'canary' | 'names' | 'label'>> = {},
 ): RouteContext {
   return { canary, names: serviceNames(canary), label, ...more };
 }
@@ -129,8 +130,28 @@ export async function wantedRoutes(context: ReadContext, route: RouteTarget): Pr
   const successor = successorOf(parts, observation.canary, { router, movesTo });
   const inGit = routeInGit(parts, observation.canary);
   const neighbours = neighboursOf(parts, observation.canary);
-  const more = { apex, successor, inGit, neighbours, settings: parts.options.routes };
+  const ports = sidePorts(context);
+  const more = { apex, successor, inGit, neighbours, ports, settings: parts.options.routes };
   return router.objects(routeContext(observation.canary, label, more), route, live);
+}
+
+/**
+ * The port by which requests reach the Service of each side, as it is now: a route must not lead to a port that comes with the next release, or that
+ * went with the last one. Undefined where there is no Service yet.
+ */
+function sidePorts(context: ReadContext): RouteContext['ports'] {
+  const { parts, observation } = context;
+  const { canary, world } = observation;
+  const live = liveServices(context);
+  const portOf = (service: KubernetesObject | undefined, digest = ''): number | undefined => {
+    const found = service ? ownPorts(service).map(({ port }) => port) : [];
+    const wanted = [parts.ports.get(digest)?.[0]?.port, canary.spec.service?.port];
+    return wanted.find((port) => port !== undefined && found.includes(port)) ?? found[0];
+  };
+  return {
+    primary: portOf(live.primary, world.primary?.digest),
+    canary: portOf(live.canary, world.target?.digest),
+  };
 }
 
 function requiredLabel({ parts, observation }: ReadContext) {

@@ -8,7 +8,7 @@ import { nativeKind, readSides, workloadKind } from '../../../workload/kinds.ts'
 import { revisionPods } from '../../../workload/native-pods.ts';
 import { servicePending } from '../../../workload/native-service.ts';
 import { viewNative } from '../../../workload/native-view.ts';
-import { haveSameTargets } from '../../../workload/pods/endpoints.ts';
+import { haveSameTargets, ownPorts } from '../../../workload/pods/endpoints.ts';
 import { scalerKindOf, scalerNames, scalerSide, settleMsOf } from '../../../workload/scaler.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
 import type { RevisionPods } from '../../../workload/shared/workload-kind.ts';
@@ -65,11 +65,12 @@ function copiedViews(
     return { ...workloadKind(canary).view(source), drift: undefined, configCopies: [] };
   };
   const primaryView = workloadView('primary', primary);
-  // One Service reaches either its older or its newer pods where a release changes where its ports go to.
-  const isReachable = haveSameTargets(
-    view.get(serviceKind, names.primary),
-    view.get(serviceKind, names.canary),
-  );
+  const portsOf = (name: string) => {
+    const service = view.get(serviceKind, name);
+    return service && ownPorts(service);
+  };
+  // One Service reaches either its older or its newer pods where a release changes its ports or where they go to.
+  const isReachable = haveSameTargets(portsOf(names.primary), portsOf(names.canary));
   // Before there is a workload, or one is wanted, there is nothing to route to.
   const isRouted = Boolean(target ?? primary ?? parts.heads.of(namespacedName(canary)).release);
   const live = liveRoutes(router, view, canary);
