@@ -1,5 +1,6 @@
 /** Which port requests go to is part of a release: what nobody can be reached by never becomes the last-known-good. */
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { startHookServer } from '../hook-server.ts';
 import {
   canary,
   condition,
@@ -181,6 +182,39 @@ describe.each(['gatewayapi:v1', 'contour'])('a Service with another port number 
     await waitForPhase(bed, 'Failed');
     sampler.stop();
     expect(await primaryImage()).toBe('shop/web:2');
+    expect(sampler.totals().failed).toBe(0);
+  });
+});
+
+describe('a release with other ports whose checks fail after its promotion', () => {
+  test.each<[string, Record<string, unknown>, number]>([
+    ['another port of the Service', { port: 90 }, 8080],
+    ['another target', { targetPort: 9090 }, 9090],
+  ])('%s: the way back loses no request', async (_, change, containerPort) => {
+    const hooks = await startHookServer();
+    const webhooks = [{ name: 'smoke', url: hooks.url('smoke'), timeout: '1s' }];
+    const postPromotion = { interval: '1s', successThreshold: 2, onFailure: 'revert', webhooks };
+    const files = (image: string, more: Record<string, unknown>, port: number) => ({
+      'web.json': workload(image, 'http', port),
+      'canary.json': canary({
+        spec: { ...onGateway, service: { ...onGateway.service, ...more }, postPromotion },
+        analysis: { interval: '1s', iterations: undefined, stepWeight: 50 },
+      }),
+    });
+    await bed.commit('v1', files('shop/web:1', {}, 8080));
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    hooks.answer('smoke', 500);
+    await bed.commit('v2', files('shop/web:2', change, containerPort));
+    await eventually('v2 is verified', async () => hooks.seen('smoke').length > 0);
+    await waitForPhase(bed, 'Failed');
+    await hooks.close();
+    sampler.stop();
+
+    expect(await primaryImage()).toBe('shop/web:1');
     expect(sampler.totals().failed).toBe(0);
   });
 });

@@ -1,6 +1,7 @@
 /** How both sides of a Canary are read: as two workloads with a route between them, or as the pods of one (ADR 21). */
 
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
+import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { RouteView } from '../../../api/observed.ts';
 import type { ScalerView, World } from '../../../rollout/world.ts';
@@ -69,8 +70,11 @@ function copiedViews(
     const service = view.get(serviceKind, name);
     return service && ownPorts(service);
   };
-  // One Service reaches either its older or its newer pods where a release changes its ports or where they go to.
-  const isReachable = haveSameTargets(portsOf(names.primary), portsOf(names.canary));
+  // One Service reaches either its older or its newer pods where a release changes its ports or where they go to; so does the way back from it.
+  const good = (canary.status as CanaryStatus | undefined)?.lastKnownGood?.digest ?? '';
+  const isReachable = [portsOf(names.canary), parts.ports.get(good)].every((ports) =>
+    haveSameTargets(portsOf(names.primary), ports),
+  );
   // Before there is a workload, or one is wanted, there is nothing to route to.
   const isRouted = Boolean(target ?? primary ?? parts.heads.of(namespacedName(canary)).release);
   const live = liveRoutes(router, view, canary);
