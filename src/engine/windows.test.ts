@@ -166,6 +166,18 @@ describe('windows', () => {
     expect(process.cpuUsage(started).user).toBeLessThan(5_000_000);
   });
 
+  it.each<[string, ...Text[]]>([
+    ['years', 'deny 0 0 1 1 * for 8784h'],
+    ['months', 'deny 0 0 1 * * for 744h'],
+    ['leap days', 'allow 0 8 29 2 * for 9h', 'deny 0 0 29 2 * for 24h'],
+  ])(
+    'that are closed for longer than a schedule is computed for say when to look again: %s',
+    (_, ...texts) => {
+      const again = at('2026-11-20T10:00:00Z', ...texts);
+      expect(Date.parse(again)).toBeGreaterThan(Date.parse('2027-11-20T10:00:00Z'));
+    },
+  );
+
   it('that are many say the sooner when to look again, so that looking takes no longer', () => {
     const often: Text = 'deny * * * * * for 10m';
     const now = '2026-11-20T12:00:30Z';

@@ -18,6 +18,9 @@ const closed = new WeakMap<readonly SourceWindow[], Closed>();
  */
 const mostLooks = 200;
 
+/** Nor is it searched for beyond this time: a schedule is computed for the next eight years only, and deny windows may follow each other for longer. */
+const farthestMs = 3 * 366 * 86_400_000;
+
 /**
  * Whether rollouts may start now, and else when (design section 2.2): inside an allow window if there is one, and outside every deny window.
  * A window holds its beginning and not its end. Undefined without windows. Where deny windows follow each other too closely to see the end of
@@ -49,7 +52,7 @@ function openingMs(windows: readonly SourceWindow[], nowMs: number): number {
   const allows = windows.filter(({ kind }) => kind === 'allow');
   const denies = windows.filter(({ kind }) => kind === 'deny');
   let atMs = nowMs;
-  for (let looks = 0; looks < mostLooks; looks += windows.length) {
+  for (let looks = 0; looks < mostLooks && atMs - nowMs < farthestMs; looks += windows.length) {
     const seenMs = atMs;
     const isInside = (window: SourceWindow) => endMs(window, seenMs) !== undefined;
     const denied = denies.filter(isInside);
