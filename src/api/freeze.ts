@@ -7,8 +7,8 @@ import * as z from 'zod';
 import { type KubernetesObject, type LabelMatcher, parseLabelSelector } from './kubernetes.ts';
 import { beginningOf, limits } from './limits.ts';
 import { problemOf } from './problems.ts';
-import { type SourceWindow, windowSchema } from './source/source.ts';
-import { parseDurationMs, parseTimeMs } from './time.ts';
+import { lengthProblem, type SourceWindow, windowSchema } from './source/source.ts';
+import { parseTimeMs } from './time.ts';
 
 export const freezeLabel = 'holdfast.dev/freeze';
 
@@ -71,7 +71,8 @@ function quoted(text: string | undefined): string {
   return JSON.stringify(text?.slice(0, 40));
 }
 
-const windowsSchema = z.array(windowSchema).min(1).max(limits.freezeWindows);
+/** Nobody else tells of a field that is written wrong: without it `timezone` would be a time of UTC. */
+const windowsSchema = z.array(windowSchema.strict()).min(1).max(limits.freezeWindows);
 
 /** YAML as under `windows` of a Source. Cron expressions and time zones are read where they are used. Throws Error. */
 function readWindows(text: string): readonly SourceWindow[] {
@@ -82,8 +83,8 @@ function readWindows(text: string): readonly SourceWindow[] {
     const [problem] = error.issues.map((issue) => problemOf(issue, value, ['windows']));
     throw new Error(problem ? `${problem.path}: ${problem.message}` : 'windows cannot be read');
   }
-  const empty = windows.find(({ duration }) => parseDurationMs(duration) === 0);
-  if (empty) throw new Error(`windows: the duration ${empty.duration} must be longer than 0`);
+  const wrong = windows.find(({ duration }) => lengthProblem(duration) !== undefined);
+  if (wrong) throw new Error(`windows: the duration ${wrong.duration} ${lengthProblem(wrong.duration)}`);
   return windows;
 }
 

@@ -12,7 +12,7 @@ import {
   text,
   timestamp,
 } from '../schema.ts';
-import { durationOr } from '../time.ts';
+import { durationOr, parseDurationMs } from '../time.ts';
 
 const releaseName = text(53).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
 const namespaceName = text(63).regex(/^[a-z0-9]([-a-z0-9]*[a-z0-9])?$/);
@@ -110,6 +110,13 @@ export const windowSchema = z.object({
     .describe('IANA time zone, as Europe/Oslo. Default UTC.')
     .optional(),
 });
+
+/** What is wrong with the length of a window: one that is too long to be read would be over at once. */
+export function lengthProblem(duration: string): string | undefined {
+  const lengthMs = parseDurationMs(duration);
+  if (lengthMs === undefined) return 'must be shorter than 292 years';
+  return lengthMs > 0 ? undefined : 'must be longer than 0';
+}
 
 /** What may be written to Git. Everything is off by default. */
 const sourceWriteSchema = z.object({

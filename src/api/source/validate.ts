@@ -3,7 +3,7 @@ import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
 import { isSshAddress, parseSshAddress } from './git-address.ts';
-import type { Source } from './source.ts';
+import { lengthProblem, type Source } from './source.ts';
 
 /** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
 export function checkSource(
@@ -83,8 +83,8 @@ function checkTimes({ spec }: Source, found: Findings): void {
   checkTimeZone(spec.timeZone, 'spec.timeZone', found);
   spec.windows?.forEach((window, index) => {
     checkTimeZone(window.timeZone, `spec.windows[${index}].timeZone`, found);
-    if (parseDurationMs(window.duration) === 0)
-      found.problems.push({ path: `spec.windows[${index}].duration`, message: 'must be longer than 0' });
+    const message = lengthProblem(window.duration);
+    if (message) found.problems.push({ path: `spec.windows[${index}].duration`, message });
   });
 }
 

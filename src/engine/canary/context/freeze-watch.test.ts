@@ -69,6 +69,8 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
     { windows: '[]' },
     { windows: `[${deny.replace('deny', 'never')}]` },
     { windows: `[${deny.replace('62h', '0s')}]` },
+    { windows: `[${deny.replace('62h', '9999999h')}]` },
+    { windows: `[${deny.replace('}', ', timezone: Asia/Tokyo}')}]` },
     { windows: `[${deny.replace('0 18', '0 99')}]` },
     { windows: `[${deny}]${' '.repeat(20_000)}` },
   ];
@@ -82,6 +84,8 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
     { untilMs: undefined, reason: expect.stringContaining('windows: ') },
     { untilMs: undefined, reason: expect.stringContaining('windows[0].kind: ') },
     { untilMs: undefined, reason: expect.stringContaining('0s must be longer than 0') },
+    { untilMs: undefined, reason: expect.stringContaining('9999999h must be shorter than 292 years') },
+    { untilMs: undefined, reason: expect.stringContaining('windows[0]: Unrecognized key: "timezone"') },
     { untilMs: undefined, reason: expect.stringContaining('"0 99 * * 5"') },
     { untilMs: undefined, reason: expect.stringContaining('windows is too long') },
   ]);
