@@ -55,7 +55,8 @@ export function step(world: World): Decision {
   }
   const state = stateOf(context);
   const { taken, effects: answers } = handleVerbs(context, state);
-  if (taken) return finish(context, { ...decided(context, taken, answers), intentFirst: true });
+  if (taken)
+    return finish(context, { ...decided(context, taken, answers), intentFirst: !onlyLifts(state, taken) });
   const switching = switchProvider(context, state);
   if (switching) return finish(context, decided(context, switching, answers, true));
   const adopted = adopting(context, state);
@@ -84,6 +85,14 @@ export function step(world: World): Decision {
   );
   const intentFirst = outcome.next.kind !== state.kind;
   return finish(context, withConfigCopies(context, { ...decided(context, outcome, before), intentFirst }));
+}
+
+/**
+ * A request lifted a rejection, and nothing else follows from it yet: the rejection is lifted before the answer is written. An answer that is there
+ * already would be all that is left of the request if the Secret cannot be written, or the process ends in between.
+ */
+function onlyLifts(state: State, { next, unrejects = [] }: Outcome): boolean {
+  return unrejects.length > 0 && next.kind === state.kind;
 }
 
 /** Held by onFailure halt: nothing is restored, so that a person can examine it. */

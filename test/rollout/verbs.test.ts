@@ -101,6 +101,18 @@ describe('abort', () => {
     expect(model.primary?.digest).toBe('c');
     expectSafe(model);
   });
+
+  it.each([0, 1, 2])('is taken back by a retry that is cut short by a crash at write %i', (after) => {
+    const model = withThree();
+    untilWeight(model, 50);
+    model.ask('abort', 'c');
+    model.until('Failed');
+    model.ask('retry', 'c@1');
+    model.tick(1000, after);
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('c');
+    expectSafe(model);
+  });
 });
 
 describe('promote', () => {

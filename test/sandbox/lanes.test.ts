@@ -129,6 +129,21 @@ test('the run ends although its rejection is refused, and the release is not tri
   expect(await primaryImage()).toBe('shop/web:1');
 });
 
+test('a retry that cannot lift the rejection is carried out once it can', async () => {
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
+  breakPrimary();
+  const v2 = await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Failed');
+  await eventually('the rejection is kept', () => bed.get('v1', 'Secret', rejections));
+  const allow = refuseWrites(isRejection);
+  await annotate({ 'holdfast.dev/retry': `${v2}@1` });
+  await untilReady('the refusal is told', 'Forbidden', /Unreject/);
+  expect((await status()).handled?.retry).toBeUndefined();
+  allow();
+  await eventually('it is tried again', async () => (await status()).run?.commit === v2, { seen: status });
+  expect((await status()).answers?.retry).toMatchObject({ result: 'Done' });
+});
+
 test('a rejection Secret that cannot be read does not stop the revert', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();
