@@ -120,6 +120,12 @@ describe('messages', () => {
   });
 });
 
+test('a null is kept where any field may be, as the API server keeps it: in values of a chart it takes a default away', () => {
+  const values = { probe: { httpGet: null, exec: { command: ['true'] } }, list: [null] };
+  const parsed = parseSource(sourceDocument({ helm: { values, skipHooks: null } as never }));
+  expect(parsed.ok && parsed.value.spec.helm).toEqual({ values });
+});
+
 describe('unknown fields', () => {
   const misspelt = canaryDocument({
     analysis: { interval: '1m', threshold: 1, stepWeight: 1, maxWieght: 50 },

@@ -47,12 +47,13 @@ export function parseKind<Name extends KindName>(
   object: unknown,
   options: ParseOptions = {},
 ): ParseResult<ParsedKinds[Name]> {
-  const raw = dropNulls(object);
+  const schema = objectSchemaOf(name);
+  const raw = dropNulls(object, schema);
   const problems = identityProblems(name, raw);
   if (!isRecord(raw) || problems.length > 0) return { ok: false, problems, warnings: [] };
   const spec = kinds[name].spec.safeParse(raw.spec);
   const { status: rawStatus, ...document } = raw;
-  const unknown = unknownFields(objectSchemaOf(name), document, []);
+  const unknown = unknownFields(schema, document, []);
   if (!spec.success) problems.push(...spec.error.issues.map((issue) => problemOf(issue, raw.spec, ['spec'])));
   if (options.strict) problems.push(...unknown);
   const warnings = options.strict ? [] : unknown;
@@ -66,12 +67,24 @@ export function parseKind<Name extends KindName>(
   return { ok: true, value: annotated.canary as ParsedKinds[Name], warnings: all };
 }
 
-/** The API server removes nulls of fields that may not be null before it validates; so must we. */
-function dropNulls(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(dropNulls);
+/**
+ * The API server removes nulls of fields that may not be null before it validates; so must we. Where any field may be it keeps them: in values of a
+ * chart a null takes a default away.
+ */
+function dropNulls(value: unknown, schema: StructuralSchema | undefined): unknown {
+  if (Array.isArray(value)) return value.map((item) => dropNulls(item, schema?.items));
   if (!isRecord(value)) return value;
-  const kept = Object.entries(value).filter(([, child]) => child !== null && child !== undefined);
-  return Object.fromEntries(kept.map(([key, child]) => [key, dropNulls(child)]));
+  const {
+    properties = {},
+    additionalProperties,
+    'x-kubernetes-preserve-unknown-fields': keepsAny,
+  } = schema ?? {};
+  const entries = Object.entries(value).flatMap(([key, child]) => {
+    const known = Object.hasOwn(properties, key) ? properties[key] : additionalProperties;
+    if (keepsAny && !known) return [[key, child] as const];
+    return child === null || child === undefined ? [] : [[key, dropNulls(child, known)] as const];
+  });
+  return Object.fromEntries(entries);
 }
 
 function identityProblems(name: KindName, raw: unknown): Problem[] {
