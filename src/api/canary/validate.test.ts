@@ -100,6 +100,7 @@ describe('a Canary that the schema lets in', () => {
       'spec.analysis.iterations the analysis would',
     ],
     [{ progressDeadlineSeconds: 0.5 }, 'spec.progressDeadlineSeconds must be a whole number'],
+    [{ progressDeadlineSeconds: 1e13 }, 'spec.progressDeadlineSeconds must be at most 2147483647'],
     [
       { targetRef: { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'a' } },
       'spec.provider must be native for a StatefulSet',
@@ -217,6 +218,10 @@ describe('a Source that the schema lets in', () => {
     [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
     [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
     [{ verify: { mode: 'Tag', secretRef: { name: 'keys' } } }, 'spec.verify.mode is Tag, which takes'],
+    [
+      { windows: [{ kind: 'deny', schedule: '0 0 * * *', duration: '9999999h' }] },
+      'spec.windows[0].duration must be shorter than 292 years',
+    ],
   ])('is stopped for %j', (spec, expected) => {
     expect(lines(checkSource(source(spec))).problems).toEqual([expect.stringContaining(expected)]);
   });

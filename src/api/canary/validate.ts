@@ -74,7 +74,9 @@ function checkFormerNames({ spec: { postPromotion } }: Canary, found: Findings):
     });
 }
 
-/** Flagger's CRD says number where its program reads an integer; a fraction breaks the program, so it is named here. */
+const largestWhole = 2 ** 31 - 1;
+
+/** Flagger's CRD says number where its program reads an integer of 32 bits; what is none breaks the program, so it is named here. */
 function checkWholeNumbers({ spec }: Canary, found: Findings): void {
   const analysis = spec.analysis;
   const values: Record<string, number | undefined> = {
@@ -95,6 +97,8 @@ function checkWholeNumbers({ spec }: Canary, found: Findings): void {
   for (const [path, value] of Object.entries(values)) {
     if (value !== undefined && !Number.isInteger(value))
       found.problems.push({ path, message: 'must be a whole number' });
+    else if (value !== undefined && value > largestWhole)
+      found.problems.push({ path, message: `must be at most ${largestWhole}` });
   }
 }
 
