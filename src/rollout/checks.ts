@@ -224,9 +224,21 @@ function poll(context: Context, run: Run, types: readonly GateType[]): Polled {
   const stem = `${requestKeyPrefix(run)}/${types.join('+')}${isGateOpen(world.canary, 'gate') ? OPEN : ''}`;
   const answers = world.checks?.key.startsWith(`${stem}/`) ? world.checks : undefined;
   const ageMs = answers ? elapsedMs(context, stamp(answers.atMs)) : Number.POSITIVE_INFINITY;
-  if (answers && ageMs < plan.intervalMs) return { answers, againMs: plan.intervalMs - ageMs };
+  // A deadline may be shorter than the interval: a gate does not fail by an answer from before it.
+  const { closedGate } = run;
+  const overMs = closedGate && types.includes(closedGate.type) ? -gateLeftMs(context, closedGate) : -1;
+  const isOld = overMs >= 0 && ageMs > overMs;
+  if (answers && ageMs < plan.intervalMs && !isOld) return { answers, againMs: plan.intervalMs - ageMs };
   const key = `${stem}/${answers?.atMs ?? 0}`;
   return { request: request(context, run, { key, role: 'canary', purpose: 'analysis', hooks: types }) };
+}
+
+/** Until the deadline of a closed gate, below zero after it: the shortest of its webhooks; without any it waits without end. */
+function gateLeftMs(context: Context, { type, since }: Pick<ClosedGate, 'type' | 'since'>): number {
+  const deadlinesMs = hooksOf(context.world.canary, type).map((hook) =>
+    durationOr('deadline' in hook ? hook.deadline : undefined, Number.POSITIVE_INFINITY),
+  );
+  return Math.min(...deadlinesMs) - elapsedMs(context, since);
 }
 
 function opened(run: Run, effects: Effects): GateState {
@@ -252,11 +264,7 @@ function closed(
     muted: shut.length > 0 && shut.every(({ muteAlert }) => muteAlert === true),
   };
   const event = before ? {} : emit('Warning', GATE_REASONS[type], `${type} is closed: ${gate.why}`);
-  // Gates wait without end unless one of their webhooks has a deadline; the shortest counts.
-  const deadlinesMs = webhooks.map((hook) =>
-    durationOr('deadline' in hook ? hook.deadline : undefined, Number.POSITIVE_INFINITY),
-  );
-  const leftMs = Math.min(...deadlinesMs) - elapsedMs(context, gate.since);
+  const leftMs = gateLeftMs(context, gate);
   const effects = combine(again, event, wake(Number.isFinite(leftMs) ? leftMs : 0));
   return { kind: 'closed', gate, overdue: leftMs <= 0, run: { ...run, closedGate: gate }, effects };
 }

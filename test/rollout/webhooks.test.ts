@@ -180,6 +180,22 @@ describe('confirm-rollout', () => {
 
 describe('the deadline of a gate', () => {
   const hour = 3_600_000;
+
+  it('ends it by an answer of that moment, also where the interval is longer', () => {
+    const model = withHooks(['confirm-rollout'], {
+      analysis: { interval: '10m' },
+      hook: { deadline: '5m' },
+    });
+    model.hooks['confirm-rollout'] = 'refused';
+    untilPhase(model, 'Waiting');
+    ticks(model, 24);
+    model.hooks['confirm-rollout'] = 'approved';
+    ticks(model, 40);
+    expect(model.status.phase).toBe('Progressing');
+    expect(model.rejected).toEqual([]);
+    expectSafe(model);
+  });
+
   it.each([
     ['a closed window', 'confirm-rollout', 'Waiting', (model: Model) => model.closeWindow(hour)],
     ['a freeze', 'confirm-promotion', 'WaitingPromotion', (model: Model) => model.freezeFor(hour)],
