@@ -5,6 +5,7 @@ test.each([
   [{ 'argocd.argoproj.io/hook': 'PreSync' }, 'argocd.argoproj.io/hook'],
   [{ 'kustomize.toolkit.fluxcd.io/ssa': 'IfNotPresent' }, 'ssa: IfNotPresent'],
   [{ 'kustomize.toolkit.fluxcd.io/reconcile': 'disabled' }, 'reconcile: disabled'],
+  [{ 'kustomize.toolkit.fluxcd.io/reconcile': 'Disabled' }, 'reconcile: disabled'],
 ])('an object with %o is named, since a Source would apply it like any other', (annotations, words) => {
   const object = {
     apiVersion: 'v1',

@@ -67,10 +67,11 @@ export function ownWays(object: KubernetesObject): string[] {
   const marked = (key: string) => annotations[key] ?? labels[key];
   const ways = [
     ...(marked('argocd.argoproj.io/hook') === undefined ? [] : ['argocd.argoproj.io/hook']),
-    ...(['Override', undefined].includes(marked(`${flux}/ssa`))
+    // Flux takes these values in any case.
+    ...(['override', undefined].includes(marked(`${flux}/ssa`)?.toLowerCase())
       ? []
       : [`${flux}/ssa: ${marked(`${flux}/ssa`)}`]),
-    ...(marked(`${flux}/reconcile`) === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
+    ...(marked(`${flux}/reconcile`)?.toLowerCase() === 'disabled' ? [`${flux}/reconcile: disabled`] : []),
   ];
   return ways.map((way) => `${describe(object)}: ${way}, and a Source would apply it like any other`);
 }

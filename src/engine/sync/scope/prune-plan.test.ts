@@ -73,6 +73,7 @@ describe('what left Git', () => {
   it.each([
     { 'holdfast.dev/prune': 'disabled' },
     { 'kustomize.toolkit.fluxcd.io/prune': 'disabled' },
+    { 'kustomize.toolkit.fluxcd.io/prune': 'Disabled' },
     { 'argocd.argoproj.io/sync-options': 'ServerSideApply=true, Prune=false' },
     { 'helm.sh/resource-policy': 'keep' },
   ])('stays where it says so: %j', (annotations) => {
@@ -171,9 +172,16 @@ describe('guards', () => {
       object('PersistentVolumeClaim', 'c'),
       cluster('Namespace', 'd', enabled),
       object('ConfigMap', 'e'),
+      object('ConfigMap', 'f', {
+        annotations: { 'argocd.argoproj.io/sync-options': 'Prune=confirm,Delete=confirm' },
+      }),
     ];
-    expect(plan(members, many(1))).toEqual({ ...nothing, remove: ['d', 'e'], toApprove: ['a', 'b', 'c'] });
-    expect(plan(members, many(1), { isApproved: () => true }).remove).toHaveLength(5);
+    expect(plan(members, many(1))).toEqual({
+      ...nothing,
+      remove: ['d', 'e'],
+      toApprove: ['a', 'b', 'c', 'f'],
+    });
+    expect(plan(members, many(1), { isApproved: () => true }).remove).toHaveLength(6);
   });
 });
 

@@ -180,17 +180,24 @@ export function optedOut({ metadata }: Pick<KubernetesObject, 'metadata'>): stri
   const said = annotations[pruneAnnotation];
   if (said === 'disabled' || said === 'false') return `${pruneAnnotation}: ${said}`;
   const flux = 'kustomize.toolkit.fluxcd.io/prune';
-  if ([annotations[flux], labels[flux]].includes('disabled')) return `${flux}: disabled`;
-  const argo = 'argocd.argoproj.io/sync-options';
-  const options = (annotations[argo] ?? '').split(',').map((option) => option.trim());
-  if (options.includes('Prune=false')) return `${argo}: Prune=false`;
+  // Flux takes it in any case.
+  if ([annotations[flux], labels[flux]].some((value) => value?.toLowerCase() === 'disabled'))
+    return `${flux}: disabled`;
+  if (argoOptions(annotations).includes('Prune=false')) return `${argoKey}: Prune=false`;
   const helm = 'helm.sh/resource-policy';
   return annotations[helm] === 'keep' ? `${helm}: keep` : undefined;
 }
 
-/** The object takes more with it than itself, and no annotation says that it may be deleted. */
+const argoKey = 'argocd.argoproj.io/sync-options';
+
+function argoOptions(annotations: Readonly<Record<string, string>> = {}): string[] {
+  return (annotations[argoKey] ?? '').split(',').map((option) => option.trim());
+}
+
+/** The object takes more with it than itself, or is to be asked for as under Argo CD, and no annotation says that it may be deleted. */
 export function needsPruneApproval({ kind, metadata }: Pick<KubernetesObject, 'kind' | 'metadata'>): boolean {
-  return kindsWithData.has(kind) && metadata.annotations?.[pruneAnnotation] !== 'enabled';
+  const isAskedFor = kindsWithData.has(kind) || argoOptions(metadata.annotations).includes('Prune=confirm');
+  return isAskedFor && metadata.annotations?.[pruneAnnotation] !== 'enabled';
 }
 
 /** A controller made it and copied the labels of what it was made for, as EndpointSlices carry those of their Service. */
