@@ -32,6 +32,13 @@ it('changes one field of one document, and keeps comments and the rest as it was
   ).toEqual([]);
 });
 
+it('leaves numbers as they are written', () => {
+  const numbers = 'values: {mode: 0644, id: 12345678901234567890, share: 1.10, port: 8080}\n';
+  const before = new Map([['apps.yaml', text + numbers]]);
+  const after = edited(before, 'apps.yaml', which, (document) => document.setIn(['spec', 'prune'], false));
+  expect(after.get('apps.yaml')).toContain(numbers);
+});
+
 it('takes a field away with what is empty above it', () => {
   const after = edited(files, 'apps.yaml', which, (document) =>
     deleteField(document, ['spec', 'finalizers', 0]),

@@ -1,5 +1,5 @@
 /** Changes of the files of a tree, as text: comments and order stay. Pure. */
-import { type Document, isMap, isSeq, parseDocument } from 'yaml';
+import { type Document, isMap, isSeq, parseDocument, type ScalarTag } from 'yaml';
 import type { KubernetesObject } from '../api/kubernetes.ts';
 import { linesOf, sectionsOf } from '../review/diff-sections.ts';
 
@@ -34,7 +34,7 @@ export function edited(
 ): Files {
   return rewritten(files, file, (chunk) => {
     const { head, body } = split(chunk);
-    const document = parseDocument(body);
+    const document = asWritten(body);
     if (!isIt(document, which)) return chunk;
     const before = document.toString(styleOf(body));
     edit(document);
@@ -48,6 +48,18 @@ export function withoutDocument(files: Files, file: string, which: Identity): Fi
   return rewritten(files, file, (chunk) => (isIt(parseDocument(split(chunk).body), which) ? '' : chunk));
 }
 
+/** Numbers that the library would write otherwise stay as they are: without its zero `0644` is another number to Kubernetes. */
+function asWritten(text: string): Document {
+  return parseDocument(text, {
+    customTags: (tags) =>
+      tags.map((tag) =>
+        typeof tag === 'object' && tag.tag === 'tag:yaml.org,2002:int' && tag.format === undefined
+          ? ({ ...tag, test: /^[-+]?(?:0|[1-9]\d{0,14})$/ } as ScalarTag)
+          : tag,
+      ),
+  });
+}
+
 /** `resources` of a kustomization with an entry added next to its sibling, or with an entry removed. The same files where nothing changes. */
 export function listed(
   files: Files,
@@ -56,7 +68,7 @@ export function listed(
 ): Files {
   const text = files.get(kustomization);
   if (text === undefined) return files;
-  const document = parseDocument(text);
+  const document = asWritten(text);
   const resources = document.get('resources');
   if (!isSeq(resources)) return files;
   const names = (resources.toJSON() as unknown[]).map(String);
@@ -67,6 +79,13 @@ export function listed(
   if (isAdded) resources.add(entry);
   else resources.delete(at);
   return new Map([...files, [kustomization, document.toString(styleOf(text))]]);
+}
+
+/** Sets a field. One above it that is there without a value, as `syncPolicy:` alone, becomes a mapping. */
+export function setField(document: Document, path: readonly string[], value: unknown): void {
+  const empty = path.findIndex((_, at) => at > 0 && document.getIn(path.slice(0, at)) === null);
+  if (empty > 0) document.deleteIn(path.slice(0, empty));
+  document.setIn(path, value);
 }
 
 /** Deletes a field, and the fields above it that hold nothing else. */

@@ -4,7 +4,7 @@ import type { Document } from 'yaml';
 import { describe, type KubernetesObject, objectKey } from '../api/kubernetes.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, isTrackOf, tracksOn } from '../engine/sync/scope/former-owner.ts';
-import { changesBetween, deleteField, edited, type Files, identityOf } from './edit.ts';
+import { changesBetween, deleteField, edited, type Files, identityOf, setField } from './edit.ts';
 import { type Member, type MoveFacts, pruneAfterAnnotation } from './facts.ts';
 import { applyCommands, isReleased, releaseCommands, shellLine } from './kubectl.ts';
 import { type Finding, finding, isObserved, listNames, type Step } from './steps.ts';
@@ -214,7 +214,7 @@ function ownerFile(input: FromSourceInput): string {
 function withSourceHeld(files: Files, { object, origin }: Placed): Files {
   return edited(files, origin.file, identityOf(object), (document) => {
     if ((object as Source).spec.prune === true)
-      document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+      setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
     document.setIn(['spec', 'prune'], false);
     document.setIn(['spec', 'suspend'], true);
   });

@@ -39,6 +39,30 @@ it('puts first what others depend on, and passes over what is of no tool, broken
   expect(movesExitCode(moves)).toBe(3);
 });
 
+it.each([
+  [
+    'flux',
+    `${head('Kustomization', 'web').replace('{name: web, namespace: flux-system}', '\n  name: web\n  namespace: flux-system\n  annotations:')}spec:\n  prune: true\n  ${from}\n  dependsOn:\n  postBuild: {substitute: , substituteFrom: }\n---\n${repository}`,
+  ],
+  [
+    'argocd',
+    `apiVersion: argoproj.io/v1alpha1
+kind: Application
+metadata: {name: web, namespace: argocd}
+spec:
+  source: {repoURL: "https://git.example.com/a.git", path: web, targetRevision: main}
+  destination: {server: "https://kubernetes.default.svc", namespace: web}
+  syncPolicy:
+    # automated: {}
+`,
+  ],
+] as const)('takes a field without a value for none: %s', async (tool, text) => {
+  const [move, ...others] = await plan({ 'a.yaml': text }, tool);
+  expect([move?.stops, others]).toEqual([[], []]);
+  const changed = move?.steps.flatMap(({ changes }) => changes.map(({ after = '' }) => after)).join('\n');
+  expect(changed).toContain(tool === 'flux' ? 'suspend: true' : 'Prune=false');
+});
+
 it('refuses a broken file of the tool with its line', async () => {
   const broken = plan({ 'a.yaml': `${head('Kustomization', 'web')}spec: [\n` });
   await expect(broken).rejects.toThrow(/a\.yaml:\d+: is not valid YAML/);

@@ -125,10 +125,10 @@ function inOrder(subjects: readonly Subject[]): Subject[] {
   const visit = (subject: Subject): void => {
     if (seen.has(subject)) return;
     seen.add(subject);
-    const { dependsOn = [] } = (subject.owner?.object.spec ?? {}) as {
-      dependsOn?: Array<{ name: string; namespace?: string }>;
+    const { dependsOn } = (subject.owner?.object.spec ?? {}) as {
+      dependsOn?: Array<{ name: string; namespace?: string }> | null;
     };
-    for (const { name, namespace = subject.former.namespace } of dependsOn) {
+    for (const { name, namespace = subject.former.namespace } of dependsOn ?? []) {
       const needed = byKey.get(`${namespace}/${name}`);
       if (needed) visit(needed);
     }

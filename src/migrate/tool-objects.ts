@@ -132,7 +132,8 @@ export function argoOfSource(source: Source): ToolObjects {
   const helm = present({
     releaseName,
     namespace: ofRelease,
-    valueFiles: valuesFiles,
+    // There a slash in front is the root of the repository.
+    valueFiles: valuesFiles?.map((file) => file.replace(/^\/+/, '')),
     valuesObject: values,
   });
   return {

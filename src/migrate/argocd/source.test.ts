@@ -48,6 +48,29 @@ it('carries everything that a Source can say, and the Source is valid', () => {
 });
 
 test.each([
+  ['charts/shop', '../../values/prod.yaml'],
+  ['./', 'values/prod.yaml'],
+])('a values file from the root of the repository is named from the chart at %s', (path, file) => {
+  const { spec } = sourceOfArgo(
+    application({ path, helm: { valueFiles: ['/values/prod.yaml', 'own.yaml'] } }),
+    undefined,
+  );
+  expect(spec.helm?.valuesFiles).toEqual([file, 'own.yaml']);
+});
+
+test('values in a text are those that Helm reads', () => {
+  const values = 'debug: no\nmode: 0644\nlabels: &labels {a: "1"}\nmore: {<<: *labels, b: "2"}\n';
+  expect(sourceOfArgo(application({ helm: { values } }), undefined).spec.helm?.values).toEqual({
+    debug: false,
+    mode: 0o644,
+    labels: { a: '1' },
+    more: { a: '1', b: '2' },
+  });
+  const nothing = sourceOfArgo(application({ helm: { values: '# none yet\n' } }), undefined);
+  expect([nothing.stops, nothing.spec.helm?.values]).toEqual([[], undefined]);
+});
+
+test.each([
   ['main', { branch: 'main' }],
   ['v1.2.3', { tag: 'v1.2.3' }],
   ['refs/heads/1.0.0', { branch: '1.0.0' }],

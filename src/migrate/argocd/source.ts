@@ -1,10 +1,11 @@
 /** An Application of Argo CD as a Source. Pure. */
-import { isMap, parseDocument } from 'yaml';
-import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import { isSshAddress } from '../../api/source/git-address.ts';
 import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
+import { scanFile } from '../../render/yaml/scan.ts';
 import {
   type ConvertedSource,
   type FieldRule,
@@ -156,7 +157,7 @@ function refOf(revision: unknown): SourceRef | undefined {
 
 function helmOf(
   { metadata }: KubernetesObject,
-  { helm }: Fields,
+  { helm, path }: Fields,
 ): { value?: SourceHelm; stops: readonly Stop[] } {
   if (!helm) return { stops: [] };
   const given = helm as Fields;
@@ -179,24 +180,37 @@ function helmOf(
     value: present({
       releaseName: String(given.releaseName ?? metadata.name),
       namespace: typeof given.namespace === 'string' ? given.namespace : undefined,
-      valuesFiles: Array.isArray(given.valueFiles) ? given.valueFiles.map(String) : undefined,
+      valuesFiles: Array.isArray(given.valueFiles)
+        ? given.valueFiles.map((file) => fromFolder(folderIn(path), String(file)))
+        : undefined,
       values: values === 'broken' ? undefined : values,
     }) as SourceHelm,
   };
 }
 
+/** To Argo CD a slash in front is the root of the repository, to a Source the folder of the chart. */
+function fromFolder(folder: string | undefined, file: string): string {
+  if (!file.startsWith('/')) return file;
+  const up = (folder ?? '.').split('/').filter((part) => part !== '.');
+  return [...up.map(() => '..'), file.replace(/^\/+/, '')].join('/');
+}
+
+/** As Helm reads them: `no` is false, and `0644` an octal number. */
 function textValues(values: unknown): Record<string, unknown> | 'broken' | undefined {
-  if (typeof values !== 'string' || values === '') return undefined;
-  const document = parseDocument(values);
-  const isSound = document.errors.length === 0 && isMap(document.contents);
-  return isSound ? (document.toJS({ maxAliasCount: 100 }) as Record<string, unknown>) : 'broken';
+  if (typeof values !== 'string') return undefined;
+  const scanned = scanFile({ path: '', bytes: new TextEncoder().encode(values) }, limits);
+  if (!scanned.ok) return 'broken';
+  const [document, second] = scanned.documents;
+  if (!document) return undefined;
+  return !second && isRecord(document.value) ? document.value : 'broken';
 }
 
 function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | undefined): string[] {
-  const { project, syncPolicy = {} } = (spec ?? {}) as {
+  const { project, syncPolicy: policy } = (spec ?? {}) as {
     project?: string;
-    syncPolicy?: SyncPolicy & { managedNamespaceMetadata?: unknown };
+    syncPolicy?: (SyncPolicy & { managedNamespaceMetadata?: unknown }) | null;
   };
+  const syncPolicy = policy ?? {};
   const { automated } = syncPolicy;
   const options = (syncPolicy.syncOptions ?? []).filter(
     (option) => !/^(?:ServerSideApply|Prune)=/.test(option),
@@ -206,7 +220,7 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
       project !== 'default' &&
       `the restrictions and sync windows of project ${project} are not migrated: use spec.allow, serviceAccountName and windows of the Source`,
     options.length > 0 && `sync options have no counterpart: ${options.join(', ')}`,
-    syncPolicy.managedNamespaceMetadata !== undefined &&
+    Boolean(syncPolicy.managedNamespaceMetadata) &&
       'spec.syncPolicy.managedNamespaceMetadata has no counterpart: set these labels and annotations in the manifest of the Namespace',
     !(automated?.selfHeal === true && automated.enabled !== false) &&
       'a Source applies every commit and corrects drift by itself, also where Argo CD waited for a manual sync or had no selfHeal: to choose when a release starts, use spec.windows or a gate',
@@ -216,22 +230,23 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
   return found.filter((note) => note !== false);
 }
 
-/** Of an Application. */
+/** Of an Application. In a file a field may be there without a value. */
 export interface SyncPolicy {
   readonly automated?: {
     readonly prune?: boolean;
     readonly enabled?: boolean;
     readonly selfHeal?: boolean;
-  };
-  readonly syncOptions?: readonly string[];
+  } | null;
+  readonly syncOptions?: readonly string[] | null;
 }
 
 /** The option by which an Application deletes nothing, whatever `automated.prune` says. */
 export const noPrune = 'Prune=false';
 
 /** Whether Argo CD deletes what left Git. */
-export function prunesByItself({ automated, syncOptions = [] }: SyncPolicy = {}): boolean {
-  return automated?.prune === true && automated.enabled !== false && !syncOptions.includes(noPrune);
+export function prunesByItself(policy: SyncPolicy | null | undefined): boolean {
+  const { automated, syncOptions } = policy ?? {};
+  return automated?.prune === true && automated.enabled !== false && !syncOptions?.includes(noPrune);
 }
 
 /** The Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */

@@ -1,7 +1,7 @@
 /** What a move between Argo CD and a Source changes in an Application. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { deleteField, edited, type Files, identityOf } from '../edit.ts';
+import { deleteField, edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
@@ -14,7 +14,7 @@ import { noPrune, prunesByItself, type SyncPolicy } from './source.ts';
 const cascade = /^resources-finalizer\.argocd\.argoproj\.io(?:\/|$)/;
 
 interface ApplicationSpec {
-  readonly syncPolicy?: SyncPolicy;
+  readonly syncPolicy?: SyncPolicy | null;
 }
 
 /** Argo CD, which hands objects over to a Source. */
@@ -93,9 +93,9 @@ function finalizerCommands({ facts, former, owner }: ToSourceInput): string[] {
 
 function whyItActs(live: KubernetesObject | undefined): string | undefined {
   if (!live) return undefined;
-  const { automated, syncOptions = [] } = specOf(live).syncPolicy ?? {};
+  const { automated, syncOptions } = specOf(live).syncPolicy ?? {};
   if (automated && automated.enabled !== false) return 'spec.syncPolicy.automated is set';
-  if (!syncOptions.includes(noPrune)) return `spec.syncPolicy.syncOptions has no ${noPrune}`;
+  if (!syncOptions?.includes(noPrune)) return `spec.syncPolicy.syncOptions has no ${noPrune}`;
   if (live.metadata.finalizers?.some((one) => cascade.test(one)))
     return `it has the finalizer ${live.metadata.finalizers.find((one) => cascade.test(one))}`;
   const { operationState } = (live.status ?? {}) as { operationState?: { phase?: string } };
@@ -110,12 +110,13 @@ function specOf(object: KubernetesObject): ApplicationSpec {
 
 function hold(document: Document, { object }: Placed): void {
   const { syncPolicy } = specOf(object);
-  const { syncOptions = [] } = syncPolicy ?? {};
-  if (prunesByItself(syncPolicy)) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+  const syncOptions = syncPolicy?.syncOptions ?? [];
+  if (prunesByItself(syncPolicy))
+    setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
   deleteField(document, ['spec', 'syncPolicy', 'automated']);
   const options = syncOptions.filter((option) => !option.startsWith('Prune='));
   if (!syncOptions.includes(noPrune))
-    document.setIn(['spec', 'syncPolicy', 'syncOptions'], document.createNode([...options, noPrune]));
+    setField(document, ['spec', 'syncPolicy', 'syncOptions'], document.createNode([...options, noPrune]));
   const finalizers = object.metadata.finalizers ?? [];
   for (const [index, one] of [...finalizers.entries()].reverse())
     if (cascade.test(one)) deleteField(document, ['metadata', 'finalizers', index]);
@@ -135,10 +136,10 @@ function edit(
 export const argoFromSource: FromSourceTool = {
   resume(document) {
     if (!document.hasIn(['spec', 'syncPolicy', 'automated']))
-      document.setIn(['spec', 'syncPolicy', 'automated'], document.createNode({}));
+      setField(document, ['spec', 'syncPolicy', 'automated'], document.createNode({}));
   },
   prune(document) {
-    document.setIn(['spec', 'syncPolicy', 'automated', 'prune'], true);
+    setField(document, ['spec', 'syncPolicy', 'automated', 'prune'], true);
     const options = document.getIn(['spec', 'syncPolicy', 'syncOptions']) as
       | { toJSON?: () => unknown }
       | undefined;

@@ -261,21 +261,19 @@ function decryptionIn({ decryption }: Fields): ConvertedField<SourceSpec['decryp
 
 /** The variables of `postBuild`. */
 function substituteIn({ postBuild }: Fields): ConvertedField<SourceSpec['substitute']> {
-  const {
-    substitute = {},
-    substituteFrom = [],
-    ...rest
-  } = (postBuild ?? {}) as {
-    substitute?: Record<string, string>;
-    substituteFrom?: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional?: boolean }>;
+  const given = (postBuild ?? {}) as {
+    substitute?: Record<string, string> | null;
+    substituteFrom?: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional?: boolean }> | null;
   };
+  const { substitute: variables, substituteFrom, ...rest } = given;
+  const substitute = variables ?? {};
   const stops = stopsOf(rest, {}, 'spec.postBuild');
-  if (Object.keys(substitute).length === 0 && substituteFrom.length === 0) return { stops };
-  const from = substituteFrom.map(({ kind, name, optional }) => ({
+  const from = (substituteFrom ?? []).map(({ kind, name, optional }) => ({
     kind,
     name,
     ...(optional ? { optional } : {}),
   }));
+  if (Object.keys(substitute).length === 0 && from.length === 0) return { stops };
   return {
     stops,
     value: {

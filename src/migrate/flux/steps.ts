@@ -1,7 +1,7 @@
 /** What a move between Flux and a Source changes in a Kustomization. Pure. */
 import type { Document } from 'yaml';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { edited, type Files, identityOf } from '../edit.ts';
+import { edited, type Files, identityOf, setField } from '../edit.ts';
 import { pruneAfterAnnotation } from '../facts.ts';
 import type { FromSourceTool } from '../from-source.ts';
 import { applyCommands, shellLine } from '../kubectl.ts';
@@ -53,7 +53,8 @@ function pruningOffStep(input: ToSourceInput): HoldStep {
     ],
     edit: (files) =>
       edit(files, owner, (document, spec) => {
-        if (spec.prune === true) document.setIn(['metadata', 'annotations', pruneAfterAnnotation], 'true');
+        if (spec.prune === true)
+          setField(document, ['metadata', 'annotations', pruneAfterAnnotation], 'true');
         document.setIn(['spec', 'prune'], false);
         if (spec.deletionPolicy !== undefined) document.setIn(['spec', 'deletionPolicy'], 'Orphan');
       }),
