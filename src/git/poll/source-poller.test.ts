@@ -53,6 +53,26 @@ function startPoller(options: Partial<PollerOptions> = {}) {
   return { ...time, polls, poller };
 }
 
+test('a wait that is longer than a timer can be is kept', async () => {
+  const { clock, advance } = manualClock();
+  // As those of the machine, which are over after 25 days.
+  const timers: Clock = {
+    ...clock,
+    after: (delayMs, done) => clock.after(Math.min(delayMs, 2 ** 31 - 1), done),
+  };
+  const polls: string[] = [];
+  const poller = createSourcePoller({
+    clock: timers,
+    random: () => 0.5,
+    schedule: { kind: 'cron', schedule: '0 6 1 * *' },
+    poll: async () => void polls.push(new Date(clock.nowMs()).toISOString()),
+  });
+  poller.start();
+  await advance(40 * 86_400_000);
+  await poller.stop();
+  expect(polls).toEqual(['1970-01-01T00:00:00.000Z', '1970-01-01T06:00:00.000Z', '1970-02-01T06:00:00.000Z']);
+});
+
 test('polls immediately and then at each interval', async () => {
   const { advance, polls } = startPoller();
   await advance(61_000);

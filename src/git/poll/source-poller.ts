@@ -29,6 +29,9 @@ interface State {
   dueMs: number;
 }
 
+/** Timers are limited to some weeks; a longer wait, as of a schedule by months, is made of several. */
+const longestWaitMs = 24 * 3_600_000;
+
 /** A poller that does nothing before `start`. */
 export function createSourcePoller(options: PollerOptions): Poller {
   const { clock, minGapMs = 1_000 } = options;
@@ -49,7 +52,12 @@ export function createSourcePoller(options: PollerOptions): Poller {
     const earliest = state.startedMs + minGapMs - clock.nowMs();
     // Wall clocks jump: a gap is never longer than minGapMs.
     const gapMs = Math.min(minGapMs, Math.max(0, earliest));
-    state.cancelTimer = clock.after(Math.max(delayMs, gapMs), run);
+    wait(Math.max(delayMs, gapMs));
+  }
+
+  function wait(leftMs: number): void {
+    const partMs = Math.min(leftMs, longestWaitMs);
+    state.cancelTimer = clock.after(partMs, partMs < leftMs ? () => wait(leftMs - partMs) : run);
   }
 
   function run(): void {
