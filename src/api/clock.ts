@@ -4,6 +4,8 @@ import { setImmediate } from 'node:timers/promises';
 export interface Clock {
   /** Wall clock in milliseconds since the epoch; for stamps that people and status read. */
   nowMs(): number;
+  /** What the machine's clock shows, if `nowMs` does not follow it when it is set: for windows, freezes and schedules, which name times of day. */
+  calendarMs?(): number;
   /** Calls back once after `delayMs`; the returned function cancels. */
   after(delayMs: number, callback: () => void): () => void;
 }
@@ -16,6 +18,11 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** The time that windows, freezes and schedules are compared with. */
+export function calendarOf(clock: Pick<Clock, 'nowMs' | 'calendarMs'>): number {
+  return clock.calendarMs?.() ?? clock.nowMs();
+}
 
 /** Resolves after `delayMs`, or at once when the signal aborts. */
 export function sleep(clock: Clock, delayMs: number, signal?: AbortSignal): Promise<void> {

@@ -17,18 +17,29 @@ interface ReleaseRef {
 
 /** Milliseconds until the window lets this release start; 0: it may start. */
 export function windowWaitMs(context: Context, release: ReleaseRef, run: Run | undefined): number {
-  const { window, nowMs } = context.world;
+  const { window, freeze } = context.world;
+  const nowMs = calendarMs(context);
   const closedMs = !window || window.open ? 0 : (window.nextOpeningMs ?? nowMs) - nowMs;
-  const leftMs = Math.max(closedMs, leftOf(context.world.freeze, nowMs));
+  const leftMs = Math.max(closedMs, leftOf(freeze, nowMs));
   return leftMs <= 0 || isExempt(context, release, run) ? 0 : leftMs;
 }
 
-/** A freeze without an end is looked at again after this time; its deletion is noticed at once. */
-const ENDLESS_MS = 3_600_000;
+/** Times of windows and freezes are those of a calendar, which no deadline is. */
+function calendarMs({ world }: Context): number {
+  return world.nowMs + (world.calendarAheadMs ?? 0);
+}
+
+/** After this time it is looked again: a freeze may have no end, whose deletion is noticed at once, and the calendar may be set meanwhile. */
+const LOOK_AGAIN_MS = 3_600_000;
+
+/** Steps again when the wait for a window is over. */
+export function wakeForWindow(leftMs: number): Effects {
+  return wake(Math.min(leftMs, LOOK_AGAIN_MS));
+}
 
 function leftOf(freeze: FreezeView | undefined, nowMs: number): number {
   if (!freeze) return 0;
-  return freeze.untilMs === undefined ? ENDLESS_MS : Math.max(0, freeze.untilMs - nowMs);
+  return freeze.untilMs === undefined ? LOOK_AGAIN_MS : Math.max(0, freeze.untilMs - nowMs);
 }
 
 /**
@@ -37,8 +48,8 @@ function leftOf(freeze: FreezeView | undefined, nowMs: number): number {
  */
 export function isPaused(context: Context, run: Run): boolean {
   if (run.rollback) return false;
-  const { stepFreeze, nowMs } = context.world;
-  return isPausedByHand(context) || (leftOf(stepFreeze, nowMs) > 0 && !isExempt(context, run, run));
+  const leftMs = leftOf(context.world.stepFreeze, calendarMs(context));
+  return isPausedByHand(context) || (leftMs > 0 && !isExempt(context, run, run));
 }
 
 function isPausedByHand({ world }: Context): boolean {
@@ -96,18 +107,18 @@ export function headBehindWindow(
   const when = isEndless ? ' once the freeze is lifted' : '';
   const action = `the newer ${id} is tried${when} (at once with: holdfast ignore-window --revision ${id})`;
   return {
-    next: { action, ...(isEndless ? {} : { timeMs: world.nowMs + leftMs }) },
-    waits: wake(leftMs),
+    next: { action, ...(isEndless ? {} : { timeMs: calendarMs(context) + leftMs }) },
+    waits: wakeForWindow(leftMs),
   };
 }
 
 /** Reports until when a release waits; the message stays the same while it waits. */
 export function noteWindow(context: Context, what: string): Effects {
-  const { world } = context;
-  const { freeze } = world;
-  if (leftOf(freeze, world.nowMs) > 0)
+  const { freeze, window } = context.world;
+  const nowMs = calendarMs(context);
+  if (leftOf(freeze, nowMs) > 0)
     return note('Frozen', `${what} waits: frozen ${describeFreeze(freeze)}`, nextAfterFreeze(freeze));
-  const timeMs = world.window?.nextOpeningMs ?? world.nowMs;
+  const timeMs = window?.nextOpeningMs ?? nowMs;
   const message = `${what} waits for its window, which opens at ${stamp(timeMs)}`;
   return note('WaitingForWindow', message, { action: 'the rollout starts', timeMs });
 }

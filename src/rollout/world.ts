@@ -10,6 +10,8 @@ import type { WorkloadView } from '../health/workload-view.ts';
 export interface World {
   /** Milliseconds since the epoch on a clock that does not jump inside a process (S30). */
   nowMs: number;
+  /** Milliseconds that the machine's clock is ahead of `nowMs`, since it was set: windows and freezes are compared with what it shows. Default 0. */
+  calendarAheadMs?: number;
   /** Since when this process is the leader, on the clock of `nowMs`; undefined if it is not, as in a command that only reads. */
   leadingSinceMs?: number | undefined;
   /** Since when this process sees the Canary being deleted, on the clock of `nowMs`: `deletionTimestamp` is of another clock (S30). */
@@ -77,7 +79,7 @@ export interface StuckPod {
 /** The windows of the Source at this moment. */
 export interface WindowView {
   open: boolean;
-  /** If closed: when they open, or must be looked at again; milliseconds since the epoch. */
+  /** If closed: when they open, or must be looked at again; milliseconds since the epoch, by the calendar. */
   nextOpeningMs?: number;
 }
 

@@ -1,6 +1,16 @@
 import { Writable } from 'node:stream';
-import { expect, test } from 'vitest';
-import { createLog } from './process.ts';
+import { afterEach, expect, test, vi } from 'vitest';
+import { createLog, createSteadyClock } from './process.ts';
+
+afterEach(() => vi.useRealTimers());
+
+test('setting the system time moves no deadline, and the calendar follows it', () => {
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.parse('2026-01-01T00:00:00Z') });
+  const { nowMs, calendarMs } = createSteadyClock();
+  vi.setSystemTime(Date.parse('2026-03-01T12:00:00Z'));
+  expect(nowMs()).toBeLessThan(Date.parse('2026-01-01T01:00:00Z'));
+  expect(calendarMs?.()).toBe(Date.parse('2026-03-01T12:00:00Z'));
+});
 
 test('a terminal gets a readable line, written before the call returns', async () => {
   const lines: string[] = [];

@@ -75,8 +75,9 @@ export function createMemoryTrimmer(clock: Clock): { busy(): void; stop(): void 
   };
 }
 
-/** The system time at the start plus a monotonic clock: setting the system time moves no deadline (S30). */
+/** The system time at the start plus a monotonic clock: setting the system time moves no deadline (S30), only calendars. */
 export function createSteadyClock(): Clock {
   const startMs = Date.now() - performance.now();
-  return { nowMs: () => Math.round(startMs + performance.now()), after: systemClock.after };
+  const nowMs = () => Math.round(startMs + performance.now());
+  return { nowMs, calendarMs: systemClock.nowMs, after: systemClock.after };
 }

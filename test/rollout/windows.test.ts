@@ -74,6 +74,26 @@ describe('a closed window', () => {
     expectSafe(model);
   });
 
+  it.each(['window', 'freeze'])(
+    'opens by the calendar, which may be set while deadlines go on: %s',
+    (what) => {
+      const model = behindWindow();
+      if (what === 'freeze') {
+        model.window = undefined;
+        model.freezeFor(hourMs);
+      }
+      model.commit('b');
+      waiting(model, 'b');
+      const world = model.world();
+      const before = step({ ...world, calendarAheadMs: -24 * hourMs });
+      expect(before.status.phase).toBe('Waiting');
+      expect(before.wakeAfterMs).toBeLessThanOrEqual(hourMs);
+      const window = what === 'window' ? { window: { open: true } } : {};
+      const after = step({ ...world, ...window, calendarAheadMs: 24 * hourMs });
+      expect(after.status.phase).toBe('Progressing');
+    },
+  );
+
   it('does not keep the first release of all', () => {
     const model = new Model();
     model.closeWindow(hourMs);

@@ -1,4 +1,4 @@
-import type { Clock } from '../../api/clock.ts';
+import { type Clock, calendarOf } from '../../api/clock.ts';
 import type { Poller } from '../../contracts/git.ts';
 import { nextDelayMs, type PollSchedule } from './schedule.ts';
 
@@ -102,7 +102,7 @@ export function createSourcePoller(options: PollerOptions): Poller {
 
 function waitMs(options: PollerOptions, failures: number): number {
   const { clock, random, schedule, retryMs = 5_000, maxRetryMs = 300_000 } = options;
-  if (failures === 0) return nextDelayMs(schedule, clock.nowMs(), random());
+  if (failures === 0) return nextDelayMs(schedule, calendarOf(clock), random());
   const backOffMs = Math.min(maxRetryMs, retryMs * 2 ** Math.min(failures - 1, 30));
   // Up to a fifth less, so that Sources that failed together do not come back together.
   return Math.round(backOffMs * (1 - 0.2 * random()));

@@ -38,7 +38,7 @@ import {
   scalerOf,
   stopCanary,
 } from '../traffic/traffic.ts';
-import { noteWindow, windowWaitMs } from '../windows.ts';
+import { noteWindow, wakeForWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease, type Run, soundRecord } from '../world.ts';
 import { saveRecords } from './head.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
@@ -56,7 +56,12 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   if (leftMs > 0) {
     const waits = { ...notAsked(run), awaitsWindow: true };
     const next = { ...state, run: waits, phase: 'Waiting' as const };
-    return stay(next, keepServing(context, run), noteWindow(context, describeRelease(run)), wake(leftMs));
+    return stay(
+      next,
+      keepServing(context, run),
+      noteWindow(context, describeRelease(run)),
+      wakeForWindow(leftMs),
+    );
   }
   const gate = askGates(context, run, ['confirm-rollout']);
   const next = withRun(state, gate.run);

@@ -10,22 +10,31 @@ const canary = {
   spec: { provider: 'native', targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' } },
 } as Canary;
 
-test('a look at a Canary searches the windows of freezes for their next change at its own time alone', async () => {
-  const nowMs = Date.parse('2026-03-01T12:00:00Z');
-  const asked: number[] = [];
-  const parts = {
-    clock: { nowMs: () => nowMs },
-    options: { defaultProvider: 'native' },
-    routing: () => undefined,
-    namespace: () => ({ problem: () => undefined, unread: () => undefined }),
-    freezes: {
-      of(_: unknown, atMs: number) {
-        asked.push(atMs);
-        return 'unknown';
+test.each([
+  ['its own time', undefined],
+  ['the time of the calendar', Date.parse('2026-03-02T20:00:00Z')],
+])(
+  'a look at a Canary searches the windows of freezes for their next change at %s alone',
+  async (_, setMs) => {
+    const nowMs = Date.parse('2026-03-01T12:00:00Z');
+    const asked: number[] = [];
+    const parts = {
+      clock: { nowMs: () => nowMs, ...(setMs ? { calendarMs: () => setMs } : {}) },
+      options: { defaultProvider: 'native' },
+      routing: () => undefined,
+      namespace: () => ({ problem: () => undefined, unread: () => undefined }),
+      freezes: {
+        of(_: unknown, atMs: number) {
+          asked.push(atMs);
+          return 'unknown';
+        },
       },
-    },
-  } as unknown as ReadParts;
+    } as unknown as ReadParts;
 
-  expect(await observe(parts, canary)).toEqual({ kind: 'waiting', message: 'the freezes are being listed' });
-  expect(asked).toEqual([nowMs]);
-});
+    expect(await observe(parts, canary)).toEqual({
+      kind: 'waiting',
+      message: 'the freezes are being listed',
+    });
+    expect(asked).toEqual([setMs ?? nowMs]);
+  },
+);

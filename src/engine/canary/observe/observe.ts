@@ -1,5 +1,6 @@
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
+import { calendarOf } from '../../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
@@ -23,6 +24,9 @@ type Observed =
 /** What could not be read is asked again after this time, when nothing changes before. */
 const unreadAgainMs = 10_000;
 
+/** Freezes are looked at again after this time at the latest: the machine's clock may be set while their next change is waited for. */
+const calendarAgainMs = 3_600_000;
+
 /**
  * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
  * when somebody changed it. Records and config that cannot be read stop nothing: the world says so, and no release begins meanwhile.
@@ -35,8 +39,9 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const context = { parts, canary, view, provider, movesTo };
   // The time of the objects that are read first: what follows may wait for the API server.
   const nowMs = parts.clock.nowMs();
+  const calendarMs = calendarOf(parts.clock);
   // Asked once, and at no other time: the next change of windows that a tenant may write is searched for only when it is not known yet.
-  const inForce = parts.freezes?.of(canary, nowMs);
+  const inForce = parts.freezes?.of(canary, calendarMs);
   const waitsFor = watchesOf(parts, given, { view, freezes: inForce });
   if (waitsFor !== undefined) return { kind: 'waiting', message: waitsFor };
   const key = namespacedName(canary);
@@ -62,6 +67,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const { minIntervalMs, defaultProvider, hasDefaultAlert } = parts.options;
   const world: World = {
     nowMs,
+    calendarAheadMs: calendarMs - nowMs,
     leadingSinceMs: parts.leadingSinceMs,
     canary,
     status,
@@ -71,7 +77,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
     ...sides,
     ...(isForeign ? foreignTarget({ canary, view, digest }, objects, sides) : {}),
     movesTo,
-    window: windowAt(parts.heads.specOf(key).windows, nowMs),
+    window: windowAt(parts.heads.specOf(key).windows, calendarMs),
     ...freezes,
     checks,
     peers: peersOf(parts.canaries.list(), canary),
@@ -79,7 +85,9 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   };
   const revision = revisionOf(context, target);
   const unreadMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
-  const againMs = soonest(unreadMs, changesMs === undefined ? undefined : Math.max(1, changesMs - nowMs));
+  const changeMs =
+    changesMs === undefined ? undefined : Math.min(Math.max(1, changesMs - calendarMs), calendarAgainMs);
+  const againMs = soonest(unreadMs, changeMs);
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
   return { kind: 'observed', observation: await withDrift(parts, await withAdoptable(parts, observation)) };
