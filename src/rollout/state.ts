@@ -183,14 +183,19 @@ export function podsKey(view: WorkloadView | undefined): string {
 
 /**
  * The best counts of a workload so far, given the key before; the deadline counts from its last change. Pods that become ready and unready
- * again and again are progress only once. A workload that was complete and loses a pod, or is to get more, starts over. How many pods are
- * asked for is no part of it: a scaler that changes that all the time would keep the deadline away.
+ * again and again are progress only once. A workload that was complete, by its ready threshold, starts over when it is so no more, or when its
+ * controller has yet to see how many pods it is to have now. That number is no part of it: a scaler that changes it all the time would keep the
+ * deadline away.
  */
-export function progressKey(before: string | undefined, view: WorkloadView | undefined): string {
+export function progressKey(
+  before: string | undefined,
+  view: WorkloadView | undefined,
+  readyPercent = 100,
+): string {
   if (!view) return 'absent';
   const known = parse(before);
   const best = known?.digest === (view.digest ?? '') ? known : undefined;
-  const now = countsOf(view, best);
+  const now = countsOf(view, best, readyPercent);
   const kept = best?.isComplete && !now.isComplete ? undefined : best;
   const updated = kept ? Math.max(kept.updated, now.updated) : now.updated;
   const ready = kept ? Math.max(kept.ready, now.ready) : now.ready;
@@ -199,7 +204,7 @@ export function progressKey(before: string | undefined, view: WorkloadView | und
 }
 
 /** Until its controller has observed the last write, the status counts pods of the template before. */
-function countsOf(view: WorkloadView, best: Counts | undefined): Counts {
+function countsOf(view: WorkloadView, best: Counts | undefined, readyPercent: number): Counts {
   const { digest = '', replicas, updatedReplicas, updatedReadyReplicas, desiredReplicas: desired } = view;
   const unseen = best ?? { updated: 0, ready: 0, old: replicas };
   const seen = {
@@ -208,7 +213,8 @@ function countsOf(view: WorkloadView, best: Counts | undefined): Counts {
     old: Math.max(0, replicas - updatedReplicas),
   };
   const { updated, ready, old } = view.observed ? seen : unseen;
-  const isComplete = updated >= desired && ready >= desired && old === 0;
+  const enough = Math.max(Math.min(1, desired), Math.floor((desired * readyPercent) / 100));
+  const isComplete = view.observed && updated >= desired && ready >= enough && old === 0;
   return { digest, updated, ready, old, isComplete };
 }
 
@@ -222,10 +228,15 @@ function parse(key: string | undefined): Counts | undefined {
 }
 
 /** The run with the time when the workload it waits for last made progress. */
-export function withProgress(context: Pick<Context, 'now'>, run: Run, view: WorkloadView | undefined): Run {
-  const key = progressKey(run.progressKey, view);
+export function withProgress(
+  { world, plan, now }: Pick<Context, 'world' | 'plan' | 'now'>,
+  run: Run,
+  view: WorkloadView | undefined,
+): Run {
+  const readyPercent = view === world.primary ? plan.primaryReadyPercent : plan.canaryReadyPercent;
+  const key = progressKey(run.progressKey, view, readyPercent);
   if (run.progressKey === key && run.lastProgressTime !== undefined) return run;
-  return { ...run, progressKey: key, lastProgressTime: context.now };
+  return { ...run, progressKey: key, lastProgressTime: now };
 }
 
 /** Milliseconds without progress. */

@@ -70,7 +70,10 @@ describe('progressDeadlineSeconds', () => {
     expect(model.rejected).toEqual([]);
   });
 
-  it('of the canary starts anew when more pods are asked for in the middle of a long analysis', () => {
+  it.each([
+    ['more', 6],
+    ['fewer', 1],
+  ])('of the canary starts anew when %s pods are asked for in the middle of a long analysis', (_, asked) => {
     const analysis = { interval: '600s', threshold: 2, stepWeights: [20, 60], metrics };
     const model = new Model({ analysis } as never);
     model.commit('a');
@@ -80,7 +83,7 @@ describe('progressDeadlineSeconds', () => {
     for (let minutes = 0; minutes < 5; minutes += 1) model.tick(60_000);
     const world = model.world();
     // The write was made a moment ago: its controller has not even seen it.
-    const justScaled = world.target && { ...world.target, desiredReplicas: 6, observed: false };
+    const justScaled = world.target && { ...world.target, desiredReplicas: asked, observed: false };
 
     const { status } = step({ ...world, target: justScaled });
 
@@ -89,6 +92,28 @@ describe('progressDeadlineSeconds', () => {
       message: expect.stringContaining('waiting for the canary'),
     });
   });
+});
+
+it('the progress deadline of a canary that was ready by its threshold starts anew when it is so no more', () => {
+  const analysis = {
+    interval: '600s',
+    threshold: 2,
+    stepWeights: [20, 60],
+    metrics,
+    canaryReadyThreshold: 50,
+  };
+  const model = new Model({ analysis } as never);
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  model.breakPods('canary', 1, { of: 'b' });
+  until(model, () => model.route?.canaryWeight === 20);
+  for (let minutes = 0; minutes < 5; minutes += 1) model.tick(60_000);
+  expect(model.status.phase).toBe('Progressing');
+
+  model.breakPods('canary', 2, { of: 'b' });
+  const seconds = until(model, () => model.rejected.length > 0);
+  expect(Math.abs(seconds - 60)).toBeLessThan(3);
 });
 
 describe('successThreshold', () => {
