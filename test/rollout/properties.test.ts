@@ -52,6 +52,21 @@ const found: Found[] = [
     },
     false,
   ],
+  // The same while a release is tried.
+  [
+    {
+      spec: 0,
+      update: 'Foreign',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'unknown' },
+        { kind: 'loseService', of: 'canary' },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    false,
+  ],
   // A deadline that was over between two looks.
   [
     {

@@ -135,9 +135,10 @@ export function withServices(
   // Without a workload whose release is known the last-known-good comes back, and traffic to it waits for the Services.
   const primaryDigest = primary ? primary.digest : (target?.digest ?? good?.digest);
   if (primaryDigest === undefined || !isOnRecord(context, primaryDigest)) return actions;
-  // If nothing is tried, and the target is gone or what it runs is unknown, the canary's Service is as the primary's: a route names both.
-  const isUnknown = target?.digest === undefined && !run && !world.route?.canaryWeight;
-  const shown = isUnknown ? primaryDigest : target?.digest;
+  // Where the target is gone, or what it runs is unknown, it is the release that is tried; if none is, the Service is as the primary's: a route names both.
+  const tried = run?.side === 'primary' ? undefined : run?.digest;
+  const isUntried = !run && !world.route?.canaryWeight;
+  const shown = target?.digest ?? (isUntried ? primaryDigest : tried);
   const canaryDigest = shown !== undefined && isOnRecord(context, shown) ? shown : undefined;
   const services = { type: 'EnsureServices', primaryDigest, canaryDigest } as const;
   const move = actions.findIndex(({ type }) => type === 'SetTraffic');
