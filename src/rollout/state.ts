@@ -475,7 +475,7 @@ export function without<Key extends keyof Run>(run: Run, ...keys: readonly Key[]
   return Object.fromEntries(Object.entries(run).filter(([key]) => !left.has(key))) as unknown as Run;
 }
 
-/** The run while neither gates nor checks are asked: their deadlines restart afterwards. */
-export function notAsked(run: Run): Run {
-  return without(run, 'closedGate', 'unknownSince');
+/** The run while it stands still on purpose, so that neither gates nor checks are asked: deadlines restart afterwards. */
+export function standingStill(run: Run): Run {
+  return without(run, 'closedGate', 'unknownSince', 'progressKey');
 }

@@ -11,7 +11,7 @@ import {
   note,
   type Outcome,
 } from './outcome.ts';
-import { type Context, contextOf, notAsked, type State, stateOf } from './state.ts';
+import { type Context, contextOf, type State, standingStill, stateOf } from './state.ts';
 import { adopting } from './states/adopting.ts';
 import { followHead, type HeadRule } from './states/head.ts';
 import { awaitsServices, switchProvider } from './states/moving.ts';
@@ -50,7 +50,7 @@ export function step(world: World): Decision {
       action: 'nothing automatic',
     });
     const run = runOf(world.status);
-    const effects = combine(statusNote, run ? { status: { run: present(notAsked(run)) } } : {});
+    const effects = combine(statusNote, run ? { status: { run: present(standingStill(run)) } } : {});
     return finish(context, { state: undefined, effects, intentFirst: false });
   }
   const state = stateOf(context);

@@ -49,6 +49,40 @@ describe('a freeze', () => {
     expectSafe(model);
   });
 
+  it.each([
+    ['a freeze', (model: Model) => model.freezeFor(hourMs)],
+    ['a pause', (model: Model) => model.ask('pause', 'true')],
+    [
+      'a suspension',
+      (model: Model) => {
+        model.canary.spec.suspend = true;
+      },
+    ],
+  ])(
+    '%s takes nothing of the deadline of a release whose traffic leaves the primary before that is written',
+    (_, begin) => {
+      const model = atRest();
+      model.recreate = true;
+      model.commit('b');
+      untilWeight(model, 50);
+      model.refused.add('SetTraffic');
+      for (let count = 0; count < 30 && model.status.phase !== 'Promoting'; count += 1) model.tick(1000);
+      expect(model.status.phase).toBe('Promoting');
+      begin(model);
+      model.tick(1000);
+      model.refused.clear();
+      ticks(model, hourMs / 5000 - 2);
+      expect(model.route?.canaryWeight).toBe(50);
+
+      model.freeze = undefined;
+      model.ask('pause', '');
+      model.canary.spec.suspend = false;
+      model.until('Succeeded');
+      expect(model.primary?.digest).toBe('b');
+      expectSafe(model);
+    },
+  );
+
   it('keeps a release at its step, whose checks go on, and continues from there', () => {
     const model = atRest();
     model.commit('b');

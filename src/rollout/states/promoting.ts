@@ -21,6 +21,7 @@ import {
   type StateOf,
   settlingMs,
   sinceProgressMs,
+  standingStill,
   untilWritten,
   without,
   withProgress,
@@ -77,7 +78,10 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const { world, good, plan } = context;
   const { run } = state;
   if (isPaused(context, run))
-    return stay(state, notePause(context, `before ${describeRelease(run)} is written to the primary`));
+    return stay(
+      { ...state, run: standingStill(run) },
+      notePause(context, `before ${describeRelease(run)} is written to the primary`),
+    );
   const missing = missingRecords(context, run);
   if (!areRecorded(context, run)) {
     if (good && missing.some((digest) => isDigestLost(world, digest)))

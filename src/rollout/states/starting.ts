@@ -16,9 +16,9 @@ import {
 import {
   type Context,
   elapsedMs,
-  notAsked,
   type StateOf,
   sinceProgressMs,
+  standingStill,
   trialState,
   untilWritten,
   without,
@@ -54,7 +54,7 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   // Nothing of it is written yet: a window that closed while the gate was asked counts, too.
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
-    const waits = { ...notAsked(run), awaitsWindow: true };
+    const waits = { ...standingStill(run), awaitsWindow: true };
     const next = { ...state, run: waits, phase: 'Waiting' as const };
     return stay(
       next,
