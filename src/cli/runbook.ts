@@ -1,5 +1,5 @@
 import type { Canary } from '../api/canary/canary.ts';
-import { canaryStatus, conditionOf, notReconciled } from '../api/canary/summary.ts';
+import { canaryStatus, conditionOf, notReconciled, troublesBeside } from '../api/canary/summary.ts';
 import { isToldAsMerge } from '../api/incident.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
@@ -66,11 +66,14 @@ export async function pageFor(
 ): Promise<{ readonly reason: string; readonly canary: string; readonly text: string }> {
   const object = await readOne(client, 'Canary', place);
   const status = canaryStatus(object);
-  const { reason, message = '' } = conditionOf(status, 'Ready') ?? {};
+  const ready = conditionOf(status, 'Ready');
   const canary = `${place.namespace}/${place.name}`;
-  if (reason === undefined) throw new InputError(`Canary ${canary}: ${notReconciled}`);
-  if (reasonOf(reason) === undefined) throw new InputError(`Canary ${canary}: ${whyNoPage(reason, message)}`);
-  const { text } = pageOf(reason);
+  if (!ready) throw new InputError(`Canary ${canary}: ${notReconciled}`);
+  // A reason that is not in the table is what keeps the Canary from being acted on.
+  const others = rowOf(ready.reason) ? troublesBeside(status) : [];
+  const found = [ready, ...others].find(({ reason }) => reasonOf(reason) !== undefined);
+  if (!found) throw new InputError(`Canary ${canary}: ${whyNoPage(ready.reason, ready.message)}`);
+  const { reason, text } = pageOf(found.reason);
   // What is under way is what it is about; an older release may have been rejected before.
   const commit = status.run?.commit ?? status.rejected?.at(-1)?.commit;
   const source = text.includes('source/shop') ? await sourceOf(client, object) : undefined;
@@ -153,9 +156,12 @@ const example =
 export function filledIn(page: string, names: Names): string {
   const intro = /^In the commands, replace .*\n(.*\n)?\n/m;
   const revert = names.isMerge ? 'git revert --no-edit -m 1' : 'git revert --no-edit';
+  // A release that no Source has made is the one that the command finds.
+  const named = isCommit(names.commit) ? ' --revision COMMIT' : '';
   return page.replace(intro, '').replace(/^```sh\n[\s\S]*?^```/gm, (block) =>
     block
       .replaceAll('git revert --no-edit', revert)
+      .replaceAll(' --revision COMMIT', named)
       .replace(example, (word, between?: string, workload?: string, route?: string) => {
         if (workload)
           return `${names.workload}${between}${workload === 'web' ? names.target : names.primary}`;
@@ -164,11 +170,15 @@ export function filledIn(page: string, names: Names): string {
   );
 }
 
+function isCommit(text: string | undefined): text is string {
+  return text !== undefined && /^[0-9a-f]{40,64}$/.test(text);
+}
+
 function nameFor(word: string, { namespace, name, primary, target, commit, source }: Names): string {
   if (word === 'web') return name;
   if (word === 'web-primary') return primary;
   if (word === 'app=web') return `app=${target}`;
   if (word === '-n shop') return `-n ${namespace}`;
-  if (word === 'COMMIT') return commit && /^[0-9a-f]{40,64}$/.test(commit) ? commit : word;
+  if (word === 'COMMIT') return isCommit(commit) ? commit : word;
   return source ? `source/${source.name} -n ${source.namespace}` : 'source/SOURCE -n NAMESPACE';
 }

@@ -3,6 +3,7 @@
  * its step (ADR 44). Reverts are never delayed.
  */
 import { pauseAnnotation } from '../api/annotations.ts';
+import { limits } from '../api/limits.ts';
 import { stamp } from '../api/time.ts';
 import { type Effects, type Next, note, wake } from './outcome.ts';
 import { namesRelease } from './requests.ts';
@@ -105,7 +106,12 @@ export function headBehindWindow(
   const id = commit.slice(0, 7) || head.digest;
   const isEndless = world.freeze !== undefined && world.freeze.untilMs === undefined;
   const when = isEndless ? ' once the freeze is lifted' : '';
-  const action = `the newer ${id} is tried${when} (at once with: holdfast ignore-window --revision ${id})`;
+  const { namespace, name } = world.canary.metadata;
+  const tried = `the newer ${id} is tried${when}`;
+  const whole = `${tried} (at once with: holdfast ignore-window -n ${namespace} canary/${name} --revision ${id})`;
+  // A command that is cut short is of no use.
+  const action =
+    whole.length > limits.messageCharacters ? `${tried} (at once with holdfast ignore-window)` : whole;
   return {
     next: { action, ...(isEndless ? {} : { timeMs: calendarMs(context) + leftMs }) },
     waits: wakeForWindow(leftMs),

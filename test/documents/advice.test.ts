@@ -115,6 +115,35 @@ test('the advice for every reason, phase and state is a command that exists, who
   );
 });
 
+/** The requests that are advised for a Canary with this reason and phase while a release of this commit is under way. */
+function requestsAdvised(reason: string, phase: string, run: object): string[] {
+  const metadata = { name: 'web', namespace: 'shop' };
+  const conditions = [{ type: 'Ready', status: 'False', reason, message: '' }];
+  const status = { phase, conditions, run };
+  return adviceFor({ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status })
+    .flatMap(({ command }) => command ?? [])
+    .filter((command) => /^holdfast (approve|ignore-window)/.test(command));
+}
+
+test('what a release waits for is what is advised: the gate, also while a window of its Source is open, or the window, or the freeze', () => {
+  const commit = 'b'.repeat(40);
+  const [approve, ignore] = ['approve', 'ignore-window'].map(
+    (verb) => `holdfast ${verb} -n shop canary/web --revision bbbbbbb`,
+  );
+  const atGate = { commit, awaitsWindow: true, awaitsConfirmation: true };
+  expect(requestsAdvised('Waiting', 'Waiting', atGate)).toEqual([approve]);
+  expect(requestsAdvised('WaitingForWindow', 'Waiting', { commit, awaitsWindow: true })).toEqual([ignore]);
+  expect(requestsAdvised('WaitingForWindow', 'Waiting', atGate)).toEqual([ignore, approve]);
+  expect(requestsAdvised('Frozen', 'Progressing', { commit })).toEqual([ignore]);
+  expect(requestsAdvised('WaitingPromotion', 'WaitingPromotion', { commit })).toEqual([approve]);
+});
+
+test('an approval that is advised names the release that was seen; one without a commit is named by nothing', () => {
+  expect(requestsAdvised('Waiting', 'Waiting', { commit: '$(reboot)' })).toEqual([
+    'holdfast approve -n shop canary/web',
+  ]);
+});
+
 test('abort is advised for a release that is held, and not for one whose revert does not come to its end: that is refused', () => {
   const abort = (phase: string) => {
     const status = { phase, postPromotion: { state: 'Held' } };
@@ -266,6 +295,55 @@ test('the runbook of a Canary is about the release under way, not about one that
   const incidents = [{ command: `git revert --no-edit -m 1 ${running.slice(0, 12)} && git push` }];
   const { text } = await shown({ run: { commit: running }, incidents });
   expect(text).toContain(`git revert --no-edit -m 1 ${running} `);
+});
+
+test('a Canary that is Ready and cannot be rolled back is not said to need no action', async () => {
+  const conditions = [
+    { type: 'Ready', status: 'True', reason: 'Succeeded', message: '' },
+    { type: 'RollbackReady', status: 'False', reason: 'DrillFailed', message: 'PodSecurity refuses it' },
+    { type: 'Drifted', status: 'True', reason: 'ForeignChange', message: 'kubectl changed it' },
+    { type: 'WrittenToGit', status: 'True', reason: 'WrittenToGit', message: '' },
+  ];
+  const metadata = { name: 'web', namespace: 'shop' };
+  const canary = { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status: { conditions } };
+  const client = { get: async () => canary, list: async () => ({ items: [], resourceVersion: '' }) };
+
+  expect(await pageFor(client, metadata)).toMatchObject({ reason: 'DrillFailed', canary: 'shop/web' });
+  expect(adviceFor(canary)).toEqual([
+    {
+      text: 'RollbackReady is False (DrillFailed): fix what the message names, then run holdfast drill',
+      command: 'holdfast runbook DrillFailed',
+    },
+    {
+      text: 'Drifted is True (ForeignChange): stop the other writer',
+      command: 'holdfast runbook ForeignChange',
+    },
+  ]);
+});
+
+test('the runbook of a release that waits approves that release and no newer one', async () => {
+  const commit = 'a'.repeat(40);
+  const shown = async (reason: string, run: object) => {
+    const conditions = [{ type: 'Ready', status: 'False', reason, message: '' }];
+    const metadata = { name: 'web', namespace: 'shop' };
+    const canary = {
+      apiVersion: 'flagger.app/v1beta1',
+      kind: 'Canary',
+      metadata,
+      status: { conditions, run },
+    };
+    const client = { get: async () => canary, list: async () => ({ items: [], resourceVersion: '' }) };
+    return (await pageFor(client, metadata)).text;
+  };
+  for (const [reason, verb] of [
+    ['Waiting', 'approve'],
+    ['WaitingPromotion', 'approve'],
+    ['WaitingForWindow', 'ignore-window'],
+  ] as const) {
+    const command = `\nholdfast ${verb} canary/web -n shop`;
+    expect(await shown(reason, { commit })).toContain(`${command} --revision ${commit}\n`);
+    expect(await shown(reason, { commit: '' })).toContain(`${command}\n`);
+  }
 });
 
 test('the page of the commands has the table of exit codes', () => {

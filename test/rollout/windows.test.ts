@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { opensFor } from '../../src/api/canary/summary.ts';
 import { step } from '../../src/rollout/step.ts';
 import { GOOD, Model } from './model.ts';
 
@@ -235,7 +236,7 @@ function fixBehindWindow(close: (model: Model) => void): Model {
 }
 
 describe('a fix behind a closed window while the last-known-good does not come up', () => {
-  const command = '(at once with: holdfast ignore-window --revision ccccccc)';
+  const command = '(at once with: holdfast ignore-window -n test canary/podinfo --revision ccccccc)';
 
   it('is named with the time from which it is tried, and tried then', () => {
     const model = fixBehindWindow((one) => one.closeWindow(hourMs));
@@ -319,6 +320,58 @@ describe('ignore-window', () => {
     model.ask('promote', 'b');
     untilLive(model, 'b');
     expectSafe(model);
+  });
+});
+
+/** What a release waits for, as people see it in the status, and how the controller answers what would let it go on. */
+describe('a request that the status says would open what a release waits at is accepted, and the other one refused', () => {
+  const hook = (type: 'confirm-rollout' | 'confirm-promotion') => ({
+    ...{ interval: '10s', threshold: 2, stepWeight: 50, maxWeight: 50 },
+    metrics: [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }],
+    webhooks: [{ name: 'gate', type, url: 'http://hooks.test/' }],
+  });
+  const at = (analysis: object, prepare: (model: Model) => void): Model => {
+    const model = new Model(analysis as never);
+    model.commit('a');
+    model.until('Initialized');
+    prepare(model);
+    model.commit('b');
+    for (let count = 0; count < 40; count += 1) model.tick();
+    return model;
+  };
+  const closed = (type: 'confirm-rollout' | 'confirm-promotion') => (model: Model) => {
+    model.hooks[type] = 'refused';
+    // The Source has windows, of which one is open.
+    model.closeWindow(0);
+  };
+
+  it.each<[string, Model, 'approve' | 'ignore-window']>([
+    ['a window', at({}, (model) => model.closeWindow(hourMs)), 'ignore-window'],
+    ['a freeze', at({}, (model) => model.freezeFor(hourMs)), 'ignore-window'],
+    [
+      'a gate, in an open window',
+      at({ analysis: hook('confirm-rollout') }, closed('confirm-rollout')),
+      'approve',
+    ],
+    [
+      'a gate before promotion',
+      at({ analysis: hook('confirm-promotion') }, closed('confirm-promotion')),
+      'approve',
+    ],
+  ])('%s', (_, model, verb) => {
+    const other = verb === 'approve' ? 'ignore-window' : 'approve';
+    expect(opensFor(model.status)).toEqual({
+      approve: verb === 'approve',
+      ignoreWindow: verb === 'ignore-window',
+    });
+
+    model.ask(other, 'b');
+    model.tick();
+    model.ask(verb, 'b');
+    model.tick();
+
+    const { answers } = model.status;
+    expect([answers?.[verb]?.result, answers?.[other]?.result]).toEqual(['Done', 'Refused']);
   });
 });
 

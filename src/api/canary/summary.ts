@@ -1,9 +1,10 @@
 /** How the status of a Canary, and the message of a Source, read in few words: the same on the command line and the dashboard. */
 
 import { type Condition, isRecord, type KubernetesObject } from '../kubernetes.ts';
+import { actOn } from '../reasons.ts';
 import { unpackStatus } from './bookkeeping.ts';
 import { sharesWorkload } from './canary.ts';
-import type { CanaryStatus } from './status.ts';
+import { type CanaryStatus, writtenCondition } from './status.ts';
 
 /** bad: a person should look; busy: something is under way; good: the newest release serves; none: not looked at yet. */
 export type StatusTone = 'bad' | 'busy' | 'none' | 'good';
@@ -29,6 +30,24 @@ export function conditionOf(
   return status.conditions?.find((condition) => condition.type === type);
 }
 
+/** Conditions that may need a person although Ready is True, and the status that says so. */
+const beside: ReadonlyArray<readonly [type: string, status: string]> = [
+  ['RollbackReady', 'False'],
+  [writtenCondition, 'False'],
+  ['Drifted', 'True'],
+];
+
+/** The conditions besides Ready that ask for a person, with a reason of their own. */
+export function troublesBeside(status: CanaryStatus): Condition[] {
+  const ready = conditionOf(status, 'Ready');
+  return beside.flatMap(([type, bad]) => {
+    const found = conditionOf(status, type);
+    return found?.status === bad && found.reason !== ready?.reason && actOn(found.reason) !== undefined
+      ? [found]
+      : [];
+  });
+}
+
 /** The first seven digits of a commit. */
 export function shortCommit(commit: string | undefined): string {
   return (commit ?? '').slice(0, 7);
@@ -45,6 +64,21 @@ export function shareOf({ provider }: CanaryStatus): string {
  */
 export function lastKnownGoodServes({ run, serving = [], lastKnownGood }: CanaryStatus): boolean {
   return !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
+}
+
+/**
+ * Which requests let the release that waits go on: `approve` where it is at a gate, `ignoreWindow` where a window or a freeze holds it. The run keeps
+ * that it waits for a window also while that is open and its gate is what is closed.
+ */
+export function opensFor(status: CanaryStatus): {
+  readonly approve: boolean;
+  readonly ignoreWindow: boolean;
+} {
+  const { run, phase } = status;
+  const reason = conditionOf(status, 'Ready')?.reason ?? '';
+  const ignoreWindow = run !== undefined && (reason === 'WaitingForWindow' || reason === 'Frozen');
+  const isAtStart = phase === 'Waiting' && (!ignoreWindow || run.awaitsConfirmation === true);
+  return { ignoreWindow, approve: run !== undefined && (isAtStart || phase === 'WaitingPromotion') };
 }
 
 /** `Promoting (Held)`; `-` before Holdfast has looked at it. */

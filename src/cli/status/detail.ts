@@ -3,10 +3,12 @@ import {
   canaryStatus,
   conditionOf,
   messageOf,
+  opensFor,
   phaseOf,
   shareOf,
   shortCommit,
   toneOf,
+  troublesBeside,
   whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
@@ -282,19 +284,36 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   const revert = revertCommand(head, isToldAsMerge(head, status.incidents));
   if ((status.phase === 'Failed' || isHeld) && head !== good && revert)
     add('to revert the commit in Git', revert);
-  // Of a status only a commit may get into a command, which people paste into a shell.
-  const isCommit = /^[0-9a-f]{40,64}$/.test(head);
-  if (isCommit && rejected.some(({ commit }) => commit === head))
+  if (isCommit(head) && rejected.some(({ commit }) => commit === head))
     add('to retry the release', holdfast('retry', canary));
+  for (const condition of troublesBeside(status)) {
+    const why = `${condition.type} is ${condition.status} (${condition.reason}): ${actOn(condition.reason)}`;
+    add(why, `holdfast runbook ${condition.reason}`);
+  }
   return advice;
 }
 
+/** The release is named, so that a newer one that nobody has seen does not go through in its place. */
 function adviceAtGate(canary: KubernetesObject): Advice[] {
-  const { phase, run } = canaryStatus(canary);
-  if (run?.awaitsWindow === true)
-    return [{ text: 'to start without waiting for the window', command: holdfast('ignore-window', canary) }];
-  if (phase !== 'Waiting' && phase !== 'WaitingPromotion') return [];
-  return [{ text: 'to let it through its gate', command: holdfast('approve', canary) }];
+  const status = canaryStatus(canary);
+  const { approve, ignoreWindow } = opensFor(status);
+  const commit = status.run?.commit ?? '';
+  // Of a status only a commit may get into a command, which people paste into a shell.
+  const release = isCommit(commit) ? ` --revision ${shortCommit(commit)}` : '';
+  const advice = (text: string, command: string): Advice => ({
+    text,
+    command: `${holdfast(command, canary)}${release}`,
+  });
+  return [
+    ...(ignoreWindow
+      ? [advice('to let it go on although a window or a freeze holds it', 'ignore-window')]
+      : []),
+    ...(approve ? [advice('to let it through its gate', 'approve')] : []),
+  ];
+}
+
+function isCommit(text: string): boolean {
+  return /^[0-9a-f]{40,64}$/.test(text);
 }
 
 function holdfast(command: string, { metadata }: KubernetesObject): string {

@@ -1,6 +1,6 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
 import { gitPart } from '../../api/canary/status.ts';
-import { canaryStatus, conditionOf, lastKnownGoodServes } from '../../api/canary/summary.ts';
+import { canaryStatus, lastKnownGoodServes, opensFor } from '../../api/canary/summary.ts';
 import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
 import { releaseName } from './canary-view.ts';
@@ -42,7 +42,7 @@ const commands: readonly Command[] = [
     verb: 'approve',
     offer: underWay(
       (release) => `${release} continues although its gate is closed.`,
-      ({ phase }) => phase === 'Waiting' || phase === 'WaitingPromotion',
+      (status) => opensFor(status).approve,
     ),
   },
   {
@@ -50,8 +50,8 @@ const commands: readonly Command[] = [
     kind: 'Canary',
     verb: 'ignore-window',
     offer: underWay(
-      (release) => `${release} starts outside its window.`,
-      (_status, reason) => reason === 'WaitingForWindow',
+      (release) => `${release} goes on although a window or a freeze holds it.`,
+      (status) => opensFor(status).ignoreWindow,
     ),
   },
   {
@@ -71,7 +71,7 @@ const commands: readonly Command[] = [
     offer: underWay(
       (release) =>
         `${release} is promoted without its remaining checks; verified already after promotion, it counts as good.`,
-      ({ phase }) => phase !== 'Initializing',
+      (status) => status.phase !== 'Initializing' && !isTakenBack(status),
     ),
   },
   {
@@ -80,10 +80,9 @@ const commands: readonly Command[] = [
     verb: 'abort',
     isDrastic: true,
     offer(canary) {
-      const { lastKnownGood: good, phase, postPromotion } = canaryStatus(canary);
-      const { state } = postPromotion ?? {};
-      // Failed and held: it was taken back already, and the last known good release is what does not come up.
-      if (!good || state === 'Reverting' || (state === 'Held' && phase === 'Failed')) return undefined;
+      const status = canaryStatus(canary);
+      const { lastKnownGood: good } = status;
+      if (!good || isTakenBack(status)) return undefined;
       const to = releaseName(canary, good.digest, good.commit);
       return underWay((release) => `${release} is stopped and rejected; ${to} serves all requests.`)(canary);
     },
@@ -118,24 +117,34 @@ function isPaused({ metadata }: KubernetesObject): boolean {
   return metadata.annotations?.[pauseAnnotation] === 'true';
 }
 
+/** It is being taken back, or was: then what does not come up is the last known good release. Requests about it are refused. */
+function isTakenBack({ phase, postPromotion }: Status): boolean {
+  const { state } = postPromotion ?? {};
+  return state === 'Reverting' || (state === 'Held' && phase === 'Failed');
+}
+
 /** About the release that is being rolled out. */
 function underWay(
   effect: (release: string) => string,
-  isFit: (status: Status, reason: string) => boolean = () => true,
+  isFit: (status: Status) => boolean = () => true,
 ): Command['offer'] {
   return (canary) => {
     const status = canaryStatus(canary);
     const { run } = status;
-    if (!run?.digest || !isFit(status, conditionOf(status, 'Ready')?.reason ?? '')) return undefined;
+    if (!run?.digest || !isFit(status)) return undefined;
     return { revision: run.digest, effect: effect(releaseName(canary, run.digest, run.commit)) };
   };
 }
 
-/** As `holdfast rollback` without a revision: the last-known-good, unless it serves already; then the good one before it. */
+/**
+ * As `holdfast rollback` without a revision: the last-known-good, unless it serves already; then the good one before it. Not after a failure that the
+ * last-known-good serves after, or is to: nobody wants that one back by default.
+ */
 function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'revision'> | undefined {
   const status = canaryStatus(canary);
   const { run, lastKnownGood: good, history = [], rejected = [], serving = [] } = status;
-  if (!good) return undefined;
+  if (!good || isTakenBack(status)) return undefined;
+  if (status.phase === 'Failed' && lastKnownGoodServes(status)) return undefined;
   const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
   const older = history.find(
     ({ digest, result, reason }) =>
