@@ -36,21 +36,26 @@ export function effectLines(canary: KubernetesObject, what: string, { from, to, 
   );
 }
 
-/** What `abort` would do. Throws UnfitRequestError when no release is under way. */
+/** What `abort` would do. Throws UnfitRequestError when no release is under way, or the first one. */
 export function abortEffect(canary: KubernetesObject): Effect {
   const { run, lastKnownGood } = canaryStatus(canary);
   if (!run) throw nothingUnderWay(canary, 'abort');
+  if (!lastKnownGood)
+    throw new UnfitRequestError(
+      'NotApplicable',
+      'no release has been proven good yet, so there is none to go back to; commit a fix, which takes the place of this one',
+    );
   return {
     from: named(canary, run.commit),
-    to: `${named(canary, lastKnownGood?.commit)} (last known good)`,
+    to: `${named(canary, lastKnownGood.commit)} (last known good)`,
     effect:
       'the rollout ends, the last known good release serves, and this release is not tried again until holdfast retry or another commit. Git stays as it is',
   };
 }
 
 /**
- * What `rollback` would do. Throws UnfitRequestError where the last known good release serves after a failure and no other one was named: the
- * release before it is not what anybody wants back by default.
+ * What `rollback` would do. Throws UnfitRequestError where the primary runs the last known good release after a failure and no other one was named:
+ * the release before it is not what anybody wants back by default.
  */
 export function rollbackEffect(
   canary: KubernetesObject,
@@ -59,13 +64,16 @@ export function rollbackEffect(
   },
   { isNamed, nowMs }: { isNamed: boolean; nowMs: number },
 ): Effect {
-  const { run, phase, lastKnownGood, serving = [] } = canaryStatus(canary);
+  const { run, phase, postPromotion, lastKnownGood, serving = [] } = canaryStatus(canary);
   const isOlder = lastKnownGood !== undefined && wanted.digest !== lastKnownGood.digest;
-  if (isOlder && !run && phase === 'Failed' && !isNamed) {
+  const isRevertFailed = phase === 'Failed' && postPromotion?.state === 'Held';
+  const isOn = isRevertFailed || (isOlder && !run && phase === 'Failed');
+  if (lastKnownGood && isOn && !isNamed) {
     const { name, namespace } = canary.metadata;
+    const how = isRevertFailed ? 'is on the primary already' : 'serves already';
     throw new UnfitRequestError(
       'NotApplicable',
-      `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, serves already. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
+      `the release at head has failed, and ${named(canary, lastKnownGood.commit)}, the last known good release, ${how}. To replace that one too, name an older release with --to; they are listed by: holdfast history -n ${namespace} canary/${name}`,
     );
   }
   const since = formatAge(wanted.promotedTime, nowMs);

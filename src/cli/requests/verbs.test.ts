@@ -35,8 +35,13 @@ function clusterOf(...canaries: KubernetesObject[]) {
   return { client, asked };
 }
 
+const lastKnownGood = { digest: 'v1:1', commit: 'a'.repeat(40) };
+
 const underWay = (name: string) =>
-  canaryNamed(name, { phase: 'Progressing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } });
+  canaryNamed(name, {
+    ...{ phase: 'Progressing', lastKnownGood },
+    run: { digest: 'v1:2', commit: 'b'.repeat(40) },
+  });
 
 const noRelease = { phase: 'Succeeded' };
 const options = { namespace: 'shop', revision: undefined, wait: false, timeoutMs: 120_000 } as const;
@@ -124,12 +129,24 @@ it.each<[VerbCommand, string, string]>([
   expect(stderr).toBe(`Canary shop/web: refused (NotApplicable): ${message}\n`);
 });
 
+it('an abort of the first release goes back to nothing, and says so in place of a release that does not exist', async () => {
+  const first = { phase: 'Initializing', run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
+  const { client, asked } = clusterOf(canaryNamed('web', first));
+
+  const { stderr } = await request(client, systemClock, abort, { ...options, name: 'web', format: 'text' });
+
+  expect(stderr).toBe(
+    'Canary shop/web: refused (NotApplicable): no release has been proven good yet, so there is none to go back to; commit a fix, which takes the place of this one\n',
+  );
+  expect(asked).toEqual([]);
+});
+
 it('a Canary that a request does not fit keeps none of the others with the labels from it', async () => {
   const run = { digest: 'v1:2', commit: 'b'.repeat(40) };
   const { client, asked } = clusterOf(
-    canaryNamed('api', { phase: 'Progressing', run }),
+    canaryNamed('api', { phase: 'Progressing', run, lastKnownGood }),
     canaryNamed('idle', noRelease),
-    canaryNamed('web', { phase: 'Progressing', run: { ...run } }),
+    canaryNamed('web', { phase: 'Progressing', run: { ...run }, lastKnownGood }),
   );
   const connection = { access: { namespace: 'shop' }, client } as unknown as Connection;
   const flags = { selector: 'tier=web', output: 'json' } as ObjectFlags;
@@ -364,11 +381,12 @@ it.each<[string, VerbCommand, object, number, string]>([
 });
 
 /** What is asked for with this `--to`, where these releases without a commit are kept, the newest first. */
-async function rolledBackTo(revision: string | undefined, digests: readonly string[]) {
+async function rolledBackTo(revision: string | undefined, digests: readonly string[], more: object = {}) {
   const one = { namespace: 'shop', name: 'web' };
   const canary = canaryNamed('web', {
     phase: 'Succeeded',
     lastKnownGood: { digest: digests[0], commit: '' },
+    ...more,
   });
   const records = digests.map((digest, index) => ({
     metadata: {
@@ -434,6 +452,33 @@ it('a rollback passes over releases that only config outside Git tells from the 
   const [now, before] = [`${good}+${'2'.repeat(16)}`, `${good}+${'1'.repeat(16)}`];
   expect(await rolledBackTo(undefined, [now, before, old])).toBe(old);
   expect(await rolledBackTo(undefined, [now, before])).toBe('');
+});
+
+it('where the last known good release does not come up, a rollback to it is not asked for: an older one has to be named', async () => {
+  const [good, old] = [`v1:${'a'.repeat(64)}`, `v1:${'b'.repeat(64)}`];
+  const notReady = {
+    ...{ phase: 'Failed', postPromotion: { state: 'Held' } },
+    run: { digest: `v1:${'c'.repeat(64)}`, commit: '' },
+  };
+  expect(await rolledBackTo(undefined, [good, old], notReady)).toBe('');
+  expect(await rolledBackTo(old, [good, old], notReady)).toBe(old);
+});
+
+it('a request without an answer stays, which is said with what withdraws it', async () => {
+  const clock = createVirtualClock();
+  const client = { get: async () => underWay('web'), patch: async () => undefined };
+
+  const answer = request(client as unknown as RequestClient, clock, promote, {
+    ...{ ...options, name: 'web', format: 'text' },
+  });
+  await clock.advance(60_000);
+
+  expect(await answer).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining(
+      'to withdraw it, run: kubectl -n shop annotate canary/web holdfast.dev/promote-\n',
+    ),
+  });
 });
 
 it('gives the answer to somebody who asked for the same a moment later, and waits for none of its own', async () => {

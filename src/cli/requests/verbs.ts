@@ -1,5 +1,5 @@
 import { Option } from 'commander';
-import type { CanaryVerb } from '../../api/annotations.ts';
+import { annotationPrefix, type CanaryVerb } from '../../api/annotations.ts';
 import { type CanaryStatus, isDigest, type RequestAnswer } from '../../api/canary/status.ts';
 import { canaryStatus, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
@@ -260,7 +260,9 @@ function report(
   }
   const subject = `${describe(canary)}: `;
   if (!answer) {
-    const stderr = `${subject}${spec.verb} is requested but not handled yet; is Holdfast running?\n`;
+    const why = 'something else has to end first, or no controller runs, which holdfast check says';
+    const withdraw = `kubectl -n ${namespace} annotate canary/${name} ${annotationPrefix}${spec.verb}-`;
+    const stderr = `${subject}${spec.verb} is requested but not handled yet: ${why}. It is carried out later; to withdraw it, run: ${withdraw}\n`;
     return { stdout: '', stderr, exitCode };
   }
   const how = answer.result === 'Refused' ? `refused (${answer.reason}): ` : '';
