@@ -86,7 +86,8 @@ test('of starts only, what has begun is promoted meanwhile; unfreeze leaves it a
   await waitForPhase(bed, 'Waiting');
   expect(await primaryImage()).toBe('shop/web:2');
 
-  const scope = { namespace: 'shop', selector: undefined, format: 'text' as const };
+  const place = { namespace: 'shop', ownNamespace: 'default' };
+  const scope = { ...place, selector: undefined, format: 'text' as const };
   await expect(unfreeze(connection.client, { ...scope, scheduled: false })).rejects.toThrow(
     /the night, which has a schedule: use --scheduled/,
   );
@@ -100,7 +101,8 @@ test('unfreeze lifts no freeze that another tool applies, since it would be back
   const metadata = { name: 'end-of-year', namespace: 'shop', labels: { [freezeLabel]: 'true' } };
   await otherTool(bed).apply(JSON.stringify({ ...config, metadata }));
   await eventually('it is frozen', async () => (await frozen()) === 'Frozen');
-  const scope = { namespace: 'shop', selector: undefined, format: 'text' as const, scheduled: false };
+  const place = { namespace: 'shop', ownNamespace: 'default' };
+  const scope = { ...place, selector: undefined, format: 'text' as const, scheduled: false };
   await expect(unfreeze(connection.client, scope)).rejects.toThrow(
     /end-of-year: .* is set by kustomize-controller, which would set it back; change it there/,
   );

@@ -100,7 +100,10 @@ test('a freeze of other labels holds nothing, a lifted one neither, and ignore-w
   expect(passed).toMatchObject({ exitCode: 0 });
   expect(await primaryImage()).toBe('shop/web:3');
 
-  const place = { namespace: 'shop', format: 'text' as const, scheduled: false };
+  const place = {
+    ...{ namespace: 'shop', ownNamespace: 'default' },
+    ...{ format: 'text' as const, scheduled: false },
+  };
   await expect(unfreeze(connection.client, { ...place, selector: 'team=web' })).rejects.toThrow(
     /no freeze for team=web in namespace shop; there are: holdfast-freeze/,
   );
@@ -126,7 +129,8 @@ test('a process that starts while freezes cannot be listed lets nothing through'
     condition(await bed.canary(), 'Frozen')?.message?.includes('holdfast-freeze'),
   );
   await unfreeze(connection.client, {
-    ...{ namespace: 'shop', selector: undefined, format: 'text', scheduled: false },
+    ...{ namespace: 'shop', ownNamespace: 'default', selector: undefined },
+    ...{ format: 'text', scheduled: false },
   });
   await waitForPhase(bed, 'Succeeded');
   expect(await primaryImage()).toBe('shop/web:2');

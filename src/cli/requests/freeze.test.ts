@@ -98,7 +98,13 @@ it('a freeze that may not be deleted is named beside those that were lifted', as
       return true;
     },
   } as unknown as Parameters<typeof unfreeze>[0];
-  const scope = { namespace: 'shop', selector: undefined, scheduled: false, format: 'text' } as const;
+  const scope = {
+    namespace: 'shop',
+    ownNamespace: 'holdfast-system',
+    selector: undefined,
+    scheduled: false,
+    format: 'text',
+  } as const;
 
   expect(await unfreeze(client, scope)).toEqual({
     stdout: [names[0], names[2]].map((name) => `ConfigMap shop/${name}: the freeze is lifted\n`).join(''),
@@ -107,21 +113,43 @@ it('a freeze that may not be deleted is named beside those that were lifted', as
   });
 });
 
+/** A cluster with these freezes. */
+function freezes(...all: readonly (readonly [namespace: string, data: object])[]) {
+  const items = all.map(([namespace, data]) => ({
+    ...{ apiVersion: 'v1', kind: 'ConfigMap', data },
+    metadata: { name: 'holdfast-freeze', namespace },
+  }));
+  return {
+    list: async (_: string, __: string, query: { namespace?: string }) => ({
+      items: items.filter(({ metadata }) => [undefined, metadata.namespace].includes(query.namespace)),
+    }),
+    delete: async () => undefined,
+  } as unknown as Parameters<typeof unfreeze>[0];
+}
+
+it('unfreeze of a namespace names what freezes its Canaries still: a schedule there, and a freeze of the whole cluster', async () => {
+  const weekends = JSON.stringify([{ kind: 'deny', schedule: '0 18 * * 5', duration: '62h' }]);
+  const client = freezes(
+    ['shop', { reason: 'the sale' }],
+    ['shop', { reason: 'weekends', windows: weekends }],
+    ['fast', { reason: 'an outage' }],
+    ['blog', { reason: 'of others' }],
+  );
+  const scope = { namespace: 'shop', ownNamespace: 'fast', selector: undefined, scheduled: false } as const;
+
+  expect(await unfreeze(client, { ...scope, format: 'text' })).toEqual({
+    exitCode: 0,
+    stdout: 'ConfigMap shop/holdfast-freeze: the freeze is lifted\n',
+    stderr: [
+      'note: ConfigMap shop/holdfast-freeze still freezes namespace shop (weekends); to end it, run: holdfast unfreeze -n shop --scheduled\n',
+      'note: ConfigMap fast/holdfast-freeze still freezes all namespaces (an outage); to end it, run: holdfast unfreeze -A --holdfast-namespace fast\n',
+    ].join(''),
+  });
+});
+
 describe('unfreeze -A', () => {
-  const freezes = (...all: readonly (readonly [namespace: string, data: object])[]) => {
-    const items = all.map(([namespace, data]) => ({
-      ...{ apiVersion: 'v1', kind: 'ConfigMap', data },
-      metadata: { name: 'holdfast-freeze', namespace },
-    }));
-    return {
-      list: async (_: string, __: string, query: { namespace?: string }) => ({
-        items: items.filter(({ metadata }) => [undefined, metadata.namespace].includes(query.namespace)),
-      }),
-      delete: async () => undefined,
-    } as unknown as Parameters<typeof unfreeze>[0];
-  };
   const scope = {
-    namespace: 'holdfast-system',
+    ...{ namespace: 'holdfast-system', ownNamespace: 'holdfast-system' },
     selector: undefined,
     scheduled: false,
     format: 'text',

@@ -42,6 +42,8 @@ interface FreezeScope {
 }
 
 interface UnfreezeScope extends FreezeScope {
+  /** Where Holdfast runs. */
+  readonly ownNamespace: string;
   /** Those that come back by a schedule, or the others. */
   readonly scheduled: boolean;
   /** Those that cover the whole cluster are meant; default false. */
@@ -145,6 +147,7 @@ export const unfreezeCommand: CliCommand = {
       const result = await withConnection(flags, context, ({ access, client }) =>
         unfreeze(client, {
           ...scopeOf(flags, access),
+          ownNamespace: flags.holdfastNamespace,
           isForAll: flags.allNamespaces === true,
           scheduled: flags.scheduled === true,
         }),
@@ -283,12 +286,12 @@ function windowsOf({ schedule, duration, timeZone }: FreezeFlags, nowMs: number)
 }
 
 /**
- * Deletes the freezes of this scope, those that come back by a schedule or the others, and warns of those that Git would bring back. Throws
- * ApiError, and InputError where there is none to delete.
+ * Deletes the freezes of this scope, those that come back by a schedule or the others, warns of those that Git would bring back, and names those that
+ * are left. Throws ApiError, and InputError where there is none to delete.
  */
 export async function unfreeze(client: FreezeClient, scope: UnfreezeScope): Promise<CommandResult> {
-  const { namespace, selector, format, scheduled } = scope;
-  const elsewhere = scope.isForAll ? await elsewhereNote(client, namespace) : '';
+  const { namespace, ownNamespace, selector, format, scheduled } = scope;
+  const elsewhere = await elsewhereNote(client, scope);
   const { items } = await client.list('v1', 'ConfigMap', { namespace, labelSelector: freezeLabel });
   const meant = items.filter(
     (object) =>
@@ -310,7 +313,12 @@ export async function unfreeze(client: FreezeClient, scope: UnfreezeScope): Prom
     format === 'text'
       ? names.map((name) => `ConfigMap ${name}: the freeze is lifted\n`).join('')
       : formatOutput('FreezesLifted', { lifted: names }, format);
-  const stderr = kept.map((why) => `warning: still frozen: ${printable(why)}\n`).join('') + elsewhere;
+  const left = items.filter((object) => !meant.includes(object) && isInForce(object));
+  const stderr = [
+    ...kept.map((why) => `warning: still frozen: ${printable(why)}\n`),
+    ...left.map((object) => leftNote(object, ownNamespace)),
+    elsewhere,
+  ].join('');
   return { stdout, stderr, exitCode: kept.length > 0 ? 1 : 0 };
 }
 
@@ -334,27 +342,37 @@ function noFreeze(
   return `no freeze${labels} in namespace ${namespace}${there}\n${elsewhere}`.trimEnd();
 }
 
-/** The freezes of single namespaces, which -A leaves alone; empty: there are none, or who asks may not list them. */
-async function elsewhereNote(client: FreezeClient, ownNamespace: string): Promise<string> {
+/** The freezes of other places that cover the same Canaries: of single namespaces, or of the whole cluster. Empty: none, or they may not be listed. */
+async function elsewhereNote(
+  client: FreezeClient,
+  { namespace, ownNamespace, isForAll }: UnfreezeScope,
+): Promise<string> {
   const { items } = await client
-    .list('v1', 'ConfigMap', { labelSelector: freezeLabel })
+    .list('v1', 'ConfigMap', {
+      labelSelector: freezeLabel,
+      ...(isForAll ? {} : { namespace: ownNamespace }),
+    })
     .catch((error: unknown) => {
       if (isApiError(error, 'forbidden')) return { items: [] };
       throw error;
     });
   return items
-    .filter((object) => object.metadata.namespace !== ownNamespace)
-    .map((object) => ({
-      ...object.metadata,
-      ...readFreeze(object),
-      flag: comesBack(object) ? ' --scheduled' : '',
-    }))
-    .filter(({ untilMs }) => untilMs === undefined || untilMs > Date.now())
-    .map(
-      ({ namespace, name, reason, flag }) =>
-        `note: ConfigMap ${namespace}/${name} still freezes namespace ${namespace} (${printable(reason)}); to end it, run: holdfast unfreeze -n ${namespace}${flag}\n`,
-    )
+    .filter((object) => object.metadata.namespace !== namespace && isInForce(object))
+    .map((object) => leftNote(object, ownNamespace))
     .join('');
+}
+
+function isInForce(object: KubernetesObject): boolean {
+  const { untilMs } = readFreeze(object);
+  return untilMs === undefined || untilMs > Date.now();
+}
+
+/** One that is left, and how to end it. */
+function leftNote(object: KubernetesObject, ownNamespace: string): string {
+  const { namespace = '', name } = object.metadata;
+  const what = namespace === ownNamespace ? 'all namespaces' : `namespace ${namespace}`;
+  const command = `holdfast unfreeze ${placeFlags(namespace, ownNamespace)}${comesBack(object) ? ' --scheduled' : ''}`;
+  return `note: ConfigMap ${namespace}/${name} still freezes ${what} (${printable(readFreeze(object).reason)}); to end it, run: ${command}\n`;
 }
 
 /** Deletes it; resolves with why the API server refuses that, where others are to be deleted, too. Throws ApiError. */
