@@ -1,5 +1,5 @@
 import { pauseAnnotation } from '../../api/annotations.ts';
-import { describe, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
+import { describe, isSuspended, namespacedName, type ObjectReference } from '../../api/kubernetes.ts';
 import { type CommandResult, printed } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
@@ -84,10 +84,15 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
     ? `paused: no step and no promotion until holdfast resume -n ${namespace} canary/${name}`
     : 'resumed';
   const { format } = options;
-  if (format !== 'text')
-    return printed(formatOutput('Pause', { canary: namespacedName(canary), paused }, format));
-  return printed(`${describe(canary)}: ${text}\n`);
+  const stdout =
+    format === 'text'
+      ? `${describe(canary)}: ${text}\n`
+      : formatOutput('Pause', { canary: namespacedName(canary), paused }, format);
+  return { ...printed(stdout), stderr: !paused && isSuspended(canary) ? stillSuspended : '' };
 }
+
+const stillSuspended =
+  'note: spec.suspend of the Canary is set, so that nothing is done for it; remove that, too, where its manifest is\n';
 
 /** Sets spec.suspend of a Source. Throws ApiError, and InputError where Git would set it back. */
 export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {
