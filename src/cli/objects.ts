@@ -1,19 +1,19 @@
 /** Reads objects of Holdfast's kinds for commands. */
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import { describe, type KubernetesObject, present } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
+import { type KubernetesObject, present } from '../api/kubernetes.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
+import { notFound } from '../review/not-found.ts';
 
 /** The object a command is about. Throws ApiError, and InputError when it does not exist. */
 export async function readOne(
-  client: Pick<ClusterClient, 'get'>,
+  client: Pick<ClusterClient, 'get' | 'list'>,
   kind: KindName,
   { namespace, name }: { namespace: string; name: string },
 ): Promise<KubernetesObject> {
   const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
   const object = await client.get(reference);
   if (object) return object;
-  throw new InputError(`${describe(reference)} not found; use -n NAMESPACE for another namespace`);
+  throw await notFound(client, reference);
 }
 
 /** The objects of a kind: without a namespace those of all, without a selector whatever their labels. Throws ApiError. */

@@ -13,6 +13,7 @@ import { routerFor } from '../providers/routing/table.ts';
 import type { HeadView, World } from '../rollout/world.ts';
 import { createOpenWatch } from '../server/cluster.ts';
 import type { Connection } from '../server/connection.ts';
+import { notFound } from './not-found.ts';
 import { notAsked, readParts } from './read-only-parts.ts';
 
 /** Which Canary, and the flags of the controller that reconciles it. */
@@ -35,12 +36,9 @@ export async function readCanaryWith<T>(
   use: (context: ReadContext) => Promise<T>,
 ): Promise<T> {
   const { namespace, name, options } = query;
-  const kind = { apiVersion: apiVersionOf('Canary'), kind: 'Canary' };
-  const object = await connection.client.get({ ...kind, namespace, name });
-  if (!object)
-    throw new InputError(
-      `${describe({ ...kind, namespace, name })} not found; use -n NAMESPACE for another namespace`,
-    );
+  const reference = { apiVersion: apiVersionOf('Canary'), kind: 'Canary', namespace, name };
+  const object = await connection.client.get(reference);
+  if (!object) throw await notFound(connection.client, reference);
   const canaries = await allCanaries(connection, object);
   const read = canaryInForce({ canaries, options, routing: routerFor }, object);
   if ('failure' in read) throw new InputError(`${describe(object)}: ${read.failure.message}`);
