@@ -88,7 +88,8 @@ function changes(before: CanaryStatus | undefined, object: KubernetesObject): Wa
   const commit = after.run?.commit ?? after.lastAppliedCommit ?? '';
   const isOther = before === undefined || (after.run && after.run.digest !== before.run?.digest);
   const release = { type: 'release' as const, commit, subject: commitSubject(object, commit) ?? '' };
-  const { targetRef } = object.spec as { targetRef?: { name?: string } };
+  // The CRD lets one in that has no spec.
+  const { targetRef } = (object.spec ?? {}) as { targetRef?: { name?: string } };
   return [...(isOther ? [release] : []), ...newsOf(before ?? {}, after, targetRef?.name ?? '')];
 }
 

@@ -63,7 +63,7 @@ function textOutput(stream: NodeJS.WriteStream): WatchOutput {
   const look: TextStyle = {
     screen: screenOf(stream, process.env),
     glyphs: glyphsFor(process.env),
-    timeColumns: 8,
+    timeColumns: timeOfDay(0).length,
   };
   const lines = createWatchTimeline(look);
   const draw = () => {
@@ -111,7 +111,7 @@ export function createWatchTimeline(look: TextStyle): {
   };
 }
 
-/** `14:03:21`, in the time zone of the machine. */
+/** `14:03:21Z`: in UTC, as in Events, logs and the status, which it is read beside. */
 function timeOfDay(ms: number): string {
-  return new Date(ms).toLocaleTimeString('en-GB');
+  return `${new Date(ms).toISOString().slice(11, 19)}Z`;
 }

@@ -49,11 +49,11 @@ test('watch tells of a release from its start to its end, and of the deletion of
   expect(ofType(events, 'state').map(({ phase }) => phase)).toEqual(
     expect.arrayContaining(['Initialized', 'Progressing', 'Promoting', 'Succeeded']),
   );
-  const look = { screen: { columns: 80, colour: false }, glyphs: glyphsFor({}), timeColumns: 8 };
+  const look = { screen: { columns: 80, colour: false }, glyphs: glyphsFor({}), timeColumns: 9 };
   const timeline = createWatchTimeline(look);
   const text = events.flatMap((event) => timeline.lines(event)).join('\n');
   expect(text).toMatch(/● {2}shop\/web {2}.* {2}[0-9a-f]{7}\n/);
-  expect(text).toMatch(/│\d\d:\d\d:\d\d {2}Succeeded/);
+  expect(text).toMatch(/│\d\d:\d\d:\d\dZ {2}Succeeded/);
 
   await connection.client.delete(
     { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', ...one },
