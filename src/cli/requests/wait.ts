@@ -181,5 +181,5 @@ function whatGoesOn(canary: KubernetesObject): string {
 /** The release of that commit has not begun. */
 function whatPrecedes({ lastAppliedCommit, phase }: CanaryStatus, commit = ''): string {
   const at = shortCommit(lastAppliedCommit) || 'no commit';
-  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). A commit that changes nothing of the release starts none`;
+  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). It starts no release if it changes nothing of it, or if a newer commit was read before it could start`;
 }
