@@ -61,6 +61,13 @@ describe('the command line', () => {
     expect(stdout).not.toMatch(/default: [[{]|default: \)|default: false/);
   });
 
+  it("help says which defaults are the controller's, also of switches", async () => {
+    expect(await run('check', '--help')).toBe(0);
+    const typed = stdout.replace(/\s+/g, ' ');
+    expect(typed).toContain("routing provider of Canaries without spec.provider (default: the controller's)");
+    expect(typed).toContain("other objects of other namespaces (default: the controller's)");
+  });
+
   it('help fits a terminal of 80 columns, but for what has no blank in it', async () => {
     for (const command of ['run', 'diff', 'plan', 'check', 'install'])
       expect(await run(command, '--help')).toBe(0);

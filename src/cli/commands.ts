@@ -252,9 +252,14 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
   return program;
 }
 
-/** As the library describes an option, but with a list as it is typed on the command line, and no default where that is nothing. */
+/**
+ * As the library describes an option, but with a list as it is typed on the command line, and no default where that is nothing. A default without a value
+ * is told by its description, also of a switch: the controller's.
+ */
 function optionDescription(option: Option): string {
-  const { defaultValue, defaultValueDescription } = option;
+  const { defaultValue, defaultValueDescription, description } = option;
+  if (defaultValue === undefined && defaultValueDescription !== undefined)
+    return `${description} (default: ${defaultValueDescription})`;
   const list = Array.isArray(defaultValue) ? defaultValue.join(',') : undefined;
   const shown: Option = Object.create(option, {
     defaultValue: { value: list === '' || defaultValue === false ? undefined : defaultValue },
