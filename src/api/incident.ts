@@ -98,7 +98,7 @@ export function factsOf(incident: Incident, documentation = ''): Fact[] {
   const facts: Array<[title: string, value: string | undefined]> = [
     ['Serving', servingText(incident)],
     ['Commit', commitText(commit, subject, author)],
-    ['Finding', finding],
+    ['Finding', finding === incident.message ? undefined : finding],
     ['Canary', onCanary],
     ['Stays applied', stays],
     ['Next', next?.time ? `${next.action} at ${next.time}` : (next?.action ?? nextByReason(incident))],

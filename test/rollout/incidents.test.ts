@@ -273,3 +273,15 @@ it('the command of a merge says which of its parents stays, without which Git re
     `git revert --no-edit -m 1 ${bad.slice(0, 12)} && git push`,
   );
 });
+
+it('a finding that is the whole message is told once', () => {
+  const model = rollout(GOOD);
+  told(model, 'Started', 'NewRevision');
+  model.ask('rollback-to', 'a');
+  for (let tick = 0; tick < 20; tick += 1) model.tick();
+  const incident = model.status.incidents?.find(({ reason }) => reason === 'RolledBack');
+  const { message = '' } = incident ?? {};
+  expect(message).toContain('rolled back');
+  for (const text of [eventTextOf, plainTextOf, markdownOf].map((render) => incident && render(incident)))
+    expect(text?.split('rolled back')).toHaveLength(2);
+});
