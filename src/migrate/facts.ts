@@ -47,6 +47,8 @@ export interface MoveFacts {
   readonly leftBehind: readonly string[];
   /** Who else needs the owner. */
   readonly dependents: readonly string[];
+  /** Alerts and Receivers of Flux. */
+  readonly notifications: readonly KubernetesObject[];
   /** Sources that depend on the Source. */
   readonly sourceDependents: readonly string[];
   /** Who else needs the owner's repository. */

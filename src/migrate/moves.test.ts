@@ -2,6 +2,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
+import type { Connection } from '../server/connection.ts';
 import { planMoves } from './moves.ts';
 import { moveLines } from './moves-text.ts';
 import { movesExitCode } from './steps.ts';
@@ -85,6 +86,36 @@ it('stops with file, line and field on what cannot be carried, and names what it
   expect(stops.get('HelmRelease shop/db')).toMatch(/b\.yaml:1: .* not migrated/);
   expect(moves.every(({ steps }) => steps.length === 0)).toBe(true);
   expect(movesExitCode(moves)).toBe(1);
+});
+
+it('names alerts and push webhooks also where they are in the cluster alone, and each once', async () => {
+  const apiVersion = 'notification.toolkit.fluxcd.io/v1';
+  const named = (kind: string, name: string, spec: object) => ({
+    ...{ apiVersion, kind, metadata: { name, namespace: 'flux-system' }, spec },
+  });
+  const live = [
+    named('Alert', 'all', { eventSources: [{ kind: 'Kustomization', name: '*' }] }),
+    named('Receiver', 'github', { resources: [{ kind: 'GitRepository', name: 'apps' }] }),
+  ];
+  const client = {
+    find: async (group: string) => (apiVersion.startsWith(group) && group ? { apiVersion } : undefined),
+    get: async () => undefined,
+    list: async (_: string, kind: string) => ({ items: live.filter((one) => one.kind === kind) }),
+  };
+  const connection = { client } as unknown as Connection;
+  const compare = async () => ({ missing: [], created: [], changed: [], refused: [] });
+  const alert = `apiVersion: ${apiVersion}\nkind: Alert\nmetadata: {name: all, namespace: flux-system}\nspec: {eventSources: [{kind: Kustomization, name: '*'}]}\n`;
+  const text = `${head('Kustomization', 'web')}spec: {prune: true, ${from}}\n---\n${repository}---\n${alert}`;
+  await writeFile(join(folder, 'a.yaml'), text);
+
+  const [move] = await planMoves({
+    ...{ tool: 'flux', path: folder, isBack: false },
+    cluster: { connection, compare },
+  });
+
+  const about = (kind: string) => move?.notes.filter((note) => note.startsWith(`${kind} flux-system/`));
+  expect(about('Alert')).toHaveLength(1);
+  expect(about('Receiver')).toEqual([expect.stringMatching(/^Receiver flux-system\/github reconciles it/)]);
 });
 
 it('names alerts, push webhooks and annotations that a Source does not have by itself', async () => {

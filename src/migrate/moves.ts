@@ -1,5 +1,5 @@
 import { parseSource } from '../api/kinds/parse.ts';
-import { type KubernetesObject, namespacedName, type ObjectReference } from '../api/kubernetes.ts';
+import { namespacedName, type ObjectReference } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
@@ -218,7 +218,7 @@ async function planToSource(
   );
   const facts = cluster && (await readFacts(cluster.connection, factsQuery(subject)));
   const credentials = await credentialsFor(subject, cluster?.connection);
-  const made = owner && sourceFrom(tree, { former, owner, repository, credentials, live: facts?.repository });
+  const made = owner && sourceFrom(tree, { former, owner, repository, credentials, facts });
   if (made && made.stops.length > 0) return { name, stops: made.stops, notes: [], steps: [] };
   const tool = former.kind === 'Application' ? argoToSource : fluxToSource(repository);
   const comparison = cluster && facts && made && (await compared(cluster, facts, made.wanted));
@@ -243,12 +243,12 @@ function sourceFrom(
     readonly former: FormerOwner;
     readonly owner: Placed;
     readonly repository: Placed | undefined;
-    /** The repository in the cluster. */
-    readonly live: KubernetesObject | undefined;
+    readonly facts: MoveFacts | undefined;
     readonly credentials: ArgoCredentials | undefined;
   },
 ): Made {
-  const { former, owner, repository, live, credentials } = given;
+  const { former, owner, repository, facts, credentials } = given;
+  const live = facts?.repository;
   const { object } = owner;
   const carried =
     object.kind === 'Application'
@@ -263,8 +263,9 @@ function sourceFrom(
     stops.push(
       `${tree.at(owner.origin, 'spec.sourceRef')}: its GitRepository is neither in the files given nor in the cluster`,
     );
-  const others = tree.objects.map((placed) => placed.object);
-  const notes = [...carried.notes, ...leftBehind(object, others), ...accountNotes(wanted)];
+  const others = [...tree.objects.map((placed) => placed.object), ...(facts?.notifications ?? [])];
+  // What is in the files is in the cluster, too.
+  const notes = [...new Set([...carried.notes, ...leftBehind(object, others), ...accountNotes(wanted)])];
   if (stops.length > 0) return { wanted, notes, stops };
   // What is valid for the other tool need not be valid in a Source.
   const parsed = parseSource(wanted);

@@ -60,6 +60,7 @@ export async function readFacts(connection: Connection, query: FactsQuery): Prom
       .filter(({ isMember, live }) => !isMember && tracksOn(live).some((track) => isTrackOf(track, former)))
       .map(({ live }) => describe(live)),
     dependents: former.kind === 'Kustomization' ? await dependentsOf(client, former) : [],
+    notifications: former.kind === 'Kustomization' ? await notificationsOf(client) : [],
     sourceDependents: source ? await sourcesNeeding(client, former) : [],
     repositoryUsers: users,
     missingDependencies: dependsOn
@@ -213,6 +214,17 @@ async function usersOf(
     .map(describe);
 }
 
+/** Alerts and Receivers, which may be in other files than what they name; those that may not be listed are not known. */
+async function notificationsOf(client: ClusterClient): Promise<readonly KubernetesObject[]> {
+  const lists = ['Alert', 'Receiver'].map((kind) =>
+    listTool(client, kind).catch((error: unknown) => {
+      if (isApiError(error, 'forbidden')) return [];
+      throw error;
+    }),
+  );
+  return (await Promise.all(lists)).flat();
+}
+
 function names({ spec, metadata }: KubernetesObject, repository: ObjectName): boolean {
   const fields = (spec ?? {}) as {
     sourceRef?: Reference;
@@ -261,6 +273,8 @@ const groups: Readonly<Record<string, string>> = {
   Kustomization: 'kustomize.toolkit.fluxcd.io',
   GitRepository: 'source.toolkit.fluxcd.io',
   HelmRelease: 'helm.toolkit.fluxcd.io',
+  Alert: 'notification.toolkit.fluxcd.io',
+  Receiver: 'notification.toolkit.fluxcd.io',
   Application: 'argoproj.io',
 };
 

@@ -58,6 +58,7 @@ const running: MoveFacts = {
   ownMembers: [],
   leftBehind: [],
   dependents: [],
+  notifications: [],
   sourceDependents: [],
   repositoryUsers: [],
   missingDependencies: [],
