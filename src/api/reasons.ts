@@ -8,14 +8,23 @@ interface ReasonRow {
   next: string;
   /** What a person can do. */
   act: string;
+  /** The same while the release is held; absent: no other. */
+  actWhileHeld?: string;
 }
 
 /** For rows that ask nothing of anybody. */
 const nothing = 'nothing to do';
 
+type Act = Pick<ReasonRow, 'act' | 'actWhileHeld'>;
+
 /** One row: what happened, who serves, what happens next automatically, what a person can do. */
-function row(meaning: string, serves: string, next: string, act = nothing): ReasonRow {
-  return { meaning, serves, next, act };
+function row(meaning: string, serves: string, next: string, act: string | Act = nothing): ReasonRow {
+  return { meaning, serves, next, ...(typeof act === 'string' ? { act } : act) };
+}
+
+/** A release that is held was not rejected: to retry it is refused. */
+function orRetry(act: string): Act {
+  return { act: `${act}, or retry`, actWhileHeld: act };
 }
 
 /**
@@ -150,25 +159,25 @@ export const rolloutReasons = {
     'the release was aborted on request',
     'primary with the last-known-good',
     'nothing; the digest is rejected',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   RolledBack: row(
     'a rollback to an older release was requested',
     'primary with that release',
     'nothing; the release at head is rejected',
-    'revert it in Git, or retry',
+    orRetry('revert it in Git'),
   ),
   AnalysisFailed: row(
     'the failed checks reached the threshold',
     'primary',
     'nothing; the digest is rejected',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   ProgressDeadlineExceeded: row(
     'the canary made no progress in time',
     'primary',
     'nothing; the digest is rejected',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   CapacityNotReached: row(
     'the canary never had enough ready pods for all traffic',
@@ -180,7 +189,7 @@ export const rolloutReasons = {
     'head is a release that failed before',
     'primary with the last-known-good',
     'nothing',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   // Reasons of webhooks and gates.
   Waiting: row(
@@ -219,7 +228,7 @@ export const rolloutReasons = {
     'a webhook of type rollback approved',
     'primary with the last-known-good',
     'nothing; the digest is rejected',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   PostRolloutPassed: row('webhooks of type post-rollout approved', 'as before', 'nothing'),
   PostRolloutFailed: row(
@@ -277,13 +286,13 @@ export const rolloutReasons = {
     'the serving primary lost readiness',
     'the side that is ready',
     'revert or hold, as onFailure says',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   ChecksFailed: row(
     'checks after promotion failed',
     'primary with the last-known-good, or the canary while it is held',
     'revert or hold, as onFailure says',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
   ConfigCopyMissing: row(
     "the primary's copy of a ConfigMap or Secret was missing, or of another release",
@@ -397,7 +406,7 @@ export const rolloutReasons = {
     'traffic and pods move between provider native and one with a separate primary',
     'the previous side until the new one can',
     'the next release begins once it has moved',
-    'if it is Stalled: look at the side that does not become ready, or name the former provider again',
+    'look at the pods of the side that does not become ready if it lasts, or name the former provider again',
   ),
   Moved: row('the provider of the spec is in effect', 'the side that this provider serves from', 'nothing'),
   HandBackGivenUp: row(
@@ -472,7 +481,7 @@ export const rolloutReasons = {
     'head had failed under Flagger, before Holdfast took over',
     'primary with the last-known-good',
     'nothing; the digest is rejected',
-    'fix or revert it in Git, or retry',
+    orRetry('fix or revert it in Git'),
   ),
 } as const satisfies Record<string, ReasonRow>;
 
@@ -484,11 +493,10 @@ export function rowOf(reason: string): ReasonRow | undefined {
   return Object.hasOwn(rolloutReasons, reason) ? rolloutReasons[reason as RolloutReason] : undefined;
 }
 
-/** What a person can do; undefined: nothing. A release that is held was not rejected: to retry it is refused. */
+/** What a person can do; undefined: nothing. */
 export function actOn(reason: string, isHeld = false): string | undefined {
-  const { act = nothing } = rowOf(reason) ?? {};
-  if (act === nothing) return undefined;
-  return isHeld ? act.replace(/, or retry$/, '') : act;
+  const { act = nothing, actWhileHeld = act } = rowOf(reason) ?? {};
+  return act === nothing ? undefined : isHeld ? actWhileHeld : act;
 }
 
 /** A reason read back from a status, if it is one of the table; else the fallback. */
