@@ -1,6 +1,7 @@
 import type { ComponentChildren } from 'preact';
 import { nowMs } from './state.ts';
 import { relative } from './time.ts';
+import type { Section as SectionOf } from './views.ts';
 
 /** With a sign and a word, never by colour alone. */
 const tones: Readonly<Record<string, readonly [sign: string, word: string]>> = {
@@ -115,9 +116,15 @@ export function Section<T>({
   section,
   children,
 }: {
-  section: { readonly value: T } | { readonly missing: string };
+  section: SectionOf<T>;
   children: (value: T) => ComponentChildren;
 }) {
   if ('missing' in section) return <p class="quiet">{section.missing}</p>;
-  return <>{children(section.value)}</>;
+  const { value, more = 0 } = section;
+  return (
+    <>
+      {children(value)}
+      {more > 0 && <p class="quiet">{more} more are not shown.</p>}
+    </>
+  );
 }

@@ -76,8 +76,8 @@ export interface FleetChange {
   readonly gone: readonly string[];
 }
 
-/** A section of a page, or why it is not there. */
-export type Section<T> = { readonly value: T } | { readonly missing: string };
+/** A section of a page, with how many more rows there are, or why it is not there. */
+export type Section<T> = { readonly value: T; readonly more?: number } | { readonly missing: string };
 
 /** One pod of a Canary. */
 export interface PodRow {

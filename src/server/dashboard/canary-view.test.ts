@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { canaryView, fieldChanges, podsOf } from './canary-view.ts';
+import { canaryView, changesOf, fieldChanges, podsOf } from './canary-view.ts';
 import { canaryRow, withoutCredentials } from './rows.ts';
 
 test('fields are identified by the names of their entries, in any order', () => {
@@ -16,11 +16,29 @@ test('fields are identified by the names of their entries, in any order', () => 
   ]);
 });
 
-test('a different name on the other side is no change, and a huge one is cut', () => {
+test('a different name on the other side is no change', () => {
   const ownName = (text: string) => text.replace(/-primary$/, '');
   expect(fieldChanges({ app: 'web-primary' }, { app: 'web' }, ownName)).toEqual([]);
-  const many = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`key${index}`, index]));
-  expect(fieldChanges({}, many)).toHaveLength(200);
+});
+
+test('of a release that changes more than a page lists, the page says how much more', () => {
+  const workload = (keys: number) => {
+    const labels = Object.fromEntries(Array.from({ length: keys }, (_, index) => [`key${index}`, 'x']));
+    const metadata = { name: 'web', namespace: 'shop' };
+    return {
+      apiVersion: 'apps/v1',
+      kind: 'Deployment',
+      metadata,
+      spec: { template: { metadata: { labels } } },
+    };
+  };
+  const changes = (keys: number) => {
+    const status = { run: { digest: 'v1:2' } };
+    const canary = { ...workload(0), kind: 'Canary', status };
+    return changesOf(canary, { target: workload(keys), primary: workload(0) });
+  };
+  expect(changes(201)).toEqual({ value: expect.objectContaining({ length: 200 }), more: 1 });
+  expect(changes(200)).toEqual({ value: expect.objectContaining({ length: 200 }) });
 });
 
 test('pods that only carry the labels of a workload, as those of a Job may, are not shown as its own', () => {

@@ -6,7 +6,7 @@ import { limits } from '../../api/limits.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
 import { isMadeFor } from '../../workload/pods/pods.ts';
-import { canaryRow, stepsOf } from './rows.ts';
+import { canaryRow, firstOf, stepsOf } from './rows.ts';
 
 /** What is shown of a Canary besides its own object. */
 interface CanaryParts {
@@ -81,7 +81,7 @@ export function changesOf(
   // What is generated for the primary is called after the target: that is no change.
   const ownName = (text: string) => text.replace(/-primary$/, '');
   const changes = fieldChanges(templateOf(primary), templateOf(target), ownName);
-  return { value: changes };
+  return firstOf(changes, limits.dashboardFieldChanges);
 }
 
 /** Without what Holdfast, kubectl and controllers write into templates themselves. */
@@ -116,9 +116,7 @@ export function podsOf(pods: readonly KubernetesObject[], { target, primary }: S
     );
     return side ? [podRow(pod, side.workload.metadata.name)] : [];
   });
-  return rows
-    .sort((a, b) => Number(a.isReady) - Number(b.isReady) || (a.name < b.name ? -1 : 1))
-    .slice(0, limits.dashboardPods);
+  return rows.sort((a, b) => Number(a.isReady) - Number(b.isReady) || (a.name < b.name ? -1 : 1));
 }
 
 function selectorOf(workload: KubernetesObject | undefined): Record<string, string> | undefined {
@@ -164,7 +162,7 @@ export function releaseName(canary: KubernetesObject, digest: string, commit: st
 
 /**
  * The fields in which two pod templates differ, by path; entries of lists are identified by their names, if they have any. `ownName` maps
- * names of the left side to those of the right side where they differ without a change. At most `limits.dashboardFieldChanges`.
+ * names of the left side to those of the right side where they differ without a change.
  */
 export function fieldChanges(
   before: unknown,
@@ -176,7 +174,6 @@ export function fieldChanges(
   return [...new Set([...left.keys(), ...right.keys()])]
     .filter((path) => left.get(path) !== right.get(path))
     .sort()
-    .slice(0, limits.dashboardFieldChanges)
     .map((path) => ({ path, before: left.get(path), after: right.get(path) }));
 }
 

@@ -1,11 +1,11 @@
 import { type Canary, targetApiVersion } from '../../api/canary/canary.ts';
 import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
+import { limits } from '../../api/limits.ts';
 import type {
   CanaryRow,
   CanaryView,
   FleetChange,
   Request,
-  Section,
   SourceRow,
   SourceView,
 } from '../../dashboard/views.ts';
@@ -21,7 +21,7 @@ import {
 import { canaryView, changesOf, podsOf } from './canary-view.ts';
 import type { Model } from './model.ts';
 import { offers } from './requests.ts';
-import { groupKindsOf, objectRows, withoutCredentials } from './rows.ts';
+import { firstOf, groupKindsOf, objectRows, withoutCredentials } from './rows.ts';
 import { type Feed, StreamEnd } from './streams.ts';
 
 /** The user of a page, and what decides what it shows. */
@@ -250,7 +250,7 @@ async function podSection(
   if (!mayList) return { missing: `You may not list pods of namespace ${namespace}.` };
   const pods = model.pods(namespace);
   const sides = model.sides(canary);
-  return pods && sides ? { value: podsOf(pods, sides) } : notRead;
+  return pods && sides ? firstOf(podsOf(pods, sides), limits.dashboardPods) : notRead;
 }
 
 async function changeSection(
@@ -276,7 +276,7 @@ async function objectSection(
   { model, kindOf }: Viewer,
   rights: Rights,
   source: KubernetesObject,
-): Promise<Section<ReturnType<typeof objectRows>>> {
+): Promise<SourceView['objects']> {
   const wanted = groupKindsOf(source).filter(({ kind, group }) => !(kind === 'Secret' && group === ''));
   const kinds = await Promise.all(
     wanted.map(async ({ group, kind }) => {
@@ -299,5 +299,5 @@ async function objectSection(
       ),
     ),
   );
-  return { value: objectRows(visible.flat()) };
+  return firstOf(objectRows(visible.flat()), limits.dashboardObjects);
 }

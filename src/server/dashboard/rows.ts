@@ -19,7 +19,7 @@ import {
 } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
-import type { CanaryRow, ObjectRow, SourceRow } from '../../dashboard/views.ts';
+import type { CanaryRow, ObjectRow, Section, SourceRow } from '../../dashboard/views.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
 
 const ownerAnnotation = 'holdfast.dev/owner';
@@ -124,6 +124,11 @@ export function objectRows(objects: readonly KubernetesObject[]): ObjectRow[] {
       (a, b) =>
         Number(a.tone === 'good') - Number(b.tone === 'good') ||
         `${a.kind}/${a.namespace}/${a.name}`.localeCompare(`${b.kind}/${b.namespace}/${b.name}`),
-    )
-    .slice(0, limits.dashboardObjects);
+    );
+}
+
+/** So many of the rows, and how many more there are. */
+export function firstOf<Row>(rows: readonly Row[], most: number): Section<readonly Row[]> {
+  const more = Math.max(0, rows.length - most);
+  return { value: rows.slice(0, most), ...(more > 0 ? { more } : {}) };
 }
