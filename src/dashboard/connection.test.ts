@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { follow, lost } from './connection.ts';
+import { follow, login, lost } from './connection.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -49,4 +49,22 @@ test('a connection over which nothing comes any more, not even heartbeats, is to
 
   expect(whileItBeats).toEqual([1, '']);
   expect([told, asked()]).toEqual([expect.stringContaining('nothing'), 2]);
+});
+
+test('a login that ended while the connection was lost is asked for anew, and nothing is said to be tried again', async () => {
+  const answers = [
+    () => Promise.reject(new TypeError('Failed to fetch')),
+    () => Promise.resolve(new Response('{"message": "Paste a token."}', { status: 401 })),
+  ];
+  vi.stubGlobal('fetch', async () => (answers.shift() ?? (() => Promise.reject(new TypeError())))());
+  const close = follow('view=fleet', () => undefined);
+
+  await vi.advanceTimersByTimeAsync(500);
+  const whileLost = lost.value;
+  await vi.advanceTimersByTimeAsync(2_000);
+  close();
+
+  expect(whileLost).toBe('Holdfast does not answer.');
+  expect(login.value).toEqual({ kind: 'loggedOut', message: 'Paste a token.' });
+  expect(lost.value).toBe('');
 });

@@ -37,7 +37,13 @@ export function setToken(token: string): void {
 /** Forgets the token. */
 export function logOut(): void {
   sessionStorage.removeItem(tokenKey);
-  login.value = { kind: 'loggedOut', message: 'You are logged out.' };
+  loggedOut('You are logged out.');
+}
+
+/** Nothing is shown or tried again from here on. */
+function loggedOut(message: string): void {
+  login.value = { kind: 'loggedOut', message };
+  lost.value = '';
 }
 
 /** A login proxy answered in place of Holdfast. */
@@ -76,7 +82,7 @@ export async function askSession(): Promise<void> {
   try {
     const answer = await send('api/session');
     if (answer.ok) login.value = { kind: 'loggedIn', session: (await answer.json()) as Session };
-    else if (answer.status === 401) login.value = { kind: 'loggedOut', message: await messageIn(answer) };
+    else if (answer.status === 401) loggedOut(await messageIn(answer));
     else login.value = { kind: 'unknown', problem: await messageIn(answer) };
   } catch (error) {
     login.value = { kind: 'unknown', problem: whyNoAnswer(error) };
@@ -118,8 +124,11 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
   async function readOnce(): Promise<string | undefined> {
     try {
       const answer = await send(`api/stream?${query}`, { signal: closing.signal });
-      if (answer.status === 401) login.value = { kind: 'loggedOut', message: await messageIn(answer) };
-      if (!answer.ok || !answer.body) return await messageIn(answer);
+      if (!answer.ok || !answer.body) {
+        const why = await messageIn(answer);
+        if (answer.status === 401) loggedOut(why);
+        return why;
+      }
       lost.value = '';
       return await readEvents(answer.body, (event, data) => {
         retryMs = firstRetryMs;
