@@ -1,18 +1,21 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { parseAllDocuments } from 'yaml';
 import type { Canary } from '../../src/api/canary/canary.ts';
 import { checkCanary } from '../../src/api/canary/validate.ts';
-import { parseCanary, parseSource } from '../../src/api/kinds/parse.ts';
+import { freezeLabel, parseFreeze } from '../../src/api/freeze.ts';
+import { apiVersionOf, kindNames } from '../../src/api/kinds/kinds.ts';
+import { parseKind } from '../../src/api/kinds/parse.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { rolloutReasons } from '../../src/api/reasons.ts';
+import type { Source } from '../../src/api/source/source.ts';
 import { checkSource } from '../../src/api/source/validate.ts';
 import { routers } from '../../src/providers/routing/table.ts';
-import { renderPlain } from '../../src/render/render.ts';
 
 const root = resolve(import.meta.dirname, '../..');
 const read = (path: string) => readFileSync(join(root, path), 'utf8');
-const pages = ['README.md', 'SECURITY.md', ...under('docs'), ...under('examples')];
+const pages = ['README.md', 'SECURITY.md', ...under('docs'), ...under('examples'), ...under('deploy')];
 
 function under(folder: string): string[] {
   return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
@@ -47,26 +50,89 @@ describe('links between the pages', () => {
   });
 });
 
-describe('YAML in the pages', () => {
-  it.each(['README.md', 'docs/guides/sources.md'])('of %s is a Source that Holdfast takes', async (page) => {
-    const [, text = ''] = /^( *apiVersion: holdfast\.dev[\s\S]*?)\n *(?:EOF|```)$/m.exec(read(page)) ?? [];
-    const indent = /^ */.exec(text)?.[0] ?? '';
-    const file = { path: page, bytes: Buffer.from(text.replaceAll(`\n${indent}`, '\n').trimStart()) };
-    const [entry] = renderPlain([file]).objects;
-    const parsed = parseSource(entry?.object as KubernetesObject, { strict: true });
-    expect(parsed).toMatchObject({ ok: true });
-    expect(parsed.ok && checkSource(parsed.value)).toMatchObject({ problems: [], warnings: [] });
+/** The objects and parts of objects in the YAML blocks of a page, and in what it hands to `kubectl apply -f -`. */
+function yamlIn(page: string): ReadonlyArray<Record<string, unknown>> {
+  const blocks = [...read(page).matchAll(/^( *)(?:```ya?ml|.*<<'?EOF'?)\n([\s\S]*?)\n *(?:```|EOF)$/gm)];
+  return blocks.flatMap(([, , block = '']) => {
+    const indent = /^ */.exec(block)?.[0] ?? '';
+    const text = block.replace(new RegExp(`^${indent}`, 'gm'), '');
+    return parseAllDocuments(text).map((document) => {
+      expect(document.errors, block).toEqual([]);
+      return document.toJS() as Record<string, unknown>;
+    });
   });
-});
+}
 
-describe('a Canary in the pages', () => {
-  it.each(['docs/guides/failed-promotion.md'])('of %s is one that Holdfast takes', (page) => {
-    const [, text = ''] = /```yaml\n([\s\S]*?kind: Canary[\s\S]*?)\n```/.exec(read(page)) ?? [];
-    const [entry] = renderPlain([{ path: page, bytes: Buffer.from(text) }]).objects;
-    const parsed = parseCanary(entry?.object as KubernetesObject, { strict: true });
-    expect(parsed).toMatchObject({ ok: true });
-    const options = { defaultProvider: 'contour', intervalFloorMs: 10_000 };
-    expect(parsed.ok && checkCanary(parsed.value, options)).toMatchObject({ problems: [], warnings: [] });
+/** What pages say about a part of these objects stands in one that is otherwise complete. */
+const wholes: Readonly<Record<string, object>> = {
+  Source: {
+    ...{ apiVersion: 'holdfast.dev/v1alpha1', kind: 'Source', metadata: { name: 'shop', namespace: 'shop' } },
+    spec: { url: 'https://git.example.com/acme/shop.git', ref: { branch: 'main' } },
+  },
+  Canary: {
+    ...{ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata: { name: 'web', namespace: 'shop' } },
+    spec: {
+      targetRef: { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' },
+      service: { port: 80 },
+      analysis: { interval: '1m', threshold: 5, stepWeight: 10, maxWeight: 50 },
+    },
+  },
+};
+const partsOf: Readonly<Record<string, string>> = {
+  'docs/guides/native.md': 'Canary',
+  'docs/guides/rendering.md': 'Source',
+  'docs/guides/sources.md': 'Source',
+  'docs/guides/webhooks.md': 'Canary',
+  'docs/guides/with-other-tools.md': 'Canary',
+  'docs/guides/write-back.md': 'Source',
+};
+
+/** An object, also of a part of it; undefined for anything else, such as values of a chart. */
+function objectOf(page: string, found: Record<string, unknown>): KubernetesObject | undefined {
+  if (found.apiVersion !== undefined) return found as unknown as KubernetesObject;
+  const whole = wholes[partsOf[page] ?? ''] as { spec: { analysis?: object } } | undefined;
+  if (!whole || typeof found.spec !== 'object') return undefined;
+  const spec: { analysis?: object } = { ...whole.spec, ...found.spec };
+  if (spec.analysis) spec.analysis = { ...whole.spec.analysis, ...spec.analysis };
+  return { ...whole, spec } as unknown as KubernetesObject;
+}
+
+/** What Holdfast would say about it; kinds of others are the API server's. */
+function problemsOf(object: KubernetesObject): unknown[] {
+  if (object.metadata.labels?.[freezeLabel] !== undefined) {
+    const freeze = parseFreeze(object);
+    return typeof freeze === 'string' ? [freeze] : [];
+  }
+  const kind = kindNames.find((name) => name === object.kind && apiVersionOf(name) === object.apiVersion);
+  if (!kind) return [];
+  const parsed = parseKind(kind, object, { strict: true });
+  if (!parsed.ok) return [...parsed.problems];
+  const options = { defaultProvider: 'contour', intervalFloorMs: 10_000 };
+  const found =
+    kind === 'Canary'
+      ? checkCanary(parsed.value as Canary, options)
+      : kind === 'Source'
+        ? checkSource(parsed.value as Source)
+        : undefined;
+  return found ? [...found.problems, ...found.warnings] : [];
+}
+
+describe('YAML in the pages', () => {
+  const withYaml = pages.filter((page) => /```ya?ml|<<'?EOF/.test(read(page)));
+
+  it.each(withYaml)('of %s is taken as it is', (page) => {
+    const objects = yamlIn(page).flatMap((found) => objectOf(page, found) ?? []);
+    expect(objects.flatMap((object) => problemsOf(object).map((problem) => [object.kind, problem]))).toEqual(
+      [],
+    );
+  });
+
+  it('is found, with the parts of objects', () => {
+    const found = withYaml.flatMap((page) => yamlIn(page).flatMap((one) => objectOf(page, one)?.kind ?? []));
+    const count = (kind: string) => found.filter((one) => one === kind).length;
+    expect(count('Canary')).toBeGreaterThan(30);
+    expect(count('Source')).toBeGreaterThan(10);
+    expect(count('MetricTemplate')).toBeGreaterThan(13);
   });
 });
 
