@@ -27,7 +27,9 @@ it('says where to look when the cluster does not know a kind of Holdfast', () =>
 });
 
 it('asks for the name where a variable that is not set left it out', () => {
-  expect(() => nameIn('canary/', 'Canary')).toThrow('"canary/" names no Canary; use canary/NAME');
+  const nothing = 'names no object; use canary/NAME or source/NAME';
+  expect(() => nameIn('canary/', 'Canary')).toThrow(`"canary/" ${nothing}`);
+  expect(() => nameIn('', 'Canary')).toThrow(`"" ${nothing}`);
 });
 
 it.each([

@@ -277,11 +277,14 @@ export function refuseNameWithSelector(
   if (allNamespaces) throw new InputError('an object cannot be named together with -A; use -n NAMESPACE');
 }
 
-/** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours. */
+/** `canary web`, `canary/web`, `canaries`, `web`: all as with kubectl. Throws InputError for a kind that is not ours, and for no name. */
 export function parseObjectArgument(first: string | undefined, second: string | undefined): ObjectArgument {
   if (first === undefined) return {};
   const [word = '', inside] = first.split('/', 2);
   const name = second ?? inside;
+  // As of a variable that is not set.
+  if (name === '' || word === '')
+    throw new InputError(`${JSON.stringify(first)} names no object; use canary/NAME or source/NAME`);
   if (/^canar(y|ies)$/i.test(word)) return { kind: 'Canary', name };
   if (/^sources?$/i.test(word)) return { kind: 'Source', name };
   if (name === undefined) return { kind: 'Canary', name: word };

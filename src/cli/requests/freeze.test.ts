@@ -147,6 +147,19 @@ it('unfreeze of a namespace names what freezes its Canaries still: a schedule th
   });
 });
 
+it('a list of other freezes that fails keeps none from being lifted', async () => {
+  const client = freezes(['shop', { reason: 'the sale' }]);
+  const list: typeof client.list = async (version, kind, query = {}) => {
+    if (query.namespace === 'fast') throw localError('transient', 'list configmaps in fast: 500');
+    return client.list(version, kind, query);
+  };
+  const scope = { namespace: 'shop', ownNamespace: 'fast', selector: undefined, scheduled: false } as const;
+
+  expect(await unfreeze({ ...client, list }, { ...scope, format: 'text' })).toMatchObject({
+    ...{ exitCode: 0, stderr: '' },
+  });
+});
+
 describe('unfreeze -A', () => {
   const scope = {
     ...{ namespace: 'holdfast-system', ownNamespace: 'holdfast-system' },

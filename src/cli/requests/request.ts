@@ -274,11 +274,9 @@ const others = {
 
 /** `canary/web` or `web`. Throws InputError for another kind. */
 export function nameIn(text: string, kind: 'Canary' | 'Source'): string {
-  if (!text.includes('/')) return text;
+  if (text !== '' && !text.includes('/')) return text;
   const subject = parseObjectArgument(text, undefined);
   if (subject.kind === kind && subject.name) return subject.name;
-  if (subject.kind === kind)
-    throw new InputError(`${JSON.stringify(text)} names no ${kind}; use ${kind.toLowerCase()}/NAME`);
   throw new InputError(`${JSON.stringify(text)} is not a ${kind}; ${others[kind]}`);
 }
 

@@ -61,8 +61,6 @@ export const diffCommand: CliCommand = {
     );
     withProgramFlags(command).action(async (text: string | undefined, flags: DiffFlags) => {
       const { kind = 'Canary', name } = parseSubject(text, flags.selector);
-      if (name === '')
-        throw new InputError(`${JSON.stringify(text)} is not an object; use canary/NAME or source/NAME`);
       const { version } = context;
       const output = flags.output === 'table' ? 'text' : flags.output;
       const asked = { subject: name, flags: { ...flags, output } } as const;
