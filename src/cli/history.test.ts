@@ -8,6 +8,7 @@ it('who may not list Secrets still sees the last known good release, which the s
   const status = {
     lastKnownGood: { digest: 'v1:a', commit: good, promotedTime: '2026-01-01T00:00:00.000Z' },
     run: { digest: 'v1:b', commit: next },
+    incidents: [{ commit: next, subject: 'Sell more', outcome: 'Started' }],
     serving: [
       { workload: 'web-primary', digest: 'v1:a', commit: good, subject: 'Sell', weight: 100, ready: 2 },
     ],
@@ -24,7 +25,7 @@ it('who may not list Secrets still sees the last known good release, which the s
 
   const { stdout, stderr } = await history(client, options);
 
-  expect(stdout).toMatch(/^bbbbbbb +UnderWay/m);
+  expect(stdout).toMatch(/^bbbbbbb +UnderWay.* Sell more /m);
   expect(stdout).toMatch(/^aaaaaaa +LastKnownGood +1d ago +Sell +v1:a$/m);
   expect(stderr).toContain('stored releases are not shown');
 });

@@ -18,6 +18,7 @@ import { formatOutput } from '../terminal/schemas/output-kinds.ts';
 import { type CliCommand, emit, withConnection } from './command.ts';
 import { readOne } from './objects.ts';
 import { forTargets, type ObjectFlags, type RequestClient, withObjectFlags } from './requests/request.ts';
+import { commitSubject } from './status/rows.ts';
 
 /** One release that Holdfast remembers. */
 export interface PastRelease {
@@ -67,7 +68,7 @@ export const historyCommand: CliCommand = {
 export async function history(client: RequestClient, options: HistoryOptions): Promise<CommandResult> {
   const canary = await readOne(client, 'Canary', options);
   const { records, stderr } = await readRecords(client, canary);
-  const releases = pastReleases(canaryStatus(canary), records);
+  const releases = pastReleases(canary, records);
   const { format, screen, nowMs } = options;
   if (format !== 'text') {
     const body = { canary: namespacedName(canary), releases };
@@ -95,7 +96,8 @@ async function readRecords(
 }
 
 /** The stored releases and those of the status by digest; the newest first. */
-function pastReleases(status: CanaryStatus, records: readonly RecordView[]): PastRelease[] {
+function pastReleases(canary: KubernetesObject, records: readonly RecordView[]): PastRelease[] {
+  const status = canaryStatus(canary);
   const digests = [
     status.run?.digest,
     status.lastKnownGood?.digest,
@@ -104,7 +106,10 @@ function pastReleases(status: CanaryStatus, records: readonly RecordView[]): Pas
     ...(status.rejected ?? []).map(({ digest }) => digest),
   ].filter((digest) => digest !== undefined);
   return [...new Set(digests)]
-    .map((digest) => pastRelease(digest, status, records))
+    .map((digest) => {
+      const release = pastRelease(digest, status, records);
+      return { ...release, subject: release.subject ?? commitSubject(canary, release.commit) };
+    })
     .sort((left, right) => timeOf(right) - timeOf(left));
 }
 
@@ -113,13 +118,12 @@ function pastRelease(digest: string, status: CanaryStatus, records: readonly Rec
   const past = status.history?.find((entry) => entry.digest === digest);
   const rejection = status.rejected?.find((entry) => entry.digest === digest);
   const good = status.lastKnownGood?.digest === digest ? status.lastKnownGood : undefined;
-  const served = status.serving?.find((entry) => entry.digest === digest);
   return {
     digest,
     commit:
       record?.commit.commit ?? past?.commit ?? rejection?.commit ?? good?.commit ?? status.run?.commit ?? '',
     author: record?.commit.author,
-    subject: record?.commit.subject ?? past?.subject ?? served?.subject,
+    subject: record?.commit.subject ?? past?.subject,
     promotedTime: record?.promotedTime ?? good?.promotedTime,
     endTime: past?.endTime ?? rejection?.time,
     state: stateOf(digest, status, { record, past: past?.result }),
