@@ -108,6 +108,15 @@ describe('the command line', () => {
     expect(stdout).toBe('');
   });
 
+  it.each(['--watch-namespaces', '--providers', '--egress'])(
+    'install takes no empty %s, as of a variable that is not set: everything would be allowed',
+    async (flag) => {
+      expect(await run('install', flag, '')).toBe(2);
+      expect(stderr).toContain('must name at least one; without this option all are meant');
+      expect(stdout).toBe('');
+    },
+  );
+
   it('plan takes no empty --fail-on, as of a variable that is not set: every plan would pass', async () => {
     expect(await run('plan', '--base', 'HEAD', '--fail-on', '')).toBe(2);
     expect(stderr).toContain('it must be one of changes, one-way, refused, problems, none');

@@ -102,6 +102,15 @@ export function commaList(text: string): string[] {
     .filter(Boolean);
 }
 
+/** The same parser where an empty list, as of a variable that is not set, would mean everything. */
+export function notEmpty<T>(parse: (text: string) => T[]): (text: string) => T[] {
+  return (text) => {
+    const found = parse(text);
+    if (found.length > 0) return found;
+    throw new InvalidArgumentError('must name at least one; without this option all are meant.');
+  };
+}
+
 /** Parses a value that must match the pattern. Throws InvalidArgumentError with the message. */
 export function matching(pattern: RegExp, message: string): (text: string) => string {
   return (text) => {

@@ -12,6 +12,7 @@ import {
   crossNamespaceRefsOption,
   holdfastNamespaceOption,
   ingressClassOption,
+  notEmpty,
   outputOption,
   secretName,
   trustedNamespacesOption,
@@ -61,7 +62,7 @@ export const installCommand: CliCommand = {
       .option(
         '--watch-namespaces <names>',
         'grant rights in these namespaces only (comma-separated)',
-        commaList,
+        notEmpty(commaList),
         [],
       )
       .option('--impersonation', 'grant the right to impersonate the service accounts that Sources name')
@@ -74,7 +75,7 @@ export const installCommand: CliCommand = {
       .option(
         '--providers <names>',
         'grant rights for these routing providers only (comma-separated; default: all)',
-        providerList,
+        notEmpty(providerList),
         [],
       )
       .addOption(crossNamespaceRefsOption())
@@ -94,7 +95,7 @@ export const installCommand: CliCommand = {
       .option(
         '--egress <destinations>',
         'allow connections only to these destinations, as CIDR:PORT or NAMESPACE:PORT, and to the name servers in kube-system (comma-separated)',
-        destinations,
+        notEmpty(destinations),
         [],
       )
       .option(
