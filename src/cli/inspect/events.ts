@@ -1,6 +1,9 @@
 import { systemClock } from '../../api/clock.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { describe, type KubernetesObject, partOfLabel, present } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import { applySetId } from '../../engine/apply-set.ts';
+import { inventoryOf } from '../../engine/sync/scope/inventory.ts';
 import type { Connection } from '../../server/connection.ts';
 import {
   type CommandResult,
@@ -70,21 +73,62 @@ export const eventsCommand: CliCommand = {
 interface EventScope {
   readonly concern: Concern;
   /** Undefined: all namespaces. */
-  readonly namespace: string | undefined;
+  readonly namespaces: readonly string[] | undefined;
   readonly isEmpty: boolean;
+  /** What may not be read, a line for each. */
+  readonly unread: readonly string[];
 }
 
-/** The objects that the command line means, and what belongs to them. Throws ApiError and InputError. */
+/** Namespaces that are listed one by one. */
+const mostPlaces = 50;
+
+/** The objects that the command line means, and what belongs to them: of Sources their Canaries, which may be in other namespaces. Throws ApiError and InputError. */
 export async function scopeOf(
   connection: Pick<Connection, 'access' | 'client'>,
   subject: string | undefined,
   flags: SubjectFlags,
 ): Promise<EventScope> {
   const objects = await readSubjects(connection, subject, flags, ['Canary', 'Source']);
-  const namespace = flags.allNamespaces ? undefined : (flags.namespace ?? connection.access.namespace);
-  const hasSources = objects.some(({ kind }) => kind === 'Source');
-  const canaries = hasSources ? await readAll(connection.client, 'Canary', { namespace }) : [];
-  return { concern: concernOf(objects, canaries), namespace, isEmpty: objects.length === 0 };
+  const sources = objects.filter(({ kind }) => kind === 'Source');
+  const own = flags.allNamespaces ? undefined : (flags.namespace ?? connection.access.namespace);
+  const places = [own, ...sources.flatMap((source) => [...inventoryOf(source).namespaces])];
+  const isWide = own === undefined || new Set(places).size > mostPlaces;
+  const unread: string[] = [];
+  const canaries: KubernetesObject[] = [];
+  for (const namespace of sources.length === 0 ? [] : new Set(isWide ? [undefined] : places))
+    canaries.push(
+      ...(await orNote(
+        unread,
+        namespace === own ? undefined : `Canaries of namespace ${namespace}`,
+        readAll(connection.client, 'Canary', { namespace, labelSelector: partOfLabel }),
+      )),
+    );
+  const sets = new Set(sources.map(applySetId));
+  const members = canaries.filter(({ metadata }) => sets.has(metadata.labels?.[partOfLabel] ?? ''));
+  const namespaces = own === undefined ? undefined : new Set([own, ...members.map(namespaceOf)]);
+  return {
+    concern: concernOf(objects, members),
+    namespaces: namespaces && [...namespaces],
+    isEmpty: objects.length === 0,
+    unread,
+  };
+}
+
+function namespaceOf({ metadata }: KubernetesObject): string {
+  return metadata.namespace ?? '';
+}
+
+/** What may not be listed is noted, where it has a name here; else that is the error. */
+async function orNote<T>(
+  unread: string[],
+  what: string | undefined,
+  list: Promise<readonly T[]>,
+): Promise<readonly T[]> {
+  return list.catch((error: unknown) => {
+    if (what === undefined || !isApiError(error, 'forbidden')) throw error;
+    unread.push(`not shown: ${what}: you may not list them\n`);
+    return [];
+  });
 }
 
 /** How Events are printed. */
@@ -97,23 +141,45 @@ interface EventOptions {
 /** The Events of a scope, the newest last. Throws ApiError. */
 async function events(
   { client }: Pick<Connection, 'client'>,
-  { concern, namespace }: EventScope,
+  scope: EventScope,
   { format, screen, nowMs }: EventOptions,
 ): Promise<CommandResult> {
-  const { items } = await client.list('v1', 'Event', namespace === undefined ? {} : { namespace });
+  const { concern } = scope;
+  const { items, unread } = await eventsIn(client, scope);
   const lines = inOrder(items.filter(concern).map(eventLine));
   if (format !== 'text')
-    return { stdout: formatOutput('ReportedEvents', { events: lines }, format), stderr: '', exitCode: 0 };
+    return {
+      stdout: formatOutput('ReportedEvents', { events: lines }, format),
+      stderr: unread.join(''),
+      exitCode: 0,
+    };
   if (lines.length === 0)
     return {
       stdout: '',
-      stderr: 'No Events found; Kubernetes keeps them for an hour by default.\n',
+      stderr: `No Events found; Kubernetes keeps them for an hour by default.\n${unread.join('')}`,
       exitCode: 0,
     };
   return {
     stdout: `${formatTable(columns(nowMs), lines, screen, false).join('\n')}\n`,
-    stderr: '',
+    stderr: unread.join(''),
     exitCode: 0,
+  };
+}
+
+/** All Events of the namespaces that may be read, which of them that are, and a line for each other one. */
+async function eventsIn(client: Pick<Connection['client'], 'list'>, scope: EventScope) {
+  const found = await Promise.all(
+    (scope.namespaces ?? [undefined]).map(async (namespace, index) => {
+      const unread: string[] = [];
+      const what = index === 0 ? undefined : `Events of namespace ${namespace}`;
+      const list = client.list('v1', 'Event', present({ namespace })).then(({ items }) => items);
+      return { namespace, items: await orNote(unread, what, list), unread };
+    }),
+  );
+  return {
+    items: found.flatMap(({ items }) => items),
+    places: found.flatMap(({ namespace, unread }) => (unread.length > 0 ? [] : [namespace])),
+    unread: [...scope.unread, ...found.flatMap(({ unread }) => unread)],
   };
 }
 
@@ -145,13 +211,16 @@ interface WatchEventsOptions {
 /** Prints those that are there, and each further one as it comes, or as its count rises. Rejects with the signal's reason. Throws ApiError. */
 export async function watchEvents(
   { client, caches }: Pick<Connection, 'client' | 'caches'>,
-  { concern, namespace }: EventScope,
+  scope: EventScope,
   { flags, signal, print, warn }: WatchEventsOptions,
 ): Promise<never> {
-  const place = namespace === undefined ? {} : { namespace };
+  const { concern } = scope;
   // A cache would wait for ever for what may not be read.
-  const { items } = await client.list('v1', 'Event', place);
-  const handle = caches.ensure({ apiVersion: 'v1', kind: 'Event', ...place });
+  const { items, places, unread } = await eventsIn(client, scope);
+  for (const line of unread) warn(line);
+  const handles = places.map((namespace) =>
+    caches.ensure({ apiVersion: 'v1', kind: 'Event', ...present({ namespace }) }),
+  );
   const printedCounts = new Map<string, number>();
   const printNew = (event: KubernetesObject) => {
     const line = eventLine(event);
@@ -162,19 +231,22 @@ export async function watchEvents(
   };
   const byTime = (left: KubernetesObject, right: KubernetesObject) =>
     Date.parse(eventLine(left).lastTime) - Date.parse(eventLine(right).lastTime);
-  const stopLooking = reportSilence(systemClock, handle, ({ message }) => warn(`${message}\n`));
+  const stops = handles.map((handle) =>
+    reportSilence(systemClock, handle, ({ message }) => warn(`${message}\n`)),
+  );
   try {
     for (const event of [...items].sort(byTime)) printNew(event);
     return await new Promise<never>((_, reject) => {
       if (signal.aborted) reject(signal.reason);
       signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-      handle.store.subscribe((change, event) => {
-        if (change !== 'deleted') printNew(event);
-      });
+      for (const { store } of handles)
+        store.subscribe((change, event) => {
+          if (change !== 'deleted') printNew(event);
+        });
     });
   } finally {
-    stopLooking();
-    await handle.release();
+    for (const stop of stops) stop();
+    await Promise.all(handles.map((handle) => handle.release()));
   }
 }
 
