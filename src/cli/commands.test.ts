@@ -66,6 +66,7 @@ describe('the command line', () => {
     const typed = stdout.replace(/\s+/g, ' ');
     expect(typed).toContain("routing provider of Canaries without spec.provider (default: the controller's)");
     expect(typed).toContain("other objects of other namespaces (default: the controller's)");
+    expect(typed).toContain("for Sources without serviceAccountName (default: the controller's)");
   });
 
   it('help fits a terminal of 80 columns, but for what has no blank in it', async () => {

@@ -259,7 +259,7 @@ async function programWith(context: CliContext, isWanted: (name: string) => bool
 function optionDescription(option: Option): string {
   const { defaultValue, defaultValueDescription, description } = option;
   if (defaultValue === undefined && defaultValueDescription !== undefined)
-    return `${description} (default: ${defaultValueDescription})`;
+    return `${description.replace(/ \(default: [^()]*\)$/, '')} (default: ${defaultValueDescription})`;
   const list = Array.isArray(defaultValue) ? defaultValue.join(',') : undefined;
   const shown: Option = Object.create(option, {
     defaultValue: { value: list === '' || defaultValue === false ? undefined : defaultValue },
