@@ -288,6 +288,20 @@ describe('rollback-to', () => {
   });
 });
 
+it('retry while head cannot be read is refused, and says why', () => {
+  const model = withThree();
+  untilWeight(model, 50);
+  model.ask('abort', 'c');
+  model.until('Failed');
+  model.head = { kind: 'unknown', reason: 'RenderFailed', message: 'apps/x.yaml:3 is broken' };
+  model.ask('retry', 'c');
+  model.tick();
+  expect(answer(model, 'retry')).toMatchObject({
+    ...{ result: 'Refused', reason: 'NotApplicable' },
+    message: 'what is at head is not known, so that nothing is tried again: apps/x.yaml:3 is broken',
+  });
+});
+
 describe('requests', () => {
   it('are handled once, and again with another token', () => {
     const model = withThree();

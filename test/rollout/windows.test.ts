@@ -300,6 +300,21 @@ describe('ignore-window', () => {
     expectSafe(model);
   });
 
+  it('lets a release start that waits while Git cannot be read', () => {
+    const model = behindWindow();
+    model.commit('b');
+    waiting(model, 'b');
+    model.head = { kind: 'unknown', reason: 'FetchFailed', message: 'git.example.com does not answer' };
+    model.ask('ignore-window', 'sha-ccc@1');
+    model.tick();
+    expect(model.status.answers?.['ignore-window']).toMatchObject({ result: 'Refused', reason: 'Stale' });
+    waiting(model, 'b');
+    model.ask('ignore-window', 'b@2');
+    untilLive(model, 'b');
+    expect(model.status.answers?.['ignore-window']?.result).toBe('Done');
+    expectSafe(model);
+  });
+
   it('is asked for what waits behind a release under way', () => {
     const model = newerBehindClosing();
     model.tick();

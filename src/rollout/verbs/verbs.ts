@@ -174,17 +174,21 @@ const skipStep: Verb = (context, state, request) => {
   return noted(message, { ...state, run: { ...run, skipStepAt: positionOf(context, state) } });
 };
 
-/** Lets the revision at head start although its window is closed; the next one waits again (design section 2.3). */
+/**
+ * Lets the revision at head start although its window is closed, or the one that waits while head is unknown; the next one waits again (design
+ * section 2.3).
+ */
 const ignoreWindow: Verb = (context, state, request) => {
   const { head } = context;
   const run = 'run' in state ? state.run : undefined;
-  const release = head && { digest: head.digest, commit: head.commit.commit };
-  if (!head || !release || windowWaitMs(context, release, run) === 0)
+  const release = head ? { digest: head.digest, commit: head.commit.commit } : run;
+  if (!release || windowWaitMs(context, release, run) === 0)
     return notApplicable('no closed window holds the release back');
+  const name = describeRelease(head ?? release);
   const isMeant =
-    namesRelease(request, release) || (run?.digest === head.digest && namesRelease(request, run));
-  if (!isMeant) return stale(request, `${describeRelease(head)} waits`);
-  return noted(`${describeRelease(head)} starts on request, outside its window`, state);
+    namesRelease(request, release) || (run?.digest === release.digest && namesRelease(request, run));
+  if (!isMeant) return stale(request, `${name} waits`);
+  return noted(`${name} starts on request, outside its window`, state);
 };
 
 /**
@@ -193,7 +197,10 @@ const ignoreWindow: Verb = (context, state, request) => {
  */
 const retry: Verb = (context, current, request) => {
   const { head, world } = context;
-  if (!head) return notApplicable('Git has not been read yet, so head is unknown');
+  if (!head) {
+    const why = world.head.kind === 'release' ? '' : `: ${world.head.message}`;
+    return notApplicable(`what is at head is not known, so that nothing is tried again${why}`);
+  }
   // A later commit that changes nothing of the release is the same release (S14): either commit names it.
   const rejection = rejectionOf(context, head.digest);
   const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
