@@ -13,7 +13,15 @@ import { repairPrimary } from '../states/resting.ts';
 import { isGoodBack, type PlaceToTry, sideToTry } from '../states/reverting.ts';
 import { isOnPrimary, startRevert, withdraw } from '../states/transitions.ts';
 import { windowWaitMs } from '../windows.ts';
-import { describeRelease, headRelease, isLost, type RecordView, rejectionOf, soundRecord } from '../world.ts';
+import {
+  describeRelease,
+  headRelease,
+  isLost,
+  type RecordView,
+  rejectionOf,
+  soundRecord,
+  type World,
+} from '../world.ts';
 
 /** The answer to a request. */
 export type Answer =
@@ -76,6 +84,11 @@ function stale(request: Request, what: string): Answer {
 
 function notApplicable(why: string): Answer {
   return { result: 'Refused', reason: 'NotApplicable', message: why };
+}
+
+function headUnknown({ head }: World): Answer {
+  const why = head.kind === 'release' ? '' : `: ${head.message}`;
+  return notApplicable(`what is at head is not known, so that nothing is tried again${why}`);
 }
 
 function recordDamaged(record: RecordView): Answer {
@@ -197,10 +210,7 @@ const ignoreWindow: Verb = (context, state, request) => {
  */
 const retry: Verb = (context, current, request) => {
   const { head, world } = context;
-  if (!head) {
-    const why = world.head.kind === 'release' ? '' : `: ${world.head.message}`;
-    return notApplicable(`what is at head is not known, so that nothing is tried again${why}`);
-  }
+  if (!head) return headUnknown(world);
   // A later commit that changes nothing of the release is the same release (S14): either commit names it.
   const rejection = rejectionOf(context, head.digest);
   const commits = [head.commit.commit, headRelease(world)?.commit.commit, rejection?.commit];
