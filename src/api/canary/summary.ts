@@ -66,6 +66,19 @@ export function lastKnownGoodServes({ run, serving = [], lastKnownGood }: Canary
   return !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
 }
 
+/** The release under way ends, is taken back, or was: requests about it are refused. */
+export function isEnding({ run, phase, postPromotion, lastKnownGood }: CanaryStatus): boolean {
+  const { state } = postPromotion ?? {};
+  const isTakenBack = state === 'Reverting' || (state === 'Held' && phase === 'Failed');
+  const isProven = state !== undefined && run?.digest !== undefined && run.digest === lastKnownGood?.digest;
+  return run?.ending !== undefined || isTakenBack || isProven;
+}
+
+/** Digest of the release at head, if it was rejected: what a retry is about. */
+export function rejectedHead({ run, lastAppliedSpec, rejected = [] }: CanaryStatus): string | undefined {
+  return [lastAppliedSpec, run?.digest].find((head) => rejected.some(({ digest }) => digest === head));
+}
+
 /**
  * Which requests let the release that waits go on: `approve` where it is at a gate, `ignoreWindow` where a window or a freeze holds it. The run keeps
  * that it waits for a window also while that is open and its gate is what is closed.
@@ -78,7 +91,8 @@ export function opensFor(status: CanaryStatus): {
   const reason = conditionOf(status, 'Ready')?.reason ?? '';
   const ignoreWindow = run !== undefined && (reason === 'WaitingForWindow' || reason === 'Frozen');
   const isAtStart = phase === 'Waiting' && (!ignoreWindow || run.awaitsConfirmation === true);
-  return { ignoreWindow, approve: run !== undefined && (isAtStart || phase === 'WaitingPromotion') };
+  const isAtGate = isAtStart || phase === 'WaitingPromotion';
+  return { ignoreWindow, approve: run !== undefined && isAtGate && !isEnding(status) };
 }
 
 /** `Promoting (Held)`; `-` before Holdfast has looked at it. */

@@ -1,6 +1,6 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
 import { gitPart } from '../../api/canary/status.ts';
-import { canaryStatus, lastKnownGoodServes } from '../../api/canary/summary.ts';
+import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
 import { isApiError } from '../../cluster/errors.ts';
@@ -36,10 +36,10 @@ export const retry: VerbCommand = {
   flag: '--revision <commit>',
   flagMeaning: 'only if this commit or digest is at head (default: any)',
   revision(_client, canary) {
-    const { rejected, lastAppliedSpec, run, postPromotion } = canaryStatus(canary);
-    const digest = run?.digest ?? lastAppliedSpec;
-    if (digest && rejected?.some((entry) => entry.digest === digest)) return digest;
-    const isHeld = postPromotion?.state === 'Held';
+    const status = canaryStatus(canary);
+    const digest = rejectedHead(status);
+    if (digest !== undefined) return digest;
+    const isHeld = status.postPromotion?.state === 'Held';
     throw new UnfitRequestError(
       'NotApplicable',
       isHeld

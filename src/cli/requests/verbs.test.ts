@@ -69,6 +69,15 @@ it.each<[VerbCommand, string]>([
   },
 );
 
+it('retry is about what was rejected at head, also while the revert of the release before it does not come to its end', async () => {
+  const digest = 'v1:head';
+  const status = {
+    ...{ phase: 'Failed', postPromotion: { state: 'Held' }, run: { digest: 'v1:before' } },
+    ...{ lastAppliedSpec: digest, rejected: [{ digest, commit: '', reason: 'AnalysisFailed', time: '' }] },
+  };
+  expect(await retry.revision(clusterOf().client, canaryNamed('web', status) as never)).toBe(digest);
+});
+
 it('a retry of a release that is held says what comes first', async () => {
   const held = { postPromotion: { state: 'Held' }, run: { digest: 'v1:2', commit: 'b'.repeat(40) } };
   const { client } = clusterOf();

@@ -11,6 +11,7 @@ const older = {
   endTime: '2026-11-22T00:00:00Z',
 };
 const run = { digest: 'v1:new', commit: 'b'.repeat(40) };
+const ending = { ...run, ending: { phase: 'Failed', reason: 'RevertedInGit', message: '' } };
 const conditions = (reason: string) => [
   { type: 'Ready', status: 'False' as const, reason, message: '', lastTransitionTime: '' },
 ];
@@ -57,6 +58,39 @@ const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]
   [
     'one that is reverted: requests about it are refused',
     canary({ phase: 'Finalising', run, lastKnownGood: good, postPromotion: { state: 'Reverting' } }),
+    ['pause'],
+  ],
+  [
+    'one that is written to the primary: it is promoted already',
+    canary({ phase: 'Promoting', run, lastKnownGood: good, postPromotion: { state: 'Converging' } }),
+    ['pause', 'abort', 'rollback'],
+  ],
+  [
+    'one that is verified',
+    canary({ phase: 'Finalising', run, lastKnownGood: good, postPromotion: { state: 'Verifying' } }),
+    ['pause', 'promote', 'abort', 'rollback'],
+  ],
+  [
+    'one that is proven, while the canary is scaled down',
+    canary({
+      ...{ phase: 'Finalising', run, lastKnownGood: { ...good, ...run } },
+      postPromotion: { state: 'Verifying' },
+    }),
+    ['pause'],
+  ],
+  [
+    'one that ends at a step, since Git took it back',
+    canary({
+      phase: 'Progressing',
+      run: ending,
+      lastKnownGood: good,
+      conditions: conditions('RevertedInGit'),
+    }),
+    ['pause'],
+  ],
+  [
+    'one that ends at a gate, since Git took it back',
+    canary({ phase: 'WaitingPromotion', run: ending, lastKnownGood: good }),
     ['pause'],
   ],
   [
@@ -127,6 +161,20 @@ describe('what can be asked for', () => {
     const status: CanaryStatus = { phase: 'Succeeded', lastKnownGood: serves, history: [passedOver, older] };
     const rollback = offers(canary(status)).find(({ command }) => command === 'rollback');
     expect(rollback?.revision).toBe('v1:older');
+  });
+
+  it('retries what was rejected at head, also while the revert of the release before it does not come to its end', () => {
+    const head = { digest: 'v1:head', commit: 'd'.repeat(40) };
+    const status: CanaryStatus = {
+      ...{ phase: 'Failed', run, lastKnownGood: good, postPromotion: { state: 'Held' } },
+      ...{ lastAppliedSpec: head.digest, lastAppliedCommit: head.commit },
+      rejected: [{ ...head, reason: 'AnalysisFailed', time: '' }],
+    };
+    const retry = offers(canary(status)).find(({ command }) => command === 'retry');
+    expect(retry).toMatchObject({
+      revision: 'v1:head',
+      effect: 'The rejection of ddddddd is lifted, and it is rolled out again.',
+    });
   });
 
   it('never goes back to a release that was rejected', () => {

@@ -1,6 +1,12 @@
 import { annotationPrefix, type CanaryVerb, pauseAnnotation } from '../../api/annotations.ts';
 import { gitPart } from '../../api/canary/status.ts';
-import { canaryStatus, lastKnownGoodServes, opensFor } from '../../api/canary/summary.ts';
+import {
+  canaryStatus,
+  isEnding,
+  lastKnownGoodServes,
+  opensFor,
+  rejectedHead,
+} from '../../api/canary/summary.ts';
 import { isSuspended, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { Request } from '../../dashboard/views.ts';
 import { releaseName } from './canary-view.ts';
@@ -60,7 +66,7 @@ const commands: readonly Command[] = [
     verb: 'skip-step',
     offer: underWay(
       (release) => `The checks of ${release} at this step are skipped once.`,
-      ({ phase }) => phase === 'Progressing',
+      (status) => status.phase === 'Progressing' && !isEnding(status),
     ),
   },
   {
@@ -71,7 +77,8 @@ const commands: readonly Command[] = [
     offer: underWay(
       (release) =>
         `${release} is promoted without its remaining checks; verified already after promotion, it counts as good.`,
-      (status) => status.phase !== 'Initializing' && !isTakenBack(status),
+      (status) =>
+        status.phase !== 'Initializing' && status.postPromotion?.state !== 'Converging' && !isEnding(status),
     ),
   },
   {
@@ -82,7 +89,7 @@ const commands: readonly Command[] = [
     offer(canary) {
       const status = canaryStatus(canary);
       const { lastKnownGood: good } = status;
-      if (!good || isTakenBack(status)) return undefined;
+      if (!good || isEnding(status)) return undefined;
       const to = releaseName(canary, good.digest, good.commit);
       return underWay((release) => `${release} is stopped and rejected; ${to} serves all requests.`)(canary);
     },
@@ -92,10 +99,10 @@ const commands: readonly Command[] = [
     kind: 'Canary',
     verb: 'retry',
     offer(canary) {
-      const { run, lastAppliedSpec, lastAppliedCommit, rejected = [] } = canaryStatus(canary);
-      const digest = run?.digest ?? lastAppliedSpec;
-      if (!digest || !rejected.some((one) => one.digest === digest)) return undefined;
-      const release = releaseName(canary, digest, lastAppliedCommit);
+      const status = canaryStatus(canary);
+      const digest = rejectedHead(status);
+      if (digest === undefined) return undefined;
+      const release = releaseName(canary, digest, status.lastAppliedCommit);
       return {
         revision: digest,
         effect: `The rejection of ${release} is lifted, and it is rolled out again.`,
@@ -115,12 +122,6 @@ type Status = ReturnType<typeof canaryStatus>;
 
 function isPaused({ metadata }: KubernetesObject): boolean {
   return metadata.annotations?.[pauseAnnotation] === 'true';
-}
-
-/** It is being taken back, or was: then what does not come up is the last known good release. Requests about it are refused. */
-function isTakenBack({ phase, postPromotion }: Status): boolean {
-  const { state } = postPromotion ?? {};
-  return state === 'Reverting' || (state === 'Held' && phase === 'Failed');
 }
 
 /** About the release that is being rolled out. */
@@ -143,7 +144,7 @@ function underWay(
 function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'revision'> | undefined {
   const status = canaryStatus(canary);
   const { run, lastKnownGood: good, history = [], rejected = [], serving = [] } = status;
-  if (!good || isTakenBack(status)) return undefined;
+  if (!good || isEnding(status)) return undefined;
   if (status.phase === 'Failed' && lastKnownGoodServes(status)) return undefined;
   const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
   const older = history.find(
