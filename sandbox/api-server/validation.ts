@@ -30,6 +30,10 @@ function required(field: string): FieldProblem {
   return { field, reason: 'FieldValueRequired', message: 'Required value' };
 }
 
+function duplicate(field: string, value: unknown): FieldProblem {
+  return { field, reason: 'FieldValueDuplicate', message: `Duplicate value: ${JSON.stringify(value)}` };
+}
+
 function forbidden(field: string, message: string): FieldProblem {
   return { field, reason: 'FieldValueForbidden', message: `Forbidden: ${message}` };
 }
@@ -120,6 +124,9 @@ function service(object: KubernetesObject, previous?: KubernetesObject): FieldPr
     return [
       ...(inRange ? [] : [badValue(`${field}.port`, number, 'must be between 1 and 65535, inclusive')]),
       ...(ports.length > 1 && !port.name ? [required(`${field}.name`)] : []),
+      ...(port.name && ports.findIndex(({ name }) => name === port.name) < index
+        ? [duplicate(`${field}.name`, port.name)]
+        : []),
     ];
   });
   if (ports.length === 0 && at(object, 'spec', 'type') !== 'ExternalName')

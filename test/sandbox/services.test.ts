@@ -146,6 +146,50 @@ test('a Service of the same repository is shared without a fight, and is Git’s
   expect((await live())?.metadata.annotations ?? {}).toEqual({});
 });
 
+test.each([
+  ['by hand', {}],
+  ['by hand behind a gateway', onGateway],
+  ['in Git', {}],
+])(
+  'the port of the Canary changes on a Service that was there, which is kept %s',
+  async (kept, given: Partial<typeof onGateway>) => {
+    const isInGit = kept === 'in Git';
+    const files = (image: string, port: number) => {
+      const service = ownService() as { spec: Spec } & KubernetesObject;
+      const [http, ...others] = service.spec.ports ?? [];
+      service.spec.ports = [{ ...http, port }, ...others];
+      return {
+        'web.json': deployment(image),
+        'canary.json': canary({
+          spec: { ...given, service: { targetPort: 8080, ...given.service, port } },
+          analysis: { iterations: 1 },
+        }),
+        ...(isInGit ? { 'service.json': JSON.stringify(service) } : {}),
+      };
+    };
+    if (!isInGit) await bed.send('POST', services, ownService());
+    await bed.commit('v1', files('shop/web:1', 80));
+    await createSource(bed);
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await becomesIdle();
+    const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+    await bed.commit('v2', files('shop/web:2', 90));
+    await waitForPhase(bed, 'Succeeded');
+    await becomesIdle();
+    sampler.stop();
+
+    expect(sampler.totals().failed).toBe(0);
+    expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+    expect(condition(await bed.canary(), 'Ready')?.status).toBe('True');
+    const ports = Object.fromEntries(((await specOf()).ports ?? []).map(({ name, port }) => [port, name]));
+    expect(ports).toEqual(
+      isInGit ? { 90: 'http', 9090: 'metrics' } : { 80: 'http', 90: 'http-90', 9090: 'metrics' },
+    );
+  },
+);
+
 test('a Service that is added to Git later takes the generated one over without an outage', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);

@@ -59,6 +59,23 @@ describe('a Service that is taken over', () => {
     expect(portsOf(wanted)).toEqual([{ ...http, name: 'http-80' }]);
   });
 
+  it('leaves a port that the Canary had and has no more to whoever keeps it, with its name', () => {
+    const keptBy = (manager: string): KubernetesObject => {
+      const live = aService([http], '80/TCP');
+      const fields = { 'f:ports': { 'k:{"port":80,"protocol":"TCP"}': { 'f:name': {} } } };
+      return {
+        ...live,
+        metadata: { ...live.metadata, managedFields: [{ manager, fieldsV1: { 'f:spec': fields } }] },
+      };
+    };
+    const other = { ...http, port: 90 };
+
+    expect(portsOf(takenOverService(keptBy('kubectl'), [other], selector))).toEqual([
+      { ...other, name: 'http-90' },
+    ]);
+    expect(portsOf(takenOverService(keptBy('holdfast-rollout'), [other], selector))).toEqual([other]);
+  });
+
   it('drops a port that the Canary had and has no more', () => {
     const live = aService([http], '80/TCP');
 

@@ -9,6 +9,7 @@ import {
   takenOverAnnotation,
 } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
+import { managedFieldsOf } from '../compare/managed-fields.ts';
 import { type LivePort, portKey } from '../pods/endpoints.ts';
 import { appliedAnnotation } from '../shared/metadata.ts';
 
@@ -27,9 +28,11 @@ export function takenOverService(
   selector: Readonly<Record<string, string>>,
 ): KubernetesObject {
   const { name, namespace } = live.metadata;
-  const before = live.metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
-  const ours = new Set([...before, ...ports.map(portKey)]);
-  const others = livePorts(live).filter((port) => !ours.has(portKey(port)));
+  const before = new Set(portsTaken(live));
+  const declared = new Set(ports.map(portKey));
+  const others = livePorts(live).filter(
+    (port) => !declared.has(portKey(port)) && (!before.has(portKey(port)) || isKeptByOthers(live, port)),
+  );
   const taken = new Set(others.map((other) => other.name));
   const nameless = others
     .filter((other) => !other.name || other.name === fallbackName(other))
@@ -45,6 +48,25 @@ export function takenOverService(
     },
     spec: { ports: [...own, ...nameless], selector: { ...selector } },
   };
+}
+
+/** Whether ports that were taken over are given up by these: who else keeps them only `managedFields` tell. */
+export function givesUpPorts(live: KubernetesObject, ports: readonly ServicePort[]): boolean {
+  const declared = new Set(ports.map(portKey));
+  return portsTaken(live).some((key) => !declared.has(key));
+}
+
+function portsTaken({ metadata }: KubernetesObject): string[] {
+  return metadata.annotations?.[takenOverAnnotation]?.split(',') ?? [];
+}
+
+/** The port stays when it is left out of our server-side apply. */
+function isKeptByOthers(live: KubernetesObject, { port, protocol = 'TCP' }: LivePort): boolean {
+  const key = `k:${JSON.stringify({ port, protocol })}`;
+  return (managedFieldsOf(live) ?? []).some(({ manager, fieldsV1 }) => {
+    const fields = fieldsV1 as { 'f:spec'?: { 'f:ports'?: Record<string, unknown> } } | undefined;
+    return manager !== 'holdfast-rollout' && fields?.['f:spec']?.['f:ports']?.[key] !== undefined;
+  });
 }
 
 /** Merge patch of its annotations that returns it to its owner; undefined when it was not taken over. */

@@ -1,6 +1,6 @@
 /** The Services and routing objects of a Canary: how they are found and read, and what is to be written. */
 import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
-import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, namespacedName, referenceOf } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import type { RouteContext, RouteNames, RouteReference, Router } from '../../../contracts/routing.ts';
 import { servicePorts } from '../../../release/ports.ts';
@@ -8,6 +8,7 @@ import { type ServicePort, templateOf } from '../../../release/release.ts';
 import { isDigestLost } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { ownPorts } from '../../../workload/pods/endpoints.ts';
+import { givesUpPorts } from '../../../workload/service/existing-service.ts';
 import { type GeneratedServices, generatedServices } from '../../../workload/service/generated-services.ts';
 import {
   type SelectorLabel,
@@ -108,14 +109,31 @@ export async function wantedServices(
   context: ReadContext,
   { primaryDigest, canaryDigest }: { primaryDigest: string; canaryDigest: string | undefined },
 ): Promise<GeneratedServices> {
+  const ports = await portsOf(context, primaryDigest);
+  const canaryPorts = canaryDigest === undefined ? undefined : await portsOf(context, canaryDigest);
+  const selects = apexSelects(context);
+  const { apex, primary, canary } = liveServices(context);
   return generatedServices({
     canary: context.observation.canary,
     label: requiredLabel(context),
-    ports: await portsOf(context, primaryDigest),
-    canaryPorts: canaryDigest === undefined ? undefined : await portsOf(context, canaryDigest),
-    apexSelects: apexSelects(context),
-    live: liveServices(context),
+    ports,
+    canaryPorts,
+    apexSelects: selects,
+    live: {
+      apex: await withManagers(context, apex, (selects === 'canary' ? canaryPorts : undefined) ?? ports),
+      primary: await withManagers(context, primary, ports),
+      canary: canaryPorts ? await withManagers(context, canary, canaryPorts) : canary,
+    },
   });
+}
+
+/** A Service of others that gives up a port of the Canary is read: the watches do not tell who keeps it. */
+async function withManagers(
+  { parts }: ReadContext,
+  live: KubernetesObject | undefined,
+  ports: readonly ServicePort[],
+): Promise<KubernetesObject | undefined> {
+  return live && givesUpPorts(live, ports) ? parts.cluster.get(referenceOf(live)) : live;
 }
 
 /** The routing objects with these weights. */
