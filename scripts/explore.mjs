@@ -10,13 +10,13 @@ import { bin, ensureDependencies, root, run } from './ensure.mjs';
 ensureDependencies();
 const given = process.argv.slice(2);
 const folder = mkdtempSync(join(tmpdir(), 'holdfast-explore-'));
-const program = join(folder, 'explore.mjs');
+const program = join(folder, 'explore.cjs');
 await build({
   entryPoints: [join(root, 'test/explore/main.ts')],
   outfile: program,
   bundle: true,
   platform: 'node',
-  format: 'esm',
+  format: 'cjs',
   target: 'node20',
   logLevel: 'error',
 });
