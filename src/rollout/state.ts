@@ -293,7 +293,13 @@ export function withLastChanges({ world, now }: Pick<Context, 'world' | 'now'>, 
 /** Milliseconds until the data plane has had time to follow the last change; 0 if it has, or if no change is known. */
 export function settlingMs(context: Context, run: Run | undefined, what: Watched): number {
   const since = run?.standing?.[what]?.since;
-  return since === undefined ? 0 : remainingMs(context, since, SETTLE_MS);
+  return since === undefined ? 0 : untilSettledMs(context, since);
+}
+
+/** The same for a change at this time. Of the time before this process led only another clock tells, which may be seconds off (S30). */
+export function untilSettledMs(context: Context, since: string | undefined): number {
+  const { nowMs, leadingSinceMs = 0 } = context.world;
+  return Math.max(remainingMs(context, since, SETTLE_MS), leadingSinceMs + SETTLE_MS - nowMs);
 }
 
 // The state: a discriminated union, and the codec between it and the status (issue 11). What each state means for traffic, head, deadlines and

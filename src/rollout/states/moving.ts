@@ -22,7 +22,7 @@ import {
   stay,
   wake,
 } from '../outcome.ts';
-import { type Context, remainingMs, SETTLE_MS, type State } from '../state.ts';
+import { type Context, remainingMs, type State, untilSettledMs } from '../state.ts';
 import { awaitsGit, handOverToGit } from '../traffic/other-backends.ts';
 import {
   allocate,
@@ -78,7 +78,7 @@ function switchToNative(context: Context, to: string): Effects {
   if (!handBack.isDone) return waiting(readyTime ? { ...rest, readyTime } : rest, handBack.effects);
   const move = { ...begun, handedOverTime: begun.handedOverTime ?? now };
   const known = combine(handBack.effects, statusNote, { status: { move } });
-  const leftMs = remainingMs(context, move.handedOverTime, SETTLE_MS);
+  const leftMs = untilSettledMs(context, move.handedOverTime);
   if (leftMs > 0) return combine(known, wake(leftMs));
   const git = handOverToGit(context);
   if (!git.isDone) return combine(known, git.effects);
@@ -147,7 +147,7 @@ export function finishSwitchToCopies(context: Context): SwitchToCopies {
   if (!isAllOn(context, 'primary') || route?.accepted !== true)
     return continues(known, allocate(context, undefined, ALL.primary));
   const handedOver = { ...ready.move, handedOverTime: ready.move.handedOverTime ?? now };
-  const leftMs = remainingMs(context, handedOver.handedOverTime, SETTLE_MS);
+  const leftMs = untilSettledMs(context, handedOver.handedOverTime);
   if (leftMs > 0) return continues(known, { status: { move: handedOver } }, wake(leftMs));
   const event = emit(
     'Normal',
@@ -161,7 +161,7 @@ export function finishSwitchToCopies(context: Context): SwitchToCopies {
 export function awaitsServices(context: Context, state: State): Outcome | undefined {
   const { move, run } = context.world.status;
   if (!move || run || context.world.sharesWorkload || context.world.primary) return undefined;
-  const leftMs = remainingMs(context, move.startTime, SETTLE_MS);
+  const leftMs = untilSettledMs(context, move.startTime);
   if (leftMs === 0) return undefined;
   const statusNote = note(
     'Moving',
@@ -183,7 +183,7 @@ function preparePrimary(
   const isComplete = isScaled && hasConverged(primary, plan.primaryReadyPercent) && enough;
   const move = isComplete ? { ...before, readyTime: before.readyTime ?? context.now } : before;
   if (isComplete || move.handedOverTime !== undefined) {
-    const leftMs = isAllOn(context, 'primary') ? 0 : remainingMs(context, move.readyTime, SETTLE_MS);
+    const leftMs = isAllOn(context, 'primary') ? 0 : untilSettledMs(context, move.readyTime);
     return { isReady: leftMs === 0, move, effects: combine(grown, wake(leftMs)) };
   }
   const mayCarry = servingPods(primary) === 0 || reachableCanaryPods(target) >= fullSize(world);

@@ -9,7 +9,7 @@ import {
 } from '../../health/readiness.ts';
 import type { WorkloadView } from '../../health/workload-view.ts';
 import { type Action, ALL, act, combine, type Effects, emit, note, wake } from '../outcome.ts';
-import { type Context, remainingMs, SETTLE_MS } from '../state.ts';
+import { type Context, remainingMs, SETTLE_MS, untilSettledMs } from '../state.ts';
 import {
   allocate,
   fullSize,
@@ -57,7 +57,7 @@ export function terminating(context: Context): DeletionEffects {
     const statusNote = note('HandedBack', 'the target carries all traffic; deleting what the Canary created');
     const handedBack = combine(handBack.effects, { status: { phase: 'Terminated' } }, statusNote);
     if (status.phase !== 'Terminated') return combine(handedBack, wake(SETTLE_MS));
-    const settleMs = remainingMs(context, status.lastTransitionTime, SETTLE_MS);
+    const settleMs = untilSettledMs(context, status.lastTransitionTime);
     if (settleMs > 0) return combine(handedBack, wake(settleMs));
     const scaler = handScalerBack(context, leftMs);
     if (!scaler.isDone) return combine(handedBack, scaler.effects);
@@ -125,7 +125,7 @@ export function handBackTraffic(context: Context, readyTime: string | undefined)
   if (isAllOn(context, 'canary'))
     return { isDone: route?.accepted === true, effects: combine(statusNote, act(...apexToTarget(world))) };
   const since = readyTime ?? now;
-  const leftMs = servingPods(world.primary) > 0 ? remainingMs(context, since, SETTLE_MS) : 0;
+  const leftMs = servingPods(world.primary) > 0 ? untilSettledMs(context, since) : 0;
   const next = leftMs > 0 ? wake(leftMs) : act({ type: 'SetTraffic', route: ALL_TO_CANARY });
   return { ...continues(next), readyTime: since };
 }

@@ -5,7 +5,7 @@
 import { ALL_TO_CANARY } from '../../api/canary/plan.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { type Action, act, type Effects, wake } from '../outcome.ts';
-import { type Context, remainingMs, SETTLE_MS } from '../state.ts';
+import { type Context, SETTLE_MS, untilSettledMs } from '../state.ts';
 import type { World } from '../world.ts';
 
 /** Moves these backends with every move of traffic, one state after the other, each after the data plane had time to follow. Returns the actions with them, and the status field. */
@@ -18,7 +18,7 @@ export function keepOtherBackends(
   if (others === undefined) return { actions, otherBackends: undefined, wakeMs: 0 };
   const before = world.status.otherBackends;
   const otherBackends = before?.state === others ? before : { state: others, since: now };
-  const wakeMs = remainingMs(context, otherBackends.since, SETTLE_MS);
+  const wakeMs = untilSettledMs(context, otherBackends.since);
   const isSettled = wakeMs === 0;
   const next = {
     alone: 'serving',
@@ -43,8 +43,7 @@ export function handOverToGit(context: Context): { readonly isDone: boolean; rea
   if (!world.routeInGit) return { isDone: true, effects: {} };
   const others = world.route?.others;
   const { otherBackends } = world.status;
-  const leftMs =
-    otherBackends?.state === others ? remainingMs(context, otherBackends?.since, SETTLE_MS) : SETTLE_MS;
+  const leftMs = otherBackends?.state === others ? untilSettledMs(context, otherBackends?.since) : SETTLE_MS;
   if (others === 'serving') return { isDone: leftMs === 0, effects: wake(leftMs) };
   const next = others === 'idle' && leftMs === 0 ? ('serving' as const) : ('idle' as const);
   return {

@@ -112,6 +112,17 @@ describe('the leader of before was an hour behind', () => {
     pass(model, 300_000, () => model.status.phase === 'Succeeded');
     expectLive(model, 'b');
   });
+
+  it('and a primary is not stopped before the data plane has taken its requests away', () => {
+    const model = live();
+    model.recreate = true;
+    model.commit('b');
+    until(model, 'all traffic on the canary', () => model.route?.canaryWeight === 100);
+    const movedMs = model.nowMs;
+    model.leadAnew(HOUR_MS);
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    expect(model.nowMs - movedMs).toBeGreaterThanOrEqual(2000);
+  });
 });
 
 describe('a leader whose clock is a day off takes over while a Canary is being deleted', () => {
