@@ -114,6 +114,22 @@ it('a primary whose pods go before new ones come is written once the write is al
   expect(model.outages).toEqual([]);
 });
 
+it('a route that could not be written for long before the primary rejects nothing', () => {
+  const model = running();
+  model.recreate = true;
+  model.commit('b');
+  until(model, () => (model.route?.canaryWeight ?? 0) >= 50);
+  model.refused.add('SetTraffic');
+  until(model, () => isState(model, 'Converging'));
+  for (let second = 0; second < 300; second += 1) model.tick(1000);
+  expect([model.rejected, model.status.phase]).toEqual([[], 'Promoting']);
+  expectSettled(model);
+  model.refused.clear();
+  model.until('Succeeded');
+  expect(model.primary?.digest).toBe('b');
+  expect(model.outages).toEqual([]);
+});
+
 it('a primary that could not be written for long has its whole deadline from when it is', () => {
   const model = running();
   model.commit('b', { ...GOOD, primaryReady: false });

@@ -36,6 +36,7 @@ import {
   podsNeeded,
   raisePrimary,
   readyPods,
+  readySharePercent,
   routeNote,
 } from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
@@ -104,15 +105,11 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const back = act(...recreatedCanary(context, run.digest));
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
-  if (leftMs > 0)
-    return stay(
-      next,
-      statusNote,
-      back,
-      isAllOn(context, 'canary') ? routeNote(context, run) : {},
-      wake(leftMs),
-    );
-  if (isAllOn(context, 'canary')) return stay(next, statusNote, routeNote(context, run));
+  const accepted = isAllOn(context, 'canary') ? routeNote(context, run) : {};
+  // With all its pods ready it is the write of the route that is refused, which says nothing against the release.
+  const isRefused = canaryMayServe(context, run) && readySharePercent(context, 'canary') >= 100;
+  if (leftMs > 0 || isAllOn(context, 'canary') || isRefused)
+    return stay(next, statusNote, back, accepted, wake(leftMs));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
   const reason = 'CapacityNotReached';
   return end(context, next, { phase: 'Failed', reason, message, reject: reason });
