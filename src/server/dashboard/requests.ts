@@ -66,7 +66,8 @@ const commands: readonly Command[] = [
     verb: 'skip-step',
     offer: underWay(
       (release) => `The checks of ${release} at this step are skipped once.`,
-      (status) => status.phase === 'Progressing' && !isEnding(status),
+      // Until the gate before the start has answered, the phase is the one of before.
+      (status) => status.phase === 'Progressing' && !status.run?.awaitsConfirmation && !isEnding(status),
     ),
   },
   {

@@ -1,0 +1,85 @@
+import fc from 'fast-check';
+import { expect, it } from 'vitest';
+import { annotationPrefix, pauseAnnotation } from '../../src/api/annotations.ts';
+import { rejectedHead } from '../../src/api/canary/summary.ts';
+import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { adviceFor } from '../../src/cli/status/detail.ts';
+import { step } from '../../src/rollout/step.ts';
+import { offers } from '../../src/server/dashboard/requests.ts';
+import type { Model } from './model.ts';
+import { apply, start, worlds } from './random-worlds.ts';
+
+interface Asked {
+  readonly by: string;
+  readonly verb: string;
+  readonly revision: string;
+}
+
+/** As people see it; a commit is as long as in Git, so that commands name it. */
+function asSeen({ canary, status }: Model): KubernetesObject {
+  const seen = JSON.stringify(status).replaceAll(/sha-([a-c])/g, (_, letter: string) => letter.repeat(40));
+  return { ...canary, status: JSON.parse(seen) } as KubernetesObject;
+}
+
+/** The requests in the commands of `holdfast status`; a commit stands for the digest that it came with. */
+function advised(model: Model): Asked[] {
+  const canary = asSeen(model);
+  const command =
+    /^holdfast (approve|ignore-window|abort|retry) -n test canary\/podinfo(?: --revision (\w)\w+)?$/;
+  return adviceFor(canary).flatMap((advice) => {
+    const [, verb, named] = command.exec(advice.command ?? '') ?? [];
+    if (verb === undefined) return [];
+    const underWay = verb === 'retry' ? rejectedHead(model.status) : model.status.run?.digest;
+    return [{ by: 'holdfast status', verb, revision: named ?? underWay ?? '' }];
+  });
+}
+
+function offered(model: Model): Asked[] {
+  return offers(asSeen(model))
+    .filter(({ verb }) => verb !== 'pause')
+    .map(({ verb, revision = '' }) => ({ by: 'the dashboard', verb, revision }));
+}
+
+/** Why a request would be refused now, unless the status cannot know: a newer head, a head that cannot be read, a record that is lost. */
+function refusalOf(model: Model, { verb, revision }: Asked): string | undefined {
+  const world = model.world();
+  const pause = world.canary.metadata.annotations?.[pauseAnnotation];
+  const value = `${revision}@now`;
+  const annotations = {
+    ...(pause === undefined ? {} : { [pauseAnnotation]: pause }),
+    [annotationPrefix + verb]: value,
+  };
+  const canary = { ...world.canary, metadata: { ...world.canary.metadata, annotations } };
+  const { handled, answers } = step({ ...world, canary }).status ?? {};
+  const answer = answers?.[verb];
+  // One that comes later is not handled yet.
+  if (answer?.result !== 'Refused' || handled?.[verb] !== value) return undefined;
+  if (answer.reason === 'Stale' || answer.reason === 'RecordDamaged') return undefined;
+  return verb === 'retry' && world.head.kind !== 'release' ? undefined : answer.message;
+}
+
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 120);
+
+// The time limit only ends a hang; it grows with the number of worlds.
+it('in any world, what holdfast status advises and the dashboard offers is accepted', {
+  timeout: 300_000 + numRuns * 100,
+}, () => {
+  let asked = 0;
+  fc.assert(
+    fc.property(worlds, ({ spec, update, events }) => {
+      const model = start(spec, update);
+      for (const entry of events) {
+        apply(model, entry);
+        // Before Holdfast has looked again, and after a crash, the status tells of before.
+        if (entry.kind !== 'tick' || model.canary.spec.suspend) continue;
+        for (const request of [...advised(model), ...offered(model)]) {
+          asked += 1;
+          const where = `${request.by}: ${request.verb} while ${model.status.phase}: ${model.status.message}`;
+          expect({ where, refusal: refusalOf(model, request) }).toEqual({ where, refusal: undefined });
+        }
+      }
+    }),
+    { numRuns },
+  );
+  expect(asked).toBeGreaterThan(200);
+});
