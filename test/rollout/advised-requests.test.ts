@@ -58,7 +58,7 @@ function refusalOf(model: Model, { verb, revision }: Asked): string | undefined 
   return verb === 'retry' && world.head.kind !== 'release' ? undefined : answer.message;
 }
 
-const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 120);
+const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 200);
 
 // The time limit only ends a hang; it grows with the number of worlds.
 it('in any world, what holdfast status advises and the dashboard offers is accepted', {

@@ -61,6 +61,11 @@ const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]
     ['pause'],
   ],
   [
+    'one whose gate before the start is being asked while the phase is the one of before',
+    canary({ phase: 'Progressing', run: { ...run, awaitsConfirmation: true }, lastKnownGood: good }),
+    ['pause', 'promote', 'abort', 'rollback'],
+  ],
+  [
     'one that is written to the primary: it is promoted already',
     canary({ phase: 'Promoting', run, lastKnownGood: good, postPromotion: { state: 'Converging' } }),
     ['pause', 'abort', 'rollback'],
