@@ -33,7 +33,11 @@ it('asks for the name where a variable that is not set left it out', () => {
 });
 
 it.each([
-  ['source/shop', 'Canary', 'status, tree, events, diff, sync, suspend and resume are about Sources'],
+  [
+    'source/shop',
+    'Canary',
+    'status, tree, events, diff, sync, suspend and resume are about Sources; what a Source waits for is approved by the annotation that holdfast status source/NAME shows',
+  ],
   ['canary/web', 'Source', 'use source/NAME; to hold a Canary, run holdfast pause'],
 ] as const)('names the commands for %s where a %s is asked for', (subject, kind, hint) => {
   expect(() => nameIn(subject, kind)).toThrow(`"${subject}" is not a ${kind}; ${hint}`);

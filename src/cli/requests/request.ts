@@ -268,7 +268,8 @@ export function withTimeout(command: Command, presetSeconds: number): Command {
 
 /** What is probably meant where an object of the other kind is named. */
 const others = {
-  Canary: 'status, tree, events, diff, sync, suspend and resume are about Sources',
+  Canary:
+    'status, tree, events, diff, sync, suspend and resume are about Sources; what a Source waits for is approved by the annotation that holdfast status source/NAME shows',
   Source: 'use source/NAME; to hold a Canary, run holdfast pause',
 };
 
