@@ -249,6 +249,27 @@ it('several Canaries share the time that wait has', async () => {
 });
 
 it.each([
+  ['nothing changed', false, '; nothing changed in that time: holdfast check says whether a controller runs'],
+  ['it went on', true, ''],
+])('where the time of wait is up and %s, it says what to look at', async (_name, goesOn, hint) => {
+  const clock = createVirtualClock();
+  const canary = underWay('web');
+  const { client } = clusterOf(canary);
+  const asked = { namespace: 'shop', name: 'web', commit: undefined, timeoutMs: 60_000 };
+
+  const waited = waitFor(client, clock, { ...asked, format: 'text' });
+  await clock.advance(30_000);
+  if (goesOn) canary.status = { ...(canary.status as object), message: 'at 50 %' };
+  await clock.advance(30_000);
+
+  const now = goesOn ? 'at 50 %' : '';
+  expect(await waited).toMatchObject({
+    stderr: `Canary shop/web: not at its end after 60 s: Progressing, weight -: ${now}${hint}\n`,
+    exitCode: 4,
+  });
+});
+
+it.each([
   ['Succeeded', 'Succeeded', 0, 'Canary shop/web: Succeeded: promoted\n'],
   ['Failed', 'ChecksFailed', 1, 'Canary shop/web: Failed: promoted\n'],
   ['Superseded', 'Superseded', 1, 'Canary shop/web: Superseded: promoted\n'],

@@ -80,6 +80,7 @@ export async function waitFor(
   // Whoever cannot be asked now is no server that fails for a while.
   await readOne(client, 'Canary', options);
   let awaited = '';
+  let changes = 0;
   let seen: Begun | undefined;
   const leftMs = options.timeoutMs - (clock.nowMs() - (options.startedMs ?? clock.nowMs()));
   const rest = await pollUntil(clock, leftMs, async () => {
@@ -91,17 +92,21 @@ export async function waitFor(
     const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit, seen);
     if (end) return { canary, status, ...end };
     const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
-    if (now !== awaited) options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
+    if (now !== awaited) {
+      options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
+      changes += 1;
+    }
     awaited = now;
     return undefined;
   });
   if (!rest) {
-    const stderr = `Canary ${options.namespace}/${options.name}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}\n`;
-    const body = {
-      canary: `${options.namespace}/${options.name}`,
-      outcome: 'TimedOut',
-      message: awaited,
-    } as const;
+    const canary = `${options.namespace}/${options.name}`;
+    const isStill = changes === 1;
+    const hint = isStill
+      ? '; nothing changed in that time: holdfast check says whether a controller runs'
+      : '';
+    const stderr = `Canary ${canary}: not at its end after ${options.timeoutMs / 1000} s: ${awaited}${hint}\n`;
+    const body = { canary, outcome: 'TimedOut', message: awaited } as const;
     const stdout = options.format === 'text' ? '' : formatOutput('WaitResult', body, options.format);
     return { stdout, stderr, exitCode: outcomeCodes.TimedOut };
   }
