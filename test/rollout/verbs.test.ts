@@ -53,6 +53,26 @@ it('promote of a release that is written to the primary is refused, and says why
   });
 });
 
+it.each(['abort', 'promote'])(
+  '%s of a release that is proven and about to end is refused, and says so',
+  (verb) => {
+    const model = withThree();
+    model.scale('HorizontalPodAutoscaler', 4);
+    model.commit('c', GOOD, 's1', 'c'.repeat(40));
+    untilState(model, 'Verifying');
+    for (let count = 0; count < 100 && model.status.lastKnownGood?.digest !== 'c'; count += 1)
+      model.tick(1000);
+    expect(model.status.run?.digest).toBe('c');
+    model.ask(verb, 'c');
+    model.tick(100);
+    expect(answer(model, verb)).toMatchObject({
+      ...{ result: 'Refused', reason: 'NotApplicable' },
+      message:
+        'ccccccc "release c" is promoted and counts as good already; an earlier release comes back by a rollback',
+    });
+  },
+);
+
 describe('abort', () => {
   it('ends a release under analysis, which is then rejected', () => {
     const model = withThree();

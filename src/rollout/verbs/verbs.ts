@@ -86,6 +86,16 @@ function notApplicable(why: string): Answer {
   return { result: 'Refused', reason: 'NotApplicable', message: why };
 }
 
+function alreadyEnding({ good }: Context, state: RunState): Answer {
+  const name = describeRelease(state.run);
+  const isFailed = state.kind === 'Ending' && state.ending.phase === 'Failed';
+  return notApplicable(
+    good?.digest === state.run.digest && !isFailed
+      ? `${name} is promoted and counts as good already; an earlier release comes back by a rollback`
+      : `${name} is already ending`,
+  );
+}
+
 function headUnknown({ head }: World): Answer {
   const why = head.kind === 'release' ? '' : `: ${head.message}`;
   return notApplicable(`what is at head is not known, so that nothing is tried again${why}`);
@@ -105,7 +115,7 @@ const abort: Verb = (context, current, request) => {
   const { state } = where;
   const name = describeRelease(state.run);
   if (!namesRelease(request, state.run)) return stale(request, `${name} is under way`);
-  if (where.stage === 'ending') return notApplicable(`${name} is already ending`);
+  if (where.stage === 'ending') return alreadyEnding(context, state);
   if (where.stage === 'revertFailed') return notApplicable(`${name} was already reverted`);
   const message = `${name} was aborted on request`;
   const outcome = withdrawOrRevert(context, state, good, {
@@ -143,8 +153,7 @@ const promote: Verb = (context, current, request) => {
   const { state } = where;
   const name = describeRelease(state.run);
   if (!namesRelease(request, state.run)) return stale(request, `${name} is under way`);
-  if (where.stage === 'ending' || where.stage === 'revertFailed')
-    return notApplicable(`${name} is already ending`);
+  if (where.stage === 'ending' || where.stage === 'revertFailed') return alreadyEnding(context, state);
   if (state.kind === 'Promoting' || state.kind === 'Converging')
     return notApplicable(`${name} is already being promoted`);
   const verified =
