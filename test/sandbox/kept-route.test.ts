@@ -103,6 +103,37 @@ test('gets weights by steps, takes what Git changes meanwhile, and is given back
   expect(route.metadata.annotations?.['holdfast.dev/taken-over']).toBeUndefined();
 });
 
+test('loses no request while a release changes the port of the Service, which the route names', async () => {
+  const files = (image: string, port: number) => {
+    const route = front('/') as { spec: object };
+    const rules = [{ backendRefs: [{ name: 'web', port }] }];
+    return {
+      'web.json': deployment(image),
+      'canary.json': weighted.replace('"port":80', `"port":${port}`),
+      'route.json': JSON.stringify({ ...route, spec: { ...route.spec, rules } }),
+    };
+  };
+  await bed.commit('v1', files('shop/web:1', 80));
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+  await bed.commit('v2', files('shop/web:2', 90));
+  await waitForPhase(bed, 'Succeeded');
+  await bed.pass(3_000);
+  sampler.stop();
+
+  expect(sampler.totals().failed).toBe(0);
+  const backendRefs = [
+    { name: 'web-primary', port: 90 },
+    { name: 'web-canary', port: 90 },
+  ];
+  expect(await bed.get(apiVersion, 'HTTPRoute', 'storefront')).toMatchObject({
+    spec: { rules: [{ backendRefs }] },
+  });
+});
+
 test('gets its weights back when somebody applies it as it is in Git, and when it comes again', async () => {
   await begin();
   await until(['/ web-primary:100 web-canary:0', '/blog blog:1']);

@@ -13,7 +13,7 @@ import {
   withForeignBackends,
 } from './foreign-backends.ts';
 import { envoyMetrics, literal } from './request-metrics.ts';
-import { withRouteRef } from './route-ref.ts';
+import { plainBackends, withRouteRef } from './route-ref.ts';
 import {
   assertWeights,
   conditionsBut,
@@ -66,7 +66,7 @@ export const contour = withRouteRef(
     rules: 'routes',
     backends: 'services',
     serviceOf: ({ name }) => String(name),
-    leadingTo: (backend, name) => ({ ...backend, name }),
+    ...plainBackends,
     refusal: (live) => refusal(live as HttpProxy),
   },
 );

@@ -8,7 +8,7 @@ import { routeFilters } from './gateway-filters.ts';
 import { analysisMatches, matchProblems, type RouteMatch, serviceMatches } from './gateway-matches.ts';
 import { type HttpRoute, httpRouteBackends, readHttpRoute, refusal } from './gateway-read.ts';
 import { applicationMetrics } from './request-metrics.ts';
-import { withRouteRef } from './route-ref.ts';
+import { plainBackends, withRouteRef } from './route-ref.ts';
 import {
   assertWeights,
   conditionsBut,
@@ -47,7 +47,7 @@ function withGatewayRouteRef(provider: RoutingProvider): RoutingProvider {
       of === 'Service' && (namespace ?? canary.metadata.namespace) === canary.metadata.namespace
         ? String(name)
         : undefined,
-    leadingTo: (backend, name) => ({ ...backend, name }),
+    ...plainBackends,
     refusal: (live) => refusal(live as HttpRoute, []),
   });
 }

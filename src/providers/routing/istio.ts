@@ -69,10 +69,12 @@ export const istio = withRouteRef(
     backends: 'route',
     serviceOf: ({ destination }, context) =>
       serviceAt(context, (destination as { host?: string } | undefined)?.host),
-    leadingTo: (backend, name) => {
+    portOf: ({ destination }) => (destination as { port?: { number?: number } } | undefined)?.port?.number,
+    leadingTo: (backend, name, number) => {
       const destination = backend.destination as { host: string };
       const [, ...domain] = destination.host.split('.');
-      return { ...backend, destination: { ...destination, host: [name, ...domain].join('.') } };
+      const port = number === undefined ? {} : { port: { number } };
+      return { ...backend, destination: { ...destination, host: [name, ...domain].join('.'), ...port } };
     },
     subsetOf: ({ destination }) => (destination as { subset?: string } | undefined)?.subset,
     refusal,

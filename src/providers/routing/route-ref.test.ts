@@ -138,6 +138,36 @@ describe.each(Object.entries(rows))('with provider %s', (provider, row) => {
     ]);
   });
 
+  it('leads to the port that the Service of each side has, and to others as in Git', () => {
+    const named = (name: string, port: number, weight?: number) =>
+      JSON.parse(JSON.stringify(backend(name, weight)).replace('9898', String(port))) as object;
+    const inGit = routeOf(
+      elsewhere,
+      front([named('podinfo', 90)]),
+      front([named('podinfo', 9090)]),
+      front([named('cart', 90)]),
+    );
+    const cart = { apex: 'cart', primary: 'cart-primary', canary: 'cart-canary' };
+    const about = {
+      ...aContext(canaryWith({ service: { port: 90 } })),
+      ports: { primary: 80, canary: 90 },
+      inGit,
+      neighbours: [cart],
+    };
+    const ofCart = front([named('cart-primary', 80, 70), named('cart-canary', 90, 30)]);
+
+    const live = apply(at(20), [acceptedBy(routeOf(front([named('podinfo', 80)]), ofCart))], about);
+
+    const wanted = [
+      elsewhere,
+      front([named('podinfo-primary', 80, 80), named('podinfo-canary', 90, 20)]),
+      front([named('podinfo-primary', 9090, 80), named('podinfo-canary', 9090, 20)]),
+      ofCart,
+    ];
+    expect(rulesOf(live)).toEqual(wanted);
+    expect(rulesOf(apply(at(20), live, { ...about, inGit: undefined }))).toEqual(wanted);
+  });
+
   it('restores the weights after a user applied the original route, and preserves other changes', () => {
     const reset = [acceptedBy(routeOf(front([backend('podinfo')], { match: 'by hand' })), 3)];
     const live = apply(at(20), reset);

@@ -27,13 +27,25 @@ interface RouteShape {
   readonly backends: string;
   /** The Service that a backend leads to; undefined: one of another namespace, or none. */
   serviceOf(backend: Entry, context: RouteContext): string | undefined;
-  /** The same backend, to this Service. */
-  leadingTo(backend: Entry, service: string): Entry;
+  /** The port of its Service that a backend names. */
+  portOf(backend: Entry): unknown;
+  /** The same backend, to this port of this Service; without a port to the one that it names. */
+  leadingTo(backend: Entry, service: string, port?: unknown): Entry;
   /** The part of its Service that a backend leads to, which another Service does not have. */
   subsetOf?(backend: Entry): string | undefined;
   /** Why the data plane has not taken the live object, undefined when it has. */
   refusal(live: KubernetesObject): string | undefined;
 }
+
+/** Of kinds whose backends name Service and port as their own fields. */
+export const plainBackends: Pick<RouteShape, 'portOf' | 'leadingTo'> = {
+  portOf: ({ port }) => port,
+  leadingTo: (backend, name, port = backend.port) => ({
+    ...backend,
+    name,
+    ...(port === undefined ? {} : { port }),
+  }),
+};
 
 /** The provider, which for Canaries with a `routeRef` of this kind writes only the weights of that route. */
 export function withRouteRef(provider: RoutingProvider, shape: RouteShape): RoutingProvider {
@@ -107,12 +119,19 @@ function divided(
   const others = (context.neighbours ?? []).flatMap((names) => {
     const about = { ...context, names };
     const seen = divisionIn(about, shape, live);
-    return seen.weights ? { about, target: { ...seen.weights, others: seen.others } } : [];
+    const portAt = portInLive(about, shape, live);
+    return seen.weights ? { about, target: { ...seen.weights, others: seen.others }, portAt } : [];
   });
   const rules = rulesOf(source, shape).map((rule) => {
-    for (const one of [{ about: context, target }, ...others]) {
+    for (const one of [{ about: context, target, portAt: portOfSide(context) }, ...others]) {
       const [backend] = ownIn(one.about, shape, rule);
-      if (backend) return { ...rule, [shape.backends]: sides(one.about, shape, backend, one.target) };
+      if (!backend) continue;
+      const { target: shares, portAt } = one;
+      const to = (name: string, weight: number) => ({
+        ...shape.leadingTo(backend, name, portAt(name, shape.portOf(backend))),
+        weight,
+      });
+      return { ...rule, [shape.backends]: sides(one.about, shares, to) };
     }
     return rule;
   });
@@ -128,21 +147,38 @@ function divided(
   };
 }
 
+/** The port of a Service that a backend leads to in place of the one that the rule names. */
+type PortAt = (service: string, named: unknown) => unknown;
+
+/** The one by which requests reach the Service of that side, if the rule names that of either; the apex has those of the primary. */
+function portOfSide({ canary, names, ports = {} }: RouteContext): PortAt {
+  const reaching: unknown[] = [canary.spec.service?.port, ports.primary, ports.canary];
+  return (service, named) =>
+    (reaching.includes(named) && ports[service === names.canary ? 'canary' : 'primary']) || named;
+}
+
+/** The one that the other Canary has written, unless it has the one in Git as well. */
+function portInLive(context: RouteContext, shape: RouteShape, live: KubernetesObject): PortAt {
+  const backends = rulesOf(live, shape).flatMap((rule) => ownIn(context, shape, rule));
+  return (service, named) => {
+    const to = backends.filter((backend) => shape.serviceOf(backend, context) === service).map(shape.portOf);
+    return to.includes(named) ? named : (to[0] ?? named);
+  };
+}
+
 /**
  * The apex stays at first and at last: proxies are configured with a route and with the backends that it names separately, so each is named with
  * weight 0 before it gets requests, and still is after it had its last.
  */
 function sides(
   { names }: RouteContext,
-  shape: RouteShape,
-  backend: Entry,
   { primaryWeight, canaryWeight, others }: Pick<RouteTarget, 'primaryWeight' | 'canaryWeight' | 'others'>,
+  to: (name: string, weight: number) => Entry,
 ): Entry[] {
-  const at = (name: string, weight: number) => ({ ...shape.leadingTo(backend, name), weight });
   if (others === 'alone' || others === 'serving')
-    return [at(names.apex, 100), at(names.primary, 0), at(names.canary, 0)];
-  const both = [at(names.primary, primaryWeight), at(names.canary, canaryWeight)];
-  return others === 'idle' ? [...both, at(names.apex, 0)] : both;
+    return [to(names.apex, 100), to(names.primary, 0), to(names.canary, 0)];
+  const both = [to(names.primary, primaryWeight), to(names.canary, canaryWeight)];
+  return others === 'idle' ? [...both, to(names.apex, 0)] : both;
 }
 
 function reading(context: RouteContext, shape: RouteShape, live: KubernetesObject): RouteReading {
