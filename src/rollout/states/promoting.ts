@@ -129,7 +129,8 @@ export function converging(context: Context, before: StateOf<'Converging'>): Out
   // It passed checks before: if it fails now, verification has failed, in whichever order its pods and their fault were seen.
   const dead = state.post.passedChecks === undefined ? undefined : failDead(context, state);
   if (dead) return dead;
-  if (isComplete(context)) return shift(context, state);
+  // Once it is ready its deadline is over; what becomes of it later has another one.
+  if (isComplete(context)) return shift(context, { ...before, run: standingStill(before.run) });
   const { progressDeadlineMs, onFailure } = plan.postPromotion;
   const isPointless = onFailure === 'auto' && isWaitingPointless(diagnose(primary, world.target));
   const leftMs = progressDeadlineMs - sinceProgressMs(context, run);

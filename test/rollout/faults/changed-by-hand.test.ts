@@ -229,3 +229,29 @@ describe('somebody scales the canary to zero while its release is verified', () 
     expect(verifying(50)).toContain('Reverted');
   });
 });
+
+describe('a primary that was ready for longer than its deadline, and is changed by hand', () => {
+  const edit = (model: Model) => model.editPrimary();
+  const scale = (model: Model) => model.scaleByHand('primary', 1);
+
+  it.each([
+    ['is edited while traffic moves to it step by step', 10, 1, edit],
+    ['is scaled while traffic moves to it step by step', 10, 1, scale],
+    ['is edited while it is verified', 100, 8, edit],
+    ['is scaled while it is verified', 100, 8, scale],
+  ])('%s: it is put back, and the release goes on', (_, stepWeightPromotion, successThreshold, change) => {
+    const model = live({
+      analysis: { ...analysis, interval: '30s', stepWeightPromotion },
+      postPromotion: { metrics, successThreshold },
+    });
+    model.commit('b');
+    until(model, 'a ready primary', () => model.primary?.digest === 'b' && model.primary.ready === 2);
+    pass(model, 90_000);
+    expect(model.status.run?.digest).toBe('b');
+    change(model);
+    const states = seenBy(model, () => model.status.postPromotion?.state);
+    pass(model, 1_000_000, () => model.status.phase === 'Succeeded');
+    expect(states).not.toContain('Held');
+    expectLive(model, 'b');
+  });
+});
