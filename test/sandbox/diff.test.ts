@@ -304,7 +304,7 @@ test('what cannot be said is exit code 2, with the reason', async () => {
     text: expect.stringContaining('not found'),
   });
   expect(await diff('job/shop')).toMatchObject({ code: 2, text: expect.stringContaining('must be canary') });
-  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('is not an object') });
+  expect(await diff('source/')).toMatchObject({ code: 2, text: expect.stringContaining('names no object') });
 });
 
 /** v1 is proven; v2 is analysed for long: another image, variable, key of a ConfigMap, Secret, and a ConfigMap that is new. */
