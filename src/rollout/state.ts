@@ -299,7 +299,7 @@ export function settlingMs(context: Context, run: Run | undefined, what: Watched
 /** The same for a change at this time. Of the time before this process led only another clock tells, which may be seconds off (S30). */
 export function untilSettledMs(context: Context, since: string | undefined): number {
   const { nowMs, leadingSinceMs = 0 } = context.world;
-  return Math.max(remainingMs(context, since, SETTLE_MS), leadingSinceMs + SETTLE_MS - nowMs);
+  return Math.max(0, SETTLE_MS - Math.min(elapsedMs(context, since), nowMs - leadingSinceMs));
 }
 
 // The state: a discriminated union, and the codec between it and the status (issue 11). What each state means for traffic, head, deadlines and
