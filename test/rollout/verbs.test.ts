@@ -306,6 +306,28 @@ describe('rollback-to', () => {
     expect(answer(model, 'rollback-to')).toMatchObject({ result: 'Refused', reason });
     expect(model.primary?.digest).toBe('c');
   });
+
+  it.each([
+    ['at head', [], 'sha-c "release c" was rejected; it is at head: ask for a retry'],
+    [
+      'not at head',
+      ['d'],
+      'sha-c "release c" was rejected; only what is at head is retried: bring it back in Git, then ask for a retry',
+    ],
+  ])('to a rejected release %s is refused, and says how it comes back', (_where, later, message) => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('rollback-to', 'b');
+    settle(model);
+    expect(model.status).toMatchObject({ phase: 'Failed', lastKnownGood: { digest: 'b' } });
+    for (const digest of later) {
+      model.commit(digest);
+      untilLive(model, digest);
+    }
+    model.ask('rollback-to', 'c@again');
+    model.tick();
+    expect(answer(model, 'rollback-to')).toMatchObject({ result: 'Refused', reason: 'Rejected', message });
+  });
 });
 
 it('retry while head cannot be read is refused, and says why', () => {

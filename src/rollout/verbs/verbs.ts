@@ -283,10 +283,14 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
   }
   if (isLost(record)) return recordDamaged(record);
   if (!rejectionOf(context, record.digest)) return record;
+  const how =
+    context.head?.digest === record.digest
+      ? 'it is at head: ask for a retry'
+      : 'only what is at head is retried: bring it back in Git, then ask for a retry';
   return {
     result: 'Refused',
     reason: 'Rejected',
-    message: `${describeRelease(record)} was rejected; retry it first`,
+    message: `${describeRelease(record)} was rejected; ${how}`,
   };
 }
 
