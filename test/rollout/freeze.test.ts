@@ -145,7 +145,16 @@ describe('a freeze', () => {
     model.commit('b');
     ticks(model, 5);
     expect(model.status.phase).toBe('Waiting');
+    model.ask('approve', 'b');
+    model.tick();
+    expect(model.status.answers?.approve?.message).toBe(
+      'sha-b "release b" is held by a window or a freeze; use ignore-window',
+    );
     model.ask('ignore-window', 'b');
+    model.tick();
+    expect(model.status.answers?.['ignore-window']?.message).toBe(
+      'sha-b "release b" is let through windows and freezes on request',
+    );
     model.until('Succeeded');
     expect(model.primary?.digest).toBe('b');
 

@@ -355,7 +355,7 @@ describe('requests', () => {
     expect(
       model.events.filter(({ message }) => message.startsWith('holdfast.dev/ignore-window')),
     ).toHaveLength(2);
-    expect(answer(model, 'ignore-window')?.message).toContain('no closed window');
+    expect(answer(model, 'ignore-window')?.message).toBe('no window and no freeze holds the release back');
   });
 
   it('that no version knows are warned of once, and forgotten with the annotation', () => {

@@ -180,7 +180,7 @@ const approve: Verb = (context, state, request) => {
   const { run } = state;
   if (!namesRelease(request, run)) return stale(request, `${describeRelease(run)} waits`);
   if (isAtStart && windowWaitMs(context, run, run) > 0 && !hasHooks(context, 'confirm-rollout'))
-    return notApplicable(`${describeRelease(run)} waits for its window; use ignore-window`);
+    return notApplicable(`${describeRelease(run)} is held by a window or a freeze; use ignore-window`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
   return noted(`${describeRelease(run)} was approved`, { ...state, run: { ...run, approved } });
@@ -205,12 +205,12 @@ const ignoreWindow: Verb = (context, state, request) => {
   const run = 'run' in state ? state.run : undefined;
   const release = head ? { digest: head.digest, commit: head.commit.commit } : run;
   if (!release || windowWaitMs(context, release, run) === 0)
-    return notApplicable('no closed window holds the release back');
+    return notApplicable('no window and no freeze holds the release back');
   const name = describeRelease(head ?? release);
   const isMeant =
     namesRelease(request, release) || (run?.digest === release.digest && namesRelease(request, run));
   if (!isMeant) return stale(request, `${name} waits`);
-  return noted(`${name} starts on request, outside its window`, state);
+  return noted(`${name} is let through windows and freezes on request`, state);
 };
 
 /**
