@@ -1,6 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import type { CanaryVerb } from '../../api/annotations.ts';
-import { canaryStatus } from '../../api/canary/summary.ts';
+import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryStatus, isEnding } from '../../api/canary/summary.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
 import type { RecordView } from '../../rollout/world.ts';
@@ -36,10 +37,12 @@ export function effectLines(canary: KubernetesObject, what: string, { from, to, 
   );
 }
 
-/** What `abort` would do. Throws UnfitRequestError when no release is under way, or the first one. */
+/** What `abort` would do. Throws UnfitRequestError when no release is under way, or the first one, or one that ends. */
 export function abortEffect(canary: KubernetesObject): Effect {
-  const { run, lastKnownGood } = canaryStatus(canary);
+  const status = canaryStatus(canary);
+  const { run, lastKnownGood } = status;
   if (!run) throw nothingUnderWay(canary, 'abort');
+  if (isEnding(status)) throw endsAlready(canary, status);
   if (!lastKnownGood)
     throw new UnfitRequestError(
       'NotApplicable',
@@ -51,6 +54,15 @@ export function abortEffect(canary: KubernetesObject): Effect {
     effect:
       'the rollout ends, the last known good release serves, and this release is not tried again until holdfast retry or another commit. Git stays as it is',
   };
+}
+
+function endsAlready(canary: KubernetesObject, { run, lastKnownGood }: CanaryStatus): UnfitRequestError {
+  const { name, namespace } = canary.metadata;
+  const why =
+    run?.digest === lastKnownGood?.digest
+      ? `is promoted and counts as good already; to go back to an earlier release: holdfast rollback -n ${namespace} canary/${name}`
+      : 'is being taken back already, or was';
+  return new UnfitRequestError('NotApplicable', `${named(canary, run?.commit)} ${why}`);
 }
 
 /**
