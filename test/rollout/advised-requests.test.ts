@@ -1,7 +1,8 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { annotationPrefix, pauseAnnotation } from '../../src/api/annotations.ts';
-import { rejectedHead } from '../../src/api/canary/summary.ts';
+import type { RequestAnswer } from '../../src/api/canary/status.ts';
+import { isEnding, rejectedHead } from '../../src/api/canary/summary.ts';
 import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { adviceFor } from '../../src/cli/status/detail.ts';
 import { step } from '../../src/rollout/step.ts';
@@ -40,8 +41,8 @@ function offered(model: Model): Asked[] {
     .map(({ verb, revision = '' }) => ({ by: 'the dashboard', verb, revision }));
 }
 
-/** Why a request would be refused now, unless the status cannot know: a newer head, a head that cannot be read, a record that is lost. */
-function refusalOf(model: Model, { verb, revision }: Asked): string | undefined {
+/** The answer that the controller would give now; undefined while it is still to come. */
+function answerTo(model: Model, { verb, revision }: Asked): RequestAnswer | undefined {
   const world = model.world();
   const pause = world.canary.metadata.annotations?.[pauseAnnotation];
   const value = `${revision}@now`;
@@ -51,17 +52,29 @@ function refusalOf(model: Model, { verb, revision }: Asked): string | undefined 
   };
   const canary = { ...world.canary, metadata: { ...world.canary.metadata, annotations } };
   const { handled, answers } = step({ ...world, canary }).status ?? {};
-  const answer = answers?.[verb];
-  // One that comes later is not handled yet.
-  if (answer?.result !== 'Refused' || handled?.[verb] !== value) return undefined;
-  if (answer.reason === 'Stale' || answer.reason === 'RecordDamaged') return undefined;
-  return verb === 'retry' && world.head.kind !== 'release' ? undefined : answer.message;
+  return handled?.[verb] === value ? answers?.[verb] : undefined;
+}
+
+/** Why a request would be refused now, unless the status cannot know: a newer head, a head that cannot be read, a record that is lost. */
+function refusalOf(model: Model, request: Asked): string | undefined {
+  const answer = answerTo(model, request);
+  if (answer?.result !== 'Refused' || answer.reason === 'Stale' || answer.reason === 'RecordDamaged')
+    return undefined;
+  return request.verb === 'retry' && model.head.kind !== 'release' ? undefined : answer.message;
+}
+
+/** Requests about a release that the status tells to be ending, and that are carried out nevertheless: people would miss them. */
+function missed(model: Model): string[] {
+  const revision = isEnding(model.status) ? model.status.run?.digest : undefined;
+  if (revision === undefined) return [];
+  const verbs = ['abort', 'promote', 'skip-step', 'approve'];
+  return verbs.filter((verb) => answerTo(model, { by: '', verb, revision })?.result === 'Done');
 }
 
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 200);
 
 // The time limit only ends a hang; it grows with the number of worlds.
-it('in any world, what holdfast status advises and the dashboard offers is accepted', {
+it('in any world, what holdfast status advises and the dashboard offers is accepted, and what they keep back while a release ends is refused', {
   timeout: 300_000 + numRuns * 100,
 }, () => {
   let asked = 0;
@@ -72,6 +85,7 @@ it('in any world, what holdfast status advises and the dashboard offers is accep
         apply(model, entry);
         // Before Holdfast has looked again, and after a crash, the status tells of before.
         if (entry.kind !== 'tick' || model.canary.spec.suspend) continue;
+        expect(missed(model)).toEqual([]);
         for (const request of [...advised(model), ...offered(model)]) {
           asked += 1;
           const where = `${request.by}: ${request.verb} while ${model.status.phase}: ${model.status.message}`;
