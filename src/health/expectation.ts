@@ -67,7 +67,11 @@ export function podComparisons(
       min: least,
       detail: `${updatedReplicas} of ${desiredReplicas} pods run the new template`,
     }),
-    compareAtMost('old-replicas', { value: old, max: 0, detail: `${old} old pods are terminating` }),
+    compareAtMost('old-replicas', {
+      value: old,
+      max: 0,
+      detail: `${old} old ${old === 1 ? 'pod is' : 'pods are'} terminating`,
+    }),
     compareAtLeast('available-replicas', {
       value: availableReplicas,
       min: enoughPods(view, expected),

@@ -270,7 +270,7 @@ test('where a rewritten history waits and Git has lost the commit before, diff s
 
   expect(code).toBe(2);
   expect(text).toContain(`${first.slice(0, 7)} is gone from Git`);
-  expect(text).toContain(`holdfast.dev/approve: "rewrite:${second}"`);
+  expect(text).toContain(`holdfast.dev/approve=rewrite:${second}`);
 });
 
 test('while a commit waits for other Sources, a Source is compared with the one that is applied', async () => {

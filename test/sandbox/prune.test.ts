@@ -238,7 +238,9 @@ describe('what left Git', () => {
       'most is gone',
       Object.fromEntries(names.map((name) => [`${name}.json`, null])),
     );
-    expect(await untilPruned('PruneNeedsApproval')).toMatch(/"prune:[0-9a-f]{12}" to delete/);
+    expect(await untilPruned('PruneNeedsApproval')).toMatch(
+      /^12 objects are no longer in Git at .* run kubectl -n shop annotate --overwrite source\/shop holdfast\.dev\/approve=prune:[0-9a-f]{12} to delete ConfigMap shop\/c0; /,
+    );
     expect(condition(await bed.source(), 'Ready')).toMatchObject({
       status: 'False',
       reason: 'PruneNeedsApproval',
@@ -277,7 +279,7 @@ describe('what left Git', () => {
     const answers = statusOf(await bed.source()).answers as { approve?: { message?: string } };
     expect(answers.approve?.message).toContain('the rewritten history');
 
-    await approve(/"(prune:[0-9a-f]+)"/.exec(asked)?.[1] ?? '');
+    await approve(/=(prune:[0-9a-f]+) /.exec(asked)?.[1] ?? '');
     await untilPruned('Pruned');
     expect(await Promise.all(names.map(isThere))).toEqual(names.map(() => false));
   });

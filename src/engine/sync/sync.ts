@@ -81,7 +81,7 @@ async function update(context: SyncContext, stopped: AbortSignal): Promise<void>
         delete state.readUnder;
         isReadable = false;
         await keepInOrder();
-        return reportUnreadable(state, commit, failure.error);
+        return reportUnreadable({ source, state }, commit, failure.error);
       }
     }
     if (state.snapshot?.isFleeting) delete state.readUnder;
@@ -119,7 +119,7 @@ async function commitToApply(context: SyncContext): Promise<ToApply> {
   state.signer = poll.signer;
   if (appliedBefore && (await needsApproval(context, poll))) {
     const waiting = { poll, appliedBefore };
-    state.problem = historyRewritten(waiting, 'kept');
+    state.problem = historyRewritten(source, waiting, 'kept');
     const info = state.snapshot?.commit ?? bareCommit(appliedBefore);
     return { info, isKnown: state.snapshot !== undefined, waiting };
   }
@@ -140,9 +140,13 @@ function admitted(context: SourceContext, chosen: ToApply): ToApply | undefined 
 }
 
 /** Throws the most important reason why nothing can be applied; a rewritten history that waits is reported instead where the older commit is gone. */
-function reportUnreadable(state: SourceState, { refused, waiting }: ToApply, error: unknown): void {
+function reportUnreadable(
+  { source, state }: Pick<SourceContext, 'source' | 'state'>,
+  { refused, waiting }: ToApply,
+  error: unknown,
+): void {
   if (!waiting || codeOf(error) !== 'NotFound') throw refused?.error ?? error;
-  state.problem = historyRewritten(waiting, 'gone');
+  state.problem = historyRewritten(source, waiting, 'gone');
 }
 
 /**

@@ -36,6 +36,11 @@ export function isApproved(
   return true;
 }
 
+/** The command by which a person approves this; it contains names of Kubernetes objects and hexadecimal digits only. */
+export function approveCommand({ metadata }: Pick<Source, 'metadata'>, request: string): string {
+  return `kubectl -n ${metadata.namespace} annotate --overwrite source/${metadata.name} ${approveAnnotation}=${request}`;
+}
+
 /** What the value of the annotation has opened; undefined: nothing yet. */
 export function approvalOf(
   { metadata, status }: Source,

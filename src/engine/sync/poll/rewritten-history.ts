@@ -1,9 +1,9 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
 
-import { approveAnnotation } from '../../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
+import type { Source } from '../../../api/source/source.ts';
 import type { PollResult } from '../../../contracts/git.ts';
 import type { CanaryPlan } from '../../../release/select.ts';
 import type { SourceParts, SyncContext } from '../context/context.ts';
@@ -11,7 +11,7 @@ import type { Snapshot, SyncProblem } from '../context/state.ts';
 import { apart } from '../read/older-commit.ts';
 import { readSnapshot } from '../read/read.ts';
 import { releaseAt } from '../read/source-heads.ts';
-import { isApproved } from './approvals.ts';
+import { approveCommand, isApproved } from './approvals.ts';
 
 /** A history that does not lead on from what is applied. */
 export interface Rewritten {
@@ -21,6 +21,7 @@ export interface Rewritten {
 
 /** What is reported while it waits. `gone`: Git does not give out the applied commit any more, and no store of ours holds it. */
 export function historyRewritten(
+  source: Source,
   { poll: { head, refName }, appliedBefore }: Rewritten,
   applied: 'kept' | 'gone',
 ): SyncProblem {
@@ -32,7 +33,7 @@ export function historyRewritten(
   return {
     condition: 'Ready',
     reason: 'HistoryRewritten',
-    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; annotate the Source with ${approveAnnotation}: "rewrite:${head.commit}" or set spec.ref.rewrite: allow`,
+    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; to accept it, run ${approveCommand(source, `rewrite:${head.commit}`)}, or set spec.ref.rewrite: allow`,
   };
 }
 

@@ -1,11 +1,10 @@
-import { approveAnnotation } from '../../../api/annotations.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
 import { type Condition, describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import { type ConditionNews, listed } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { ApplyResult, PruneResult, SourceState } from '../context/state.ts';
-import { hashOf } from '../poll/approvals.ts';
+import { approveCommand, hashOf } from '../poll/approvals.ts';
 import type { NotPruned } from '../scope/prune-plan.ts';
 
 type News = Omit<ConditionNews, 'type'>;
@@ -47,10 +46,10 @@ export function healthyNews(
 
 /** The condition Pruned; undefined where nothing is to be pruned. */
 export function prunedNews(
-  { spec }: Source,
+  source: Source,
   { pruned, snapshot }: Pick<SourceState, 'pruned' | 'snapshot'>,
 ): Omit<ConditionNews, 'type'> | undefined {
-  if (spec.prune !== true || !pruned || !snapshot) return undefined;
+  if (source.spec.prune !== true || !pruned || !snapshot) return undefined;
   const { plan, failures, unread } = pruned;
   if (unread !== undefined) return { status: 'Unknown', reason: 'NotDecided', message: unread };
   const [failure] = failures;
@@ -60,7 +59,7 @@ export function prunedNews(
       reason: failure.reason,
       message: listed(failures.map(({ message }) => message)),
     };
-  if (plan.toApprove.length > 0) return toApprove(pruned, snapshot.commit.commit);
+  if (plan.toApprove.length > 0) return toApprove(source, pruned, snapshot.commit.commit);
   const going = [...plan.waiting, ...plan.handBack.map((object) => ({ object, why: handingBack }))];
   if (going.length > 0)
     return { status: 'Unknown', reason: 'Pruning', message: listed(going.map(notPrunedText)) };
@@ -70,11 +69,12 @@ export function prunedNews(
 
 const handingBack = 'its target takes the traffic back first';
 
-function toApprove({ plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
+function toApprove(source: Source, { plan }: PruneResult, commit: string): Omit<ConditionNews, 'type'> {
   const { guard, toApprove: objects } = plan;
   const why = guard ?? 'deleting them deletes other objects or data too';
-  const names = listed(objects.map(describe));
-  const message = `${objects.length} objects are no longer in Git at ${commit.slice(0, 7)}, and ${why}: annotate the Source with ${approveAnnotation}: "prune:${hashOf(objects)}" to delete ${names}`;
+  const gone = objects.length === 1 ? '1 object is' : `${objects.length} objects are`;
+  const command = approveCommand(source, `prune:${hashOf(objects)}`);
+  const message = `${gone} no longer in Git at ${commit.slice(0, 7)}, and ${why}; run ${command} to delete ${listed(objects.map(describe))}`;
   return { status: 'False', reason: 'PruneNeedsApproval', message };
 }
 
