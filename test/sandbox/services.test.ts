@@ -6,6 +6,7 @@ import {
   createSource,
   deployment,
   eventually,
+  follow,
   isNotIdle,
   onGateway,
   statusOf,
@@ -174,12 +175,17 @@ test.each([
     await waitForPhase(bed, 'Initialized');
     await becomesIdle();
     const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+    const troubles = follow(bed, (store) => {
+      const ready = condition(store.get('holdfast.dev/sources', 'shop', 'shop'), 'Ready');
+      return ready?.status === 'False' ? ready.message : '';
+    });
 
     await bed.commit('v2', files('shop/web:2', 90));
     await waitForPhase(bed, 'Succeeded');
     await becomesIdle();
     sampler.stop();
 
+    expect([...troubles]).toEqual(['']);
     expect(sampler.totals().failed).toBe(0);
     expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
     expect(condition(await bed.canary(), 'Ready')?.status).toBe('True');

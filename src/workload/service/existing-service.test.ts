@@ -142,6 +142,31 @@ describe('what is left to who applies an object', () => {
     });
   });
 
+  it("is not the Canary's port under another number, until the rollout has written that: its name is taken", () => {
+    const changed = (name?: string) => aService([{ ...(name ? { name } : {}), port: 90 }]);
+    const before = aService([http, { name: 'metrics', port: 9090 }], '80/TCP');
+    const promoted = aService([{ ...http, port: 90 }], '90/TCP');
+
+    for (const manifest of [changed('http'), changed()])
+      for (const live of [before, promoted])
+        expect(manifestForOwner(manifest, live).spec).toEqual({ type: 'NodePort' });
+  });
+
+  it("is a port of its own beside the Canary's, under a name that is free", () => {
+    const live = aService(
+      [
+        { ...http, name: 'http-80' },
+        { name: 'http', port: 8080 },
+      ],
+      '80/TCP',
+    );
+
+    expect(portsOf(manifestForOwner(aService([{ port: 8080 }]), live))).toEqual([{ port: 8080 }]);
+    expect(portsOf(manifestForOwner(aService([{ name: 'http', port: 8081 }]), live))).toEqual([
+      { name: 'http', port: 8081 },
+    ]);
+  });
+
   it('is the metadata of a route, and of a Service all but selector and ports while it counts as generated', () => {
     const route = { apiVersion: 'x/v1', kind: 'HTTPRoute', metadata: { name: 'web' }, spec: { rules: [] } };
     const live = { ...route, metadata: { name: 'web', labels: { 'holdfast.dev/canary': 'web' } } };

@@ -102,8 +102,29 @@ export function manifestForOwner(
   if (kind !== 'Service') return { apiVersion, kind, metadata };
   const { selector: _, ports = [], ...spec } = (manifest.spec ?? {}) as ServiceSpec;
   const keys = new Set(taken?.split(',') ?? livePorts(live).map(portKey));
-  const ownersPorts = ports.filter((port) => !keys.has(portKey(port)));
+  const ownersPorts = ports.filter(
+    (port) => !keys.has(portKey(port)) && !isYetToCome(port, ports, live, keys),
+  );
   return { ...manifest, spec: { ...spec, ...(ownersPorts.length > 0 ? { ports: ownersPorts } : {}) } };
+}
+
+/**
+ * The owner gave the Canary's port another number, which the rollout writes with its release: until then the live one has the name, and Kubernetes
+ * takes no second port of that name, nor one without.
+ */
+function isYetToCome(
+  port: LivePort,
+  ports: readonly LivePort[],
+  live: KubernetesObject,
+  keys: ReadonlySet<string>,
+): boolean {
+  const declared = new Set(ports.map(portKey));
+  const lives = livePorts(live);
+  if (lives.some((one) => portKey(one) === portKey(port))) return false;
+  return lives.some((one) => {
+    const isLeft = keys.has(portKey(one)) && !declared.has(portKey(one));
+    return isLeft && (!port.name || port.name === one.name);
+  });
 }
 
 function livePorts({ spec }: KubernetesObject): LivePort[] {
