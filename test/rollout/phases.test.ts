@@ -283,6 +283,33 @@ describe('thresholds', () => {
 });
 
 describe('a suspended Canary', () => {
+  it('that is reverted has its whole deadline again to clear the primary for that', () => {
+    const metrics = [{ name: 'rate', thresholdRange: { min: 99 }, interval: '10s' }];
+    const postPromotion = { metrics, onFailure: 'revert' };
+    const model = released({ stepWeight: 50 }, { ...GOOD, primaryMetric: 50 }, { postPromotion });
+    model.recreate = true;
+    const untilState = (state: string) => {
+      for (let count = 0; count < 300 && model.status.postPromotion?.state !== state; count += 1)
+        model.tick(1000);
+      expect(model.status.postPromotion?.state).toBe(state);
+    };
+    untilState('Verifying');
+    model.breakPods('canary', 1);
+    untilState('Reverting');
+    model.tick(1000);
+    model.canary.spec.suspend = true;
+    for (let count = 0; count < 60; count += 1) model.tick(60_000);
+    model.canary.spec.suspend = false;
+
+    // Half of the pods carry half of the traffic, until they get all of it at the deadline.
+    for (let count = 0; count < 40; count += 1) model.tick(1000);
+    expect([model.route?.canaryWeight, model.primary?.digest]).toEqual([50, 'b']);
+    model.until('Failed');
+    expect(model.primary?.digest).toBe('a');
+    // The rule of the model knows no such deadline.
+    expect(model.broken.filter(({ rule }) => rule !== 'S4')).toEqual([]);
+  });
+
   it('stands still with its weights, and goes on with what Git says then', () => {
     const model = released({ stepWeight: 50 });
     for (let count = 0; count < 60 && model.route?.canaryWeight !== 50; count += 1) model.tick(1000);

@@ -20,7 +20,6 @@ import {
 } from '../outcome.ts';
 import {
   type Context,
-  elapsedMs,
   later,
   type RunState,
   type State,
@@ -49,6 +48,7 @@ import {
   isLost,
   type RecordView,
   type ReleaseView,
+  type Run,
   type Side,
 } from '../world.ts';
 import { admit, endedByGit, newerRevision } from './head.ts';
@@ -70,7 +70,7 @@ export function revertingPrefers(context: Context, state: Reverting): Preference
   if (state.run.side === 'primary' && canaryServes(world.target))
     return { kind: 'all', side: 'canary', evacuate: true };
   const mayClear = !isLost(good) && mustMoveTraffic(context, state.run) && canaryServes(world.target);
-  const overdue = elapsedMs(context, state.post.startTime) >= plan.postPromotion.progressDeadlineMs;
+  const overdue = revertLeftMs(context, state) <= 0;
   return mayClear ? { kind: 'all', side: 'canary', overdue } : STAY;
 }
 
@@ -123,16 +123,18 @@ function giveUp(context: Context, state: Reverting, good: RecordView): Outcome {
 /** Moves traffic off the primary first if the write would take its last ready pod and the canary can serve (S2). */
 function applyGood(
   context: Context,
-  state: Reverting,
+  before: Reverting,
   { good, known }: { good: RecordView; known: Effects },
 ): Outcome {
-  const { world, plan } = context;
-  const { run, cause } = state;
+  const { world } = context;
+  const { cause } = before;
   // The primary has no fault, only the wrong release: it keeps serving until the canary runs the last-known-good.
   const isHealthy = cause.isWell === true || cause.reason === 'NotLastKnownGood';
-  const leftMs = plan.postPromotion.progressDeadlineMs - elapsedMs(context, state.post.startTime);
   const serves = canaryServes(world.target);
-  const clears = mustMoveTraffic(context, run) && (serves || (isHealthy && !world.foreignTarget));
+  const clears = mustMoveTraffic(context, before.run) && (serves || (isHealthy && !world.foreignTarget));
+  const run = (clears ? clearing : untilWritten)(context, before.run);
+  const state = { ...before, run };
+  const leftMs = revertLeftMs(context, state);
   if (clears && leftMs > 0) {
     const isStarted = world.target?.digest === good.digest && world.target.desiredReplicas > 0;
     const write =
@@ -150,10 +152,16 @@ function applyGood(
       `the last-known-good ${describeRelease(good)} does not become ready as the canary: ${why}`,
     );
   }
-  return stay({ ...state, run: untilWritten(context, run) }, known, act(applyPrimary(context, good.digest)));
+  return stay(state, known, act(applyPrimary(context, good.digest)));
 }
 
-/** What the last-known-good has left to make progress; a ready one gets all traffic then, also with fewer pods than carried it (S1). */
+/** The run while traffic leaves the primary: the deadline of that begins once, and anew after a suspension. */
+function clearing({ now }: Context, run: Run): Run {
+  const progressKey = 'clearing';
+  return run.progressKey === progressKey ? run : { ...run, progressKey, lastProgressTime: now };
+}
+
+/** What traffic that leaves the primary has left, or the last-known-good to make progress; a ready one gets all traffic then, also with fewer pods than carried it (S1). */
 function revertLeftMs(context: Context, { run }: Reverting): number {
   return context.plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, run);
 }
