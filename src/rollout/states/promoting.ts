@@ -31,12 +31,12 @@ import {
   canaryMayServe,
   hasArrived,
   isAllOn,
+  isRouteRefused,
   missingPods,
   mustMoveTraffic,
   podsNeeded,
   raisePrimary,
   readyPods,
-  readySharePercent,
   routeNote,
 } from '../traffic/traffic.ts';
 import { isPaused, notePause } from '../windows.ts';
@@ -106,9 +106,7 @@ export function promoting(context: Context, state: StateOf<'Promoting'>): Outcom
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = plan.postPromotion.progressDeadlineMs - sinceProgressMs(context, next.run);
   const accepted = isAllOn(context, 'canary') ? routeNote(context, run) : {};
-  // With all its pods ready it is the write of the route that is refused, which says nothing against the release.
-  const isRefused = canaryMayServe(context, run) && readySharePercent(context, 'canary') >= 100;
-  if (leftMs > 0 || isAllOn(context, 'canary') || isRefused)
+  if (leftMs > 0 || isAllOn(context, 'canary') || isRouteRefused(context, run))
     return stay(next, statusNote, back, accepted, wake(leftMs));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
   const reason = 'CapacityNotReached';

@@ -30,6 +30,7 @@ import {
   fullSize,
   hasArrived,
   isAllOn,
+  isRouteRefused,
   mustWake,
   pauseCanary,
   raiseMinReplicas,
@@ -183,7 +184,7 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
     );
   const next = withRun(state, withProgress(context, run, world.target));
   const leftMs = context.plan.progressDeadlineMs - sinceProgressMs(context, next.run);
-  if (leftMs > 0 || isAllOn(context, 'canary'))
+  if (leftMs > 0 || isAllOn(context, 'canary') || isRouteRefused(context, run))
     return stay(next, statusNote, routeNote(context, run), wake(leftMs));
   const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
   return end(context, next, { phase: 'Failed', reason: 'CapacityNotReached', message });

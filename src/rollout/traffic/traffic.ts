@@ -60,6 +60,11 @@ export function canaryMayServe({ world }: Context, run: { readonly digest: strin
   return !world.foreignTarget || world.target?.digest === run?.digest;
 }
 
+/** With all its pods ready it is the write of the route that is refused, which says nothing against a release. */
+export function isRouteRefused(context: Context, run: Run): boolean {
+  return canaryMayServe(context, run) && readySharePercent(context, 'canary') >= 100;
+}
+
 /** Before the primary is written, its traffic must move to a canary that can serve in its place, and has not arrived there yet (S2). */
 export function mustMoveTraffic(context: Context, run: Run): boolean {
   const { primary, sharesWorkload, target } = context.world;

@@ -6,6 +6,7 @@ import {
   atWeight,
   expectBack,
   expectLive,
+  fallen,
   live,
   pass,
   standing,
@@ -194,6 +195,23 @@ describe('other writes are refused', () => {
     model.refused.clear();
     until(model, 'the end', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
     expectLive(model, 'b');
+  });
+
+  it('a release that is to be tried on the primary waits there for as long as the route that leaves it is refused', () => {
+    const model = fallen();
+    model.refused.add('ApplyPrimary');
+    model.commit('c');
+    until(model, 'c before the primary', () => model.status.run?.side === 'primary');
+    model.behaviours.set('a', GOOD);
+    until(model, 'a', () => model.primary?.ready === 2);
+    model.refused.add('SetTraffic');
+    Object.assign(model.route ?? {}, { primaryWeight: 50, canaryWeight: 50 });
+    pass(model, 300_000);
+    expect([model.status.run?.digest, model.status.run?.side]).toEqual(['c', 'primary']);
+    expect(model.events.map(({ reason }) => reason)).not.toContain('CapacityNotReached');
+    model.refused.clear();
+    until(model, 'the promotion', () => model.status.phase === 'Succeeded');
+    expectLive(model, 'c');
   });
 
   it('a newer release gets through while the bounds of a scaler cannot be given back', () => {
