@@ -141,6 +141,8 @@ export class Model {
   private readonly backends = newBackendStage();
   /** Pods that never become ready, by side. */
   brokenPods: Partial<Record<Side, BrokenPods>> = {};
+  /** The controller of the canary reports ProgressDeadlineExceeded, as long as one pod of it is missing. */
+  isCanaryGivenUp = false;
   /** Pods that the manifest asks for. */
   replicas = 2;
   /** The target's pods go before new ones come; `recreate` is about the primary alone. */
@@ -673,7 +675,7 @@ export class Model {
       ...countsOf(pods),
       ...(isPrimary && !this.scalers && !this.followsNodes ? { wantedReplicas: this.replicas } : {}),
       followsNodes: this.followsNodes,
-      progressDeadlineExceeded: false,
+      progressDeadlineExceeded: role === 'canary' && this.isCanaryGivenUp,
       keepsReadyPod,
       faults:
         stuck && broken && !pods.unseen

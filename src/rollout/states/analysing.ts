@@ -138,7 +138,7 @@ function notReady(
   const { route } = world;
   const name = describeRelease(state.run);
   if (!route) return stay(state, note('Progressing', `${name} continues once its route exists again`));
-  const late = isUp ? undefined : failLate(context, state, view);
+  const late = isUp ? undefined : failLate(context, state, { view, isUntouched });
   if (late) return late;
   const waits = isUp ? {} : waitForPods(context, state, view);
   if (!isUp && isUntouched) return stay(state, waits);
@@ -159,11 +159,18 @@ function notReady(
   return returnTraffic(state, combine(statusNote, wake(leftMs)));
 }
 
-/** Pods without progress for the whole deadline, or a controller that reports that, fail the release. */
-function failLate(context: Context, state: Analysing, view: WorkloadView | undefined): Outcome | undefined {
+/**
+ * Pods without progress for the whole deadline, or a controller that reports that, fail the release. What the controller says of one that was
+ * up by its ready threshold is about the pods beyond that.
+ */
+function failLate(
+  context: Context,
+  state: Analysing,
+  { view, isUntouched }: Pick<Trial, 'view' | 'isUntouched'>,
+): Outcome | undefined {
   const { progressDeadlineMs } = context.plan;
-  if (sinceProgressMs(context, state.run) < progressDeadlineMs && !view?.progressDeadlineExceeded)
-    return undefined;
+  const isGivenUp = isUntouched && view?.progressDeadlineExceeded === true;
+  if (sinceProgressMs(context, state.run) < progressDeadlineMs && !isGivenUp) return undefined;
   const message = `the ${state.run.side ?? 'canary'} did not become ready in ${progressDeadlineMs / 1000} s: ${whyNotReady(view)}`;
   const [worst] = view?.faults ?? [];
   const cause = worst && causeOf(worst, []);

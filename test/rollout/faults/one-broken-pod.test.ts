@@ -92,6 +92,34 @@ describe('a ready threshold of 50 and one pod of two missing (issue 11, 6)', () 
     expect(model.outages).toEqual([]);
   });
 
+  it.each(['canary', 'none'])(
+    'a canary that was up has its own deadline when more pods break, whatever its controller says of the first one (%s)',
+    (givenUp) => {
+      const model = live(half);
+      model.breakPods('canary', 1, { of: 'b' });
+      atWeight(model, 'b');
+      model.isCanaryGivenUp = givenUp === 'canary';
+      model.breakPods('canary', 2, { of: 'b' });
+      pass(model, 30_000);
+      expect([model.status.run?.digest, model.rejected]).toEqual(['b', []]);
+      model.healPods();
+      until(model, 'the promotion', () => model.status.phase === 'Succeeded');
+      expectLive(model, 'b');
+    },
+  );
+
+  it('and one that was never up fails as soon as its controller gives up', () => {
+    const model = live(half);
+    model.breakPods('canary', 2, { of: 'b' });
+    model.commit('b');
+    until(model, 'its pods', () => model.target?.digest === 'b' && model.target.desired > 0);
+    pass(model, 10_000);
+    expect(model.rejected).toEqual([]);
+    model.isCanaryGivenUp = true;
+    pass(model, 10_000);
+    expectBack(model, { rejected: 'b' });
+  });
+
   it('a failing canary is left for half a primary that is scaled', () => {
     const model = live(half);
     model.scale('HorizontalPodAutoscaler', 4);
