@@ -118,6 +118,15 @@ export function headBehindWindow(
   };
 }
 
+/** What has to come before a release that waits for its window may start, as clauses. */
+export function untilWindowOpens(context: Context): string[] {
+  const { freeze, window } = context.world;
+  return [
+    ...(leftOf(freeze, calendarMs(context)) > 0 ? ['the freeze is over'] : []),
+    ...(window?.open === false ? ['its window is open'] : []),
+  ];
+}
+
 /** Reports until when a release waits; the message stays the same while it waits. */
 export function noteWindow(context: Context, what: string): Effects {
   const { freeze, window } = context.world;

@@ -75,6 +75,25 @@ describe('a closed window', () => {
     expectSafe(model);
   });
 
+  it.each([
+    ['a window', ['window'], 'once its window is open'],
+    ['a freeze', ['freeze'], 'once the freeze is over'],
+    ['both', ['window', 'freeze'], 'once the freeze is over and its window is open'],
+    ['a freeze and a gate', ['freeze', 'gate'], 'once the freeze is over and confirm-rollout is open'],
+  ])('the event of a new revision says what it waits for: %s', (_, what, ending) => {
+    const model = new Model();
+    model.commit('a');
+    model.until('Initialized');
+    if (what.includes('window')) model.closeWindow(hourMs);
+    if (what.includes('freeze')) model.freezeFor(hourMs);
+    const webhooks = [{ name: 'gate', type: 'confirm-rollout' as const, url: 'http://hooks.test/' }];
+    if (what.includes('gate')) model.canary.spec.analysis = { ...model.canary.spec.analysis, webhooks };
+    model.commit('b');
+    model.tick();
+    const event = model.events.findLast(({ reason }) => reason === 'NewRevision');
+    expect(event?.message.split(': starting its rollout, ').at(-1)).toBe(ending);
+  });
+
   it.each(['window', 'freeze'])(
     'opens by the calendar, which may be set while deadlines go on: %s',
     (what) => {

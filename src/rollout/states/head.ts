@@ -6,7 +6,7 @@ import { stamp } from '../../api/time.ts';
 import { hasHooks } from '../checks.ts';
 import { act, combine, type Effects, emit, enter, type Next, note, type Outcome, stall } from '../outcome.ts';
 import { type Context, type RunState, SETTLE_MS, trialState, withLastChanges, without } from '../state.ts';
-import { headForRun, windowWaitMs } from '../windows.ts';
+import { headForRun, untilWindowOpens, windowWaitMs } from '../windows.ts';
 import {
   describeRelease,
   type ReleaseView,
@@ -140,8 +140,8 @@ export function admit(context: Context, release: ReleaseView, how: Admission = {
       ? ({ ...base, kind: 'Waiting', phase: world.status.phase } as const)
       : trialState(context, base);
   const waitsFor = [
-    ...(isWindowClosed ? ['its window'] : []),
-    ...(awaitsConfirmation ? ['confirm-rollout'] : []),
+    ...(isWindowClosed ? untilWindowOpens(context) : []),
+    ...(awaitsConfirmation ? ['confirm-rollout is open'] : []),
   ];
   return enter(next, {
     ...admissionEvents(context, run, waitsFor),
@@ -154,7 +154,7 @@ function admissionEvents({ good }: Context, run: Run, waitsFor: readonly string[
   const isSameInGit = good !== undefined && gitPart(good.digest) === gitPart(run.digest);
   const what = isSameInGit ? 'New config outside Git for' : 'New revision';
   const mode = run.fastLane ? 'a proven release, analysis is skipped' : 'starting its rollout';
-  const condition = waitsFor.length > 0 ? `, once ${waitsFor.join(' and ')} is open` : '';
+  const condition = waitsFor.length > 0 ? `, once ${waitsFor.join(' and ')}` : '';
   const onPrimary = `${name} is tried on the primary while the canary serves: the last-known-good is not available`;
   return combine(
     emit('Normal', 'NewRevision', `${what} ${name}: ${mode}${condition}`),
