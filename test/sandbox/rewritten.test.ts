@@ -130,6 +130,52 @@ test('rewritten history waits after a restart, too, where an object of the commi
   expect(await settingsValue()).toBe('two');
 });
 
+test('an approval of a rewritten history is used up once that is followed: a later force-push back to it waits', async () => {
+  const settings = (value: string) => ({
+    'settings.json': JSON.stringify({
+      ...{ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'settings', namespace: 'shop' } },
+      data: { value },
+    }),
+  });
+  const approve = (request: string) =>
+    bed.send(
+      'PATCH',
+      '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources/shop',
+      { metadata: { annotations: { 'holdfast.dev/approve': request } } },
+      'application/merge-patch+json',
+    );
+  await bed.commit('v1', settings('one'));
+  await createSource(bed);
+  await bed.start();
+  const rewritten = await untilFollowed(() => bed.rewrite('another', settings('two')), approve);
+  await untilApplied(await bed.commit('more', settings('three')));
+
+  const git = ['-C', bed.repository, 'update-ref', 'refs/heads/main', rewritten];
+  await promisify(execFile)('git', git);
+  await untilWaiting();
+  expect((await bed.get('v1', 'ConfigMap', 'settings'))?.data).toEqual({ value: 'three' });
+
+  expect(condition(await bed.source(), 'Ready')?.message).toContain(`approve=rewrite:${rewritten}@again,`);
+  await approve(`rewrite:${rewritten}@again`);
+  await untilApplied(rewritten);
+});
+
+/** Rewrites history and approves it; gives its commit once that is applied. */
+async function untilFollowed(
+  rewrite: () => Promise<string>,
+  approve: (request: string) => Promise<unknown>,
+): Promise<string> {
+  await eventually(
+    'a commit is applied',
+    async () => statusOf(await bed.source()).appliedCommit !== undefined,
+  );
+  const rewritten = await rewrite();
+  await untilWaiting();
+  await approve(`rewrite:${rewritten}`);
+  await untilApplied(rewritten);
+  return rewritten;
+}
+
 test('while rewritten history waits, diff compares with the commit that is applied', async () => {
   const settings = (colour: string) =>
     JSON.stringify({

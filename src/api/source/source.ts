@@ -315,7 +315,7 @@ export const sourceStatusSchema = z.object({
       request: text(512).describe('Value of the annotation holdfast.dev/approve.'),
       verb: z.enum(['rewrite', 'prune']).describe('Which kind of thing it approves.'),
       hash: text(64).describe(
-        'What of that kind: a commit, or the hash of the objects that are still to be deleted.',
+        'What of that kind: a commit, empty once that is followed, or the hash of the objects that are still to be deleted.',
       ),
     })
     .describe('What the last approval opened, and nothing else.')

@@ -6,6 +6,7 @@ import { codeOf, failureOf } from '../failure.ts';
 import { applyCommit, isDue } from './apply-commit.ts';
 import type { SourceContext, SyncContext } from './context/context.ts';
 import type { SourceState, SyncProblem } from './context/state.ts';
+import { usedUpAt } from './poll/approvals.ts';
 import { wasApplied, whyNotAdmitted } from './poll/dependencies.ts';
 import { historyRewritten, needsApproval, type Rewritten } from './poll/rewritten-history.ts';
 import { servesNewKinds, whileNewKinds } from './read/kinds.ts';
@@ -117,6 +118,7 @@ async function commitToApply(context: SyncContext): Promise<ToApply> {
   state.problem = undefined;
   state.head = poll.head;
   state.signer = poll.signer;
+  if (appliedBefore) usedUpAt(source, state, appliedBefore);
   if (appliedBefore && (await needsApproval(context, poll))) {
     const waiting = { poll, appliedBefore };
     state.problem = historyRewritten(source, waiting, 'kept');

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Source } from '../../../api/source/source.ts';
 import type { SourceState } from '../context/state.ts';
-import { isApproved } from './approvals.ts';
+import { isApproved, usedUpAt } from './approvals.ts';
 
 function source(approve: string, status: Source['status'] = {}): Source {
   return {
@@ -45,6 +45,20 @@ test.each(['c1', 'c1@again'])(
     expect(isApproved(source(value, state), {}, rewrite)).toBe(true);
     expect(isApproved(source('c1@once more', state), {}, prune)).toBe(true);
     expect(isApproved(source('c2'), {}, rewrite)).toBe(false);
+  },
+);
+
+test.each(['rewrite:c1', 'c1', 'c1@again'])(
+  '%s opens a history until that is followed, and no return to it later, also after a restart',
+  (value) => {
+    const state: Pick<SourceState, 'approval'> = {};
+    isApproved(source(value), state, rewrite);
+    usedUpAt(source(value), state, 'before');
+    expect(isApproved(source(value), state, rewrite)).toBe(true);
+    usedUpAt(source(value), state, 'c1');
+    expect(isApproved(source(value), state, rewrite)).toBe(false);
+    expect(isApproved(source(value, state), {}, rewrite)).toBe(false);
+    expect(isApproved(source('rewrite:c1@once more', state), {}, rewrite)).toBe(true);
   },
 );
 

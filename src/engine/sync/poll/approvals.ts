@@ -36,6 +36,12 @@ export function isApproved(
   return true;
 }
 
+/** The rewritten history that was approved is followed now: the annotation, which stays, opens no return to that commit once history has gone on. */
+export function usedUpAt(source: Source, state: Pick<SourceState, 'approval'>, followed: string): void {
+  const approval = approvalOf(source, state);
+  if (approval?.verb === 'rewrite' && approval.hash === followed) state.approval = { ...approval, hash: '' };
+}
+
 /** The command by which a person approves this; it contains names of Kubernetes objects and hexadecimal digits only. */
 export function approveCommand({ metadata }: Pick<Source, 'metadata'>, request: string): string {
   return `kubectl -n ${metadata.namespace} annotate --overwrite source/${metadata.name} ${approveAnnotation}=${request}`;

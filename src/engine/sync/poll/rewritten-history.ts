@@ -1,5 +1,6 @@
 /** Whether a rewritten history has to wait for a person (S23, design section 5). */
 
+import { approveAnnotation } from '../../../api/annotations.ts';
 import { type CanaryStatus, gitPart } from '../../../api/canary/status.ts';
 import { canaryKey, canonicalJson } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
@@ -33,8 +34,15 @@ export function historyRewritten(
   return {
     condition: 'Ready',
     reason: 'HistoryRewritten',
-    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; to accept it, run ${approveCommand(source, `rewrite:${head.commit}`)}, or set spec.ref.rewrite: allow`,
+    message: `${refName} was rewritten: ${head.commit.slice(0, 7)} does not descend from ${kept}; to accept it, run ${approveCommand(source, requestFor(source, head.commit))}, or set spec.ref.rewrite: allow`,
   };
+}
+
+/** A value that approved this commit before is used up, and to set it again would change nothing. */
+function requestFor({ metadata }: Source, commit: string): string {
+  const request = `rewrite:${commit}`;
+  const [before, ...more] = (metadata.annotations?.[approveAnnotation] ?? '').split('@');
+  return before === request ? `${request}${'@again'.repeat(more.length + 1)}` : request;
 }
 
 /**

@@ -59,9 +59,9 @@ function answerToApprove(source: Source, value: string, state: Answering): Answe
     message: `approved ${what}`,
   });
   const opened = approvalOf(source, state);
-  if (opened?.verb === 'rewrite') return done(`the rewritten history at ${opened.hash.slice(0, 7)}`);
-  if (opened) return done('the deletion of what is no longer in Git');
   const { verb, hash } = readRequest(value);
+  if (opened?.verb === 'rewrite') return done(`the rewritten history at ${hash.slice(0, 7)}`);
+  if (opened) return done('the deletion of what is no longer in Git');
   if (!verb && doBothWait(source, state)) {
     const message = `a rewritten history and deletions wait: approve one of them by its name, as the conditions Ready and Pruned say it`;
     return { result: 'Refused', reason: 'Ambiguous', message };
