@@ -27,7 +27,10 @@ function untilMoved(): Promise<boolean> {
 }
 
 describe('what left one Source of a repository', () => {
-  test('stays where the same commit moves it to another Source, also when that one looks at it later', async () => {
+  test.each([
+    ['another Source', {}],
+    ['a Source that treats a rewritten history otherwise', { ref: { branch: 'main', rewrite: 'allow' } }],
+  ])('stays where the same commit moves it to %s, also when that one looks at it later', async (_, more) => {
     await bed.commit('first', {
       'here/moved.json': configMap('moved'),
       'here/a.json': configMap('a'),
@@ -35,7 +38,7 @@ describe('what left one Source of a repository', () => {
     });
     await createSource(bed, { path: 'here', prune: true, interval: '1h' });
     const substitute = { from: [{ kind: 'ConfigMap', name: 'a' }] };
-    const other = otherSource({ path: 'there', prune: true, substitute });
+    const other = otherSource({ path: 'there', prune: true, substitute, ...more });
     await bed.send('POST', sources, other);
     await bed.start();
     await eventually('all is there', async () => (await isThere('b')) && uidOf());

@@ -1,7 +1,7 @@
 /** Source (holdfast.dev/v1alpha1): one Git repository, ref and path to keep applied (design section 2.2), and how its files become objects (ADR 24). */
 import * as z from 'zod';
 import { canaryAlertSchema } from '../canary/analysis.ts';
-import type { KubernetesObject } from '../kubernetes.ts';
+import { canonicalJson, type KubernetesObject } from '../kubernetes.ts';
 import { limits } from '../limits.ts';
 import {
   conditionsSchema,
@@ -259,6 +259,12 @@ export interface Source extends KubernetesObject {
 /** Milliseconds between two polls: 30 s if absent, at least one second. */
 export function sourceIntervalMs({ spec }: Source): number {
   return Math.max(limits.minSourceIntervalMs, durationOr(spec.interval, 30_000));
+}
+
+/** Address and ref of a Source, to be compared with those of others: what becomes of a rewritten history makes no other ref. */
+export function polledRef({ url, ref }: Partial<Pick<Source['spec'], 'url' | 'ref'>>): string {
+  const { rewrite: _, ...polled } = ref ?? {};
+  return canonicalJson({ url, polled });
 }
 
 /** Milliseconds that one sync may take: 60 s if absent. A whole number that timers can wait, which is up to 24 days. */

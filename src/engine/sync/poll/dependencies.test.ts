@@ -58,6 +58,13 @@ describe('a Source that depends on others', () => {
     expect(why(app, [same('c2')])).toBeUndefined();
   });
 
+  it('waits for the same commit also where the other one treats a rewritten history otherwise', () => {
+    const app = source('app', ['base']);
+    const ref = { rewrite: 'allow', branch: 'main' } as const;
+    const base = { ...source('base'), spec: { ...app.spec, ref, dependsOn: [] } };
+    expect(why(app, [base])).toContain('not yet at c2');
+  });
+
   it('is told how a circle goes, and others that lead into it are not said to be in it', () => {
     const others = [source('b', ['c']), source('c', ['a'])];
     expect(why(source('a', ['b']), others)).toContain('shop/a -> shop/b -> shop/c -> shop/a');

@@ -1,7 +1,7 @@
 /** Sources that wait for others (`spec.dependsOn`). Pure. */
 
 import { type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
+import { polledRef, type Source } from '../../../api/source/source.ts';
 import { findCondition } from '../../status-patch.ts';
 import type { SourceContext } from '../context/context.ts';
 
@@ -56,7 +56,7 @@ function whyNotReady(source: Source, other: Source, commit: string): string | un
   if (ready?.status !== 'True') return `is not Ready${ready ? ` (${ready.reason})` : ''}`;
   if (status?.observedGeneration !== metadata.generation) return 'has not reconciled its last change yet';
   if (!status?.appliedCommit) return 'has applied no commit yet';
-  const isSame = spec.url === source.spec.url && JSON.stringify(spec.ref) === JSON.stringify(source.spec.ref);
+  const isSame = polledRef(spec) === polledRef(source.spec);
   if (!isSame || status.appliedCommit === commit) return undefined;
   return `is at ${status.appliedCommit.slice(0, 7)} and not yet at ${commit.slice(0, 7)}`;
 }

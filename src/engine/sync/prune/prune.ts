@@ -6,7 +6,7 @@ import {
   namespacedName,
   objectKey,
 } from '../../../api/kubernetes.ts';
-import type { Source } from '../../../api/source/source.ts';
+import { polledRef, type Source } from '../../../api/source/source.ts';
 import { listed } from '../../status-patch.ts';
 import { writeParent } from '../apply/members.ts';
 import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
@@ -87,8 +87,8 @@ async function holdersOf(
 /** A Source of the namespace that polls the same ref and has yet to read head: what left here may have moved there. */
 function otherBehind({ parts, source, state }: SourceContext): string | undefined {
   const refOf = ({ metadata, spec }: KubernetesObject) => {
-    const { url, ref, secretRef } = (spec ?? {}) as Partial<Source['spec']>;
-    return canonicalJson({ namespace: metadata.namespace, url, ref, secretRef });
+    const { secretRef, ...polled } = (spec ?? {}) as Partial<Source['spec']>;
+    return canonicalJson({ namespace: metadata.namespace, polled: polledRef(polled), secretRef });
   };
   const keys = parts.sources().flatMap((one) => (refOf(one) === refOf(source) ? namespacedName(one) : []));
   return keys.find((key) => key !== state.key && parts.claims.isBehind(key, state.head?.commit));
