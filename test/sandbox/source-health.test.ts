@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { condition, createSource, deployment, eventually, sourceFor, statusOf } from './holdfast-bed.ts';
+import {
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  follow,
+  sourceFor,
+  statusOf,
+} from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -71,6 +79,18 @@ test('with wait a Source is Ready once everything works; what does not in time i
 
   await untilSays('Ready', /^True/);
   expect(condition(await bed.source(), 'Healthy')?.message).toContain('3 objects work');
+
+  // Long after it was applied, as a Deployment whose node is drained.
+  await bed.pass(60_000);
+  const said = follow(
+    bed,
+    (store) => condition(store.get('holdfast.dev/sources', 'shop', 'shop'), 'Healthy')?.reason,
+  );
+  const stopped = { conditions: [{ type: 'Done', status: 'False' }] };
+  await bed.send('PATCH', path, { status: stopped }, 'application/merge-patch+json');
+  await untilSays('Healthy', /^False HealthTimeout/);
+
+  expect([...said]).toEqual(['Healthy', 'Progressing', 'HealthTimeout']);
 });
 
 test('with wait an object of a kind that Holdfast may not watch is not said to be missing', async () => {

@@ -180,6 +180,8 @@ export interface SourceHealth {
   readonly objects: number;
   readonly failed: readonly string[];
   readonly progressing: readonly string[];
-  /** The time for it has passed since they were applied. */
+  /** Since when each of the latter was seen not to work, by `objectKey`. */
+  readonly sinceMs: ReadonlyMap<string, number>;
+  /** The time for it has passed for one of them, since they were applied and since it worked. */
   readonly isLate: boolean;
 }

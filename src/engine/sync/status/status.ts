@@ -1,5 +1,11 @@
 import type { Incident } from '../../../api/incident.ts';
-import { type Condition, type KubernetesObject, recordOf, referenceOf } from '../../../api/kubernetes.ts';
+import {
+  type Condition,
+  type KubernetesObject,
+  objectKey,
+  recordOf,
+  referenceOf,
+} from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import { type Source, type SourceStatus, sourceTimeoutMs } from '../../../api/source/source.ts';
 import { formatProblem } from '../../../render/rendered-object.ts';
@@ -221,7 +227,7 @@ function no(reason: string, message: string): News {
  */
 function sourceHealth(
   source: Source,
-  { inForce, appliedMs }: Pick<SourceState, 'inForce' | 'appliedMs'>,
+  { inForce, appliedMs, health: before }: Pick<SourceState, 'inForce' | 'appliedMs' | 'health'>,
   watched: Pick<SourceWatch, 'setOf' | 'notListed'>,
   nowMs: number,
 ): SourceHealth | undefined {
@@ -230,15 +236,25 @@ function sourceHealth(
   const found = objects.map((object) => {
     const { namespace, name } = object.metadata;
     const set = watched.setOf(object);
-    return healthOf(object, set?.get(namespace, name), set ? undefined : watched.notListed());
+    const health = healthOf(object, set?.get(namespace, name), set ? undefined : watched.notListed());
+    return { key: objectKey(object), health };
   });
   const reasonsOf = (kind: 'failed' | 'progressing') =>
-    found.flatMap((health) => (health.kind === kind ? [health.why] : []));
-  const isLate = appliedMs !== undefined && nowMs - appliedMs >= sourceTimeoutMs(source);
+    found.flatMap(({ health }) => (health.kind === kind ? [health.why] : []));
+  // An object that has worked, as a Deployment that is scaled up or whose node is drained, has the whole time again.
+  const sinceMs = new Map(
+    found
+      .filter(({ health }) => health.kind === 'progressing')
+      .map(({ key }) => [key, before?.sinceMs.get(key) ?? nowMs]),
+  );
+  const isLate = [...sinceMs.values()].some(
+    (fromMs) => appliedMs !== undefined && nowMs - Math.max(appliedMs, fromMs) >= sourceTimeoutMs(source),
+  );
   return {
     objects: objects.length,
     failed: reasonsOf('failed'),
     progressing: reasonsOf('progressing'),
+    sinceMs,
     isLate,
   };
 }
