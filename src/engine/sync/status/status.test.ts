@@ -47,6 +47,17 @@ describe('the problem that people know of', () => {
     expect(problemOf(before, [condition('Ready', 'True', 'Applied')], nowMs)).toBeUndefined();
   });
 
+  it.each([
+    ['Unreachable', 'Timeout'],
+    ['Timeout', 'Unreachable'],
+  ])('stays the same while a Git server does not answer, %s or %s', (known, reason) => {
+    const before = { reason: known, time: minuteAgo };
+    const conditions = [condition('Ready', 'False', reason), condition('Fetched', 'False', reason)];
+    expect(problemOf(before, conditions, nowMs)).toBe(before);
+    const refused = [condition('Ready', 'False', 'Unauthorized')];
+    expect(problemOf(before, refused, nowMs)).toMatchObject({ reason: 'Unauthorized' });
+  });
+
   it.each(['Suspended', 'DependencyNotReady', 'CanaryRejected'])('is none where it is %s', (reason) => {
     expect(problemOf(undefined, [condition('Ready', 'False', reason)], nowMs)).toBeUndefined();
   });

@@ -263,6 +263,8 @@ function sourceHealth(
 
 /** Not worth an alert: it is intended, or another alert comes first. */
 const expected: ReadonlySet<string> = new Set(['Suspended', 'DependencyNotReady', 'CanaryRejected']);
+/** A Git server that is down fails now in one way, now in the other. */
+const unanswered: ReadonlySet<string> = new Set(['Unreachable', 'Timeout']);
 /** A server that does not answer once is no news. */
 const patienceMs = 60_000;
 
@@ -279,6 +281,7 @@ export function problemOf(
   if (ready?.status === 'True') return undefined;
   if (ready?.status !== 'False' || expected.has(ready.reason) || before?.reason === ready.reason)
     return before;
+  if (before && unanswered.has(before.reason) && unanswered.has(ready.reason)) return before;
   const fetched = findCondition(conditions, 'Fetched');
   const sinceMs = Date.parse(fetched?.lastTransitionTime ?? '');
   // A time far ahead is of a leader whose clock was.
