@@ -132,6 +132,19 @@ describe('deliveries', () => {
     expect((await post('shop/web', signed(Buffer.from('newer')))).status).toBe(401);
   });
 
+  test.each(['\n', '\r\n'])(
+    'are verified without the line end that echo adds to a secret: %j',
+    async (end) => {
+      const { world, post } = await serve();
+      world.secret = Buffer.concat([secret, Buffer.from(end)]);
+      expect((await post('shop/web')).status).toBe(202);
+      expect((await post('shop/web', { 'x-gitlab-token': secret.toString() })).status).toBe(202);
+      world.secret = Buffer.from(end);
+      world.nowMs = 60_000;
+      expect((await post('shop/web', signed(Buffer.alloc(0)))).status).toBe(401);
+    },
+  );
+
   test('of an unknown Source get the answer of a wrong signature, without a read', async () => {
     const { world, post } = await serve();
     const unknown = await post('shop/other');

@@ -84,7 +84,7 @@ function rememberSecrets({ readSecret, nowMs }: Pick<PushTarget, 'readSecret' | 
     const found = known.get(key);
     if (found && nowMs() - found.readAtMs < maximumAgeMs) return found.value;
     for (const [other, { readAtMs }] of known) if (nowMs() - readAtMs >= freshMs) known.delete(other);
-    const entry = { readAtMs: nowMs(), value: readSecret(namespace, name) };
+    const entry = { readAtMs: nowMs(), value: readSecret(namespace, name).then(withoutLineEnds) };
     known.set(key, entry);
     entry.value.catch(() => known.delete(key));
     return entry.value;
@@ -99,6 +99,12 @@ function rememberSecrets({ readSecret, nowMs }: Pick<PushTarget, 'readSecret' | 
       return newest === secret ? verdict : verifyPushWebhook(delivery, newest);
     },
   };
+}
+
+/** As of the credentials in the same Secret: `echo` and files end with one, and no forge takes one. */
+function withoutLineEnds(secret: Uint8Array | undefined): Uint8Array | undefined {
+  const last = secret?.findLastIndex((byte) => byte !== 10 && byte !== 13);
+  return last === undefined ? undefined : secret?.subarray(0, last + 1);
 }
 
 const noSecret = new Uint8Array();
