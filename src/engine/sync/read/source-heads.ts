@@ -48,19 +48,23 @@ export function refusalOf(source: Source, plan: CanaryPlan, rights: SourceRights
  */
 export function settledHeads(
   state: Pick<SourceState, 'previous'>,
-  { plans }: Pick<Snapshot, 'plans'>,
+  { plans, isWhole }: Pick<Snapshot, 'plans' | 'isWhole'>,
   built: SnapshotHeads['heads'],
   failures: readonly ApplyFailure[],
 ): Map<string, Head> {
   const heads = new Map<string, Head>();
-  for (const { canary, state: planned } of plans) {
+  // Of a Canary that is gone nothing is kept, or a file that breaks later would withhold its former target.
+  const planned = new Set(plans.map(({ canary }) => canaryKey(canary)));
+  if (isWhole)
+    for (const key of [...state.previous.keys()]) if (!planned.has(key)) state.previous.delete(key);
+  for (const { canary, state: plan } of plans) {
     const key = canaryKey(canary);
     const refused = failures.find(({ object }) => object.kind === 'Canary' && namespacedName(object) === key);
     const head = refused ? waiting('CanaryNotApplied', refused.message) : built.get(key);
     if (!head) continue;
     heads.set(key, head);
     if (head.release) state.previous.set(key, head.release);
-    else if (planned === 'missing') state.previous.delete(key);
+    else if (plan === 'missing') state.previous.delete(key);
   }
   return heads;
 }
