@@ -70,7 +70,7 @@ export function startSourceRunner(
   announceSource(parts, key, opened);
   let watch: SourceWatch | undefined;
   let poller: Poller | undefined;
-  let stopped = false;
+  const teller = createTeller(parts, state, () => watch);
   const unsubscribe = opened.repository.onNews(() => poller?.wake());
 
   async function sync(signal: AbortSignal): Promise<void> {
@@ -78,7 +78,7 @@ export function startSourceRunner(
     if (!source || !watch) return;
     let succeeded = false;
     try {
-      await syncSource({ parts, source, state, watch, signal });
+      await teller.during(syncSource({ parts, source, state, watch, signal }));
       succeeded = true;
     } finally {
       parts.onSync?.(key, succeeded);
@@ -113,17 +113,17 @@ export function startSourceRunner(
       parts.claims.hasRead(key, undefined);
       const { start: begin } = poller;
       void after.then(() => {
-        if (!stopped) begin();
+        if (!teller.isStopped()) begin();
       });
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
       state.problem = invalidSpec(`spec.schedule: ${message}`);
-      void writeSourceStatus({ parts, source, state });
+      void teller.tell(source);
     }
   }
 
   if (opened.source && !opened.problem && !opened.source.spec.suspend) start(opened.source);
-  else void writeSourceStatus({ parts, source: object as Source, state });
+  else void teller.tell(object as Source);
   return {
     wake: askGit,
     reread,
@@ -133,7 +133,7 @@ export function startSourceRunner(
       if (isOtherInForce({ parts, state }) || state.pruned?.isPending) poller?.wake();
       // The sync that applies it says what came of it.
       if (state.result?.commit !== state.snapshot.commit.commit) return;
-      await writeSourceStatus({ parts, source, state }, watch);
+      await teller.tell(source);
     },
     otherChanged(other) {
       if (waitsFor(object as Source, state, other)) poller?.wake();
@@ -152,11 +152,59 @@ export function startSourceRunner(
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     mayConcern: (canary) => mayConcern(currentSource(parts, key), canary, { parts, state }),
     async stop() {
-      stopped = true;
+      teller.stop();
       parts.claims.ended(key);
       unsubscribe();
       await poller?.stop();
       watch?.close();
+    },
+  };
+}
+
+/** After this long a status that could not be written is tried again. */
+const untoldMs = 30_000;
+
+/**
+ * Writes the status of one Source. What the API server does not take is written later: a Source that is suspended is not looked at again, and the
+ * next poll may be far away.
+ */
+function createTeller(parts: SourceRunnerParts, state: SourceState, watch: () => SourceWatch | undefined) {
+  let isSyncing = false;
+  let stopped = false;
+  let cancel = () => {};
+
+  async function tell(source: Source): Promise<void> {
+    await writeSourceStatus({ parts, source, state }, watch());
+    tellLater();
+  }
+
+  function tellLater(): void {
+    cancel();
+    if (stopped || !state.isUntold) return;
+    cancel = parts.clock.after(untoldMs, () => {
+      // One that cannot be parsed has a status, too.
+      const source = parts.source(state.key) as Source | undefined;
+      // A sync says it at its end.
+      if (source && !isSyncing) void tell(source);
+    });
+  }
+
+  return {
+    tell,
+    /** A sync under way, which writes the status by itself. */
+    async during(sync: Promise<void>): Promise<void> {
+      isSyncing = true;
+      try {
+        await sync;
+      } finally {
+        isSyncing = false;
+        tellLater();
+      }
+    },
+    isStopped: () => stopped,
+    stop() {
+      stopped = true;
+      cancel();
     },
   };
 }

@@ -135,6 +135,8 @@ export interface SourceState {
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */
   ledger?: { readonly commits: ReadonlyMap<string, string> };
   problem?: SyncProblem | undefined;
+  /** What was to be written of the status last was not. */
+  isUntold?: boolean;
   /** Fields of the status that the installed CRD dropped last. */
   lost?: readonly string[];
   /** Releases of the last good plan, by Canary key. */

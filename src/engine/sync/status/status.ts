@@ -93,6 +93,7 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
+  state.isUntold = false;
   if (!patch) return;
   let stored: KubernetesObject;
   try {
@@ -100,6 +101,7 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
     stored = await parts.cluster.patch(referenceOf(source), { metadata: { uid }, status: patch }, 'status');
   } catch (error) {
     const { reason, message } = failureOf(error);
+    state.isUntold = true;
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
     return;
   }
