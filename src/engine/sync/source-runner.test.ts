@@ -1,5 +1,5 @@
 import { setTimeout } from 'node:timers/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { parse as parseYaml } from 'yaml';
 import {
   type Condition,
@@ -59,6 +59,8 @@ function createWorld() {
   const meanwhile: Array<() => void> = [];
   const beginning: Array<() => Promise<void>> = [];
   const applying: Array<() => Promise<void>> = [];
+  const telling: Array<() => Promise<void>> = [];
+  const timers: Array<() => void> = [];
   const said: string[] = [];
   const commits = [head];
   const cluster = {
@@ -67,6 +69,7 @@ function createWorld() {
     servedKind: async () => undefined,
     capabilities: async () => undefined,
     async patch(_: unknown, { status }: { status?: { conditions: readonly Condition[] } }) {
+      if (status) await telling.shift()?.();
       const ready = status?.conditions.find(({ type }) => type === 'Ready');
       if (ready) said.push(ready.reason);
       return source;
@@ -114,6 +117,8 @@ function createWorld() {
     meanwhile,
     beginning,
     applying,
+    telling,
+    timers,
     said,
     commits,
     set,
@@ -151,6 +156,10 @@ function startRunner(
   { heads = createHeads(), claims = createClaims() } = {},
 ) {
   const { cluster } = world;
+  const after = (_: number, work: () => void) => {
+    world.timers.push(work);
+    return () => undefined;
+  };
   const parts = {
     cluster,
     heads,
@@ -159,7 +168,7 @@ function startRunner(
     presence: { read: (object: KubernetesObject) => cluster.get({ ...object, name: object.metadata.name }) },
     secretKey: new Uint8Array(32),
     rights: { isTrusted: () => true, protectedNamespaces: [], crossNamespaceRefs: true },
-    clock: { nowMs: () => 0, after: () => () => undefined },
+    clock: { nowMs: () => 0, after },
     sources: () => [followed],
     source: () => followed,
     canaries: () => [],
@@ -204,6 +213,92 @@ test('while a commit is being applied its status is not written, whatever change
   await poller.pollWhileWoken();
 
   expect(world.said).toEqual(['Applied', 'Applied']);
+});
+
+test('a file that breaks withholds nothing of a Canary that left Git before', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const deployment = (image: string) => (withCanary.split('---')[0] ?? '').replace('shop/web:1', image);
+  const commits: Record<string, Record<string, string>> = {
+    a: { 'web.yaml': withCanary.replace('Canary\nmetadata: {name: web', 'Canary\nmetadata: {name: app') },
+    b: { 'web.yaml': deployment('shop/web:2') },
+    c: { 'web.yaml': deployment('shop/web:3'), 'broken.yaml': 'apiVersion: {' },
+  };
+  world.repository.readFiles = async (commit) => ({
+    files: Object.entries(commits[commit.slice(0, 1)] ?? {}).map(([path, text]) => ({
+      path,
+      oid: `${commit} ${path}`,
+      bytes: Buffer.from(text),
+    })),
+    problems: [],
+  });
+  const runner = startRunner(world, poller);
+  for (const letter of ['b', 'c']) {
+    await poller.pollWhileWoken();
+    world.commits.push({ ...head, commit: letter.repeat(40) });
+    runner.reread();
+  }
+  await poller.pollWhileWoken();
+
+  expect(world.said.at(-1)).toBe('InvalidManifests');
+  expect(JSON.stringify(world.objects.get('web')?.spec)).toContain('shop/web:3');
+});
+
+describe('a status that the API server does not take', () => {
+  const overloaded = async () => {
+    throw Object.assign(new Error('the API server is overloaded'), { kind: 'tooManyRequests' });
+  };
+  /** What the status says once a timer has run, and the timers that are left. */
+  async function laterSaid(world: ReturnType<typeof createWorld>) {
+    await vi.waitFor(() => expect(world.timers).toHaveLength(1));
+    expect(world.said).toEqual([]);
+    for (const timer of world.timers.splice(0)) timer();
+    await vi.waitFor(() => expect(world.said).toHaveLength(1));
+    return [world.said, world.timers];
+  }
+
+  test.each([
+    ['is suspended', { suspend: true }, 'Suspended'],
+    ['cannot be followed', { ref: { branch: 'main', tag: 'v1' } }, 'InvalidSpec'],
+  ])('is written later for a Source that %s, which is never polled', async (_, more, reason) => {
+    const world = createWorld();
+    world.telling.push(overloaded);
+    startRunner(world, createPoller(), { ...source, spec: { ...(source.spec as object), ...more } });
+
+    expect(await laterSaid(world)).toEqual([[reason], []]);
+  });
+
+  test('is written before the next poll, which may be far away', async () => {
+    const world = createWorld();
+    const poller = createPoller();
+    world.telling.push(overloaded);
+    startRunner(world, poller);
+    await poller.pollWhileWoken();
+
+    expect(await laterSaid(world)).toEqual([['Applied'], []]);
+  });
+});
+
+test('objects that are refused are reported in one order, whichever answer comes first', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const manifests = ['first', 'second'].map((name) => manifest.replace('name: app', `name: ${name}`));
+  world.repository.readFiles = async (commit) => ({
+    files: [{ path: 'app.yaml', oid: commit, bytes: Buffer.from(manifests.join('---\n')) }],
+    problems: [],
+  });
+  const refusal = (kind: string, afterMs: number) => async () => {
+    await setTimeout(afterMs);
+    throw Object.assign(new Error(`${kind} by the API server`), { kind });
+  };
+  const runner = startRunner(world, poller);
+  world.applying.push(refusal('forbidden', 30), refusal('invalid', 0));
+  await poller.pollWhileWoken();
+  world.applying.push(refusal('forbidden', 0), refusal('invalid', 30));
+  runner.reread();
+  await poller.pollWhileWoken();
+
+  expect(world.said).toEqual(['Forbidden', 'Forbidden']);
 });
 
 test.each([

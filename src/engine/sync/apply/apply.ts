@@ -20,8 +20,10 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
   const kinds = createKindWait(parts);
   const writer = writerOf(source, parts.rights);
   const origins = new Map(rest.map((entry) => [entry.object, entry] as const));
-  const outcome: Outcome = { failures: [], drift: [], taken: [], changed: 0 };
-  for (const wave of applyWaves(rest.map(({ object }) => object))) {
+  const outcome: Outcome = { drift: [], taken: [], changed: 0 };
+  const failed = new Map<KubernetesObject, ApplyFailure>();
+  const waves = applyWaves(rest.map(({ object }) => object));
+  for (const wave of waves) {
     await inParallel(wave, async (object) => {
       if (signal.aborted) return;
       try {
@@ -29,16 +31,17 @@ export async function applyAll(context: SyncContext, rest: readonly RenderedObje
         if (applied.changed && object.kind === 'CustomResourceDefinition') kinds.expectNew();
         addToOutcome(outcome, object, applied);
       } catch (error) {
-        outcome.failures.push(failureFor(object, { source, writer, entry: origins.get(object), error }));
+        failed.set(object, failureFor(object, { source, writer, entry: origins.get(object), error }));
       }
     });
   }
   signal.throwIfAborted();
-  return { ...outcome, applied: rest.length - outcome.failures.length };
+  // In the order of the objects, whatever was answered first: what is the same at each poll is reported once.
+  const failures = waves.flat().flatMap((object) => failed.get(object) ?? []);
+  return { ...outcome, failures, applied: rest.length - failures.length };
 }
 
 interface Outcome {
-  readonly failures: ApplyFailure[];
   readonly drift: SourceDrift[];
   readonly taken: string[];
   changed: number;

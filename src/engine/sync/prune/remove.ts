@@ -64,6 +64,8 @@ export async function carryOut(
     if (canary) await attempt(live, () => cancelHandBack(clusterOf(parts, source), live, canary));
   }
   signal.throwIfAborted();
+  // By their objects, whatever was answered first: what is the same at each look is reported once.
+  failures.sort((left, right) => (left.message < right.message ? -1 : 1));
   return { removed, failures, wrote, isDueAgain };
 }
 
