@@ -92,6 +92,19 @@ describe('confirm-rollout', () => {
     expectSafe(model);
   });
 
+  it('is opened by a person also while it is asked for the first time', () => {
+    const model = withHooks(['confirm-rollout']);
+    model.hooks['confirm-rollout'] = 'hang';
+    model.tick();
+    expect(model.asked).toMatchObject({ hooks: ['confirm-rollout'] });
+    model.ask('approve', 'b');
+    model.tick();
+    expect(model.status.answers?.approve).toMatchObject({ result: 'Done' });
+    model.until('Succeeded');
+    expect(model.primary?.digest).toBe('b');
+    expectSafe(model);
+  });
+
   it('is asked with the phase before, as in Flagger, and hangs without any write', () => {
     const model = withHooks(['confirm-rollout']);
     model.hooks['confirm-rollout'] = 'hang';

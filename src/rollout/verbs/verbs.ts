@@ -174,12 +174,14 @@ const promote: Verb = (context, current, request) => {
 
 /** Opens the gate that a release waits at in phase Waiting or WaitingPromotion; each phase needs its own request. */
 const approve: Verb = (context, state, request) => {
-  const isAtStart = state.kind === 'Waiting' && state.phase === 'Waiting';
+  // The phase becomes Waiting with the first refusal of the gate, which may be asked for long.
+  const isAsked = hasHooks(context, 'confirm-rollout');
+  const isAtStart = state.kind === 'Waiting' && (state.phase === 'Waiting' || isAsked);
   const isAtEnd = state.kind === 'Analysing' && state.isGateClosed;
   if (!isAtStart && !isAtEnd) return notApplicable('nothing waits for an approval');
   const { run } = state;
   if (!namesRelease(request, run)) return stale(request, `${describeRelease(run)} waits`);
-  if (isAtStart && windowWaitMs(context, run, run) > 0 && !hasHooks(context, 'confirm-rollout'))
+  if (isAtStart && windowWaitMs(context, run, run) > 0 && !isAsked)
     return notApplicable(`${describeRelease(run)} is held by a window or a freeze; use ignore-window`);
   const phase = isAtStart ? ('Waiting' as const) : ('WaitingPromotion' as const);
   const approved = [...new Set([...(run.approved ?? []), phase])];
