@@ -55,10 +55,16 @@ function answerTo(model: Model, { verb, revision }: Asked): RequestAnswer | unde
   return handled?.[verb] === value ? answers?.[verb] : undefined;
 }
 
-/** Why a request would be refused now, unless the status cannot know: a newer head, a head that cannot be read, a record that is lost. */
+/**
+ * Why a request would be refused now, unless the status cannot know: a newer head, a head that cannot be read, the lost record of an older
+ * release, or whether the primary was written already.
+ */
 function refusalOf(model: Model, request: Asked): string | undefined {
+  const { lastKnownGood, postPromotion } = model.status;
   const answer = answerTo(model, request);
-  if (answer?.result !== 'Refused' || answer.reason === 'Stale' || answer.reason === 'RecordDamaged')
+  if (answer?.result !== 'Refused' || answer.reason === 'Stale') return undefined;
+  const isOlder = request.verb === 'rollback-to' && request.revision !== lastKnownGood?.digest;
+  if (answer.reason === 'RecordDamaged' && (isOlder || postPromotion?.state === 'Converging'))
     return undefined;
   return request.verb === 'retry' && model.head.kind !== 'release' ? undefined : answer.message;
 }

@@ -105,6 +105,17 @@ describe('a damaged record of the last-known-good', () => {
     expect(model.primary?.digest).toBe('c');
     expect(model.status.postPromotion?.state).toBe('Held');
     expect(model.outages).toEqual([]);
+    for (const [verb, revision] of [
+      ['abort', 'c'],
+      ['rollback-to', 'b'],
+    ] as const) {
+      model.ask(verb, revision);
+      model.tick();
+      expect(model.status.answers?.[verb]).toMatchObject({
+        ...{ result: 'Refused', reason: 'RecordDamaged' },
+        message: expect.stringContaining('holdfast runbook RecordDamaged'),
+      });
+    }
     model.commit('d');
     model.tick();
     model.until('Succeeded');

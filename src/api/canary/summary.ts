@@ -66,6 +66,11 @@ export function lastKnownGoodServes({ run, serving = [], lastKnownGood }: Canary
   return !run && serving.every(({ digest }) => digest === lastKnownGood?.digest);
 }
 
+/** The record of the last-known-good is lost or damaged: nothing that was written to the primary can be taken back to it. */
+export function isGoodLost(status: CanaryStatus): boolean {
+  return conditionOf(status, 'RollbackReady')?.reason === 'RecordDamaged';
+}
+
 /** The release under way ends, is taken back, or was: requests about it are refused. */
 export function isEnding({ run, phase, postPromotion, lastKnownGood }: CanaryStatus): boolean {
   const { state } = postPromotion ?? {};

@@ -2,6 +2,7 @@ import type { CheckResult } from '../../api/canary/status.ts';
 import {
   canaryStatus,
   conditionOf,
+  isGoodLost,
   messageOf,
   opensFor,
   phaseOf,
@@ -278,7 +279,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
     add('it is paused; to resume', holdfast('resume', canary));
   advice.push(...adviceAtGate(canary));
   // Failed and held: it was taken back already, and the last known good release is what does not come up.
-  if (isHeld && status.phase !== 'Failed')
+  if (isHeld && status.phase !== 'Failed' && !isGoodLost(status))
     add('to go back to the last known good release now', holdfast('abort', canary));
   // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
   const revert = revertCommand(head, isToldAsMerge(head, status.incidents));

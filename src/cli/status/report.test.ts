@@ -179,6 +179,17 @@ describe('status', () => {
     expect(wide).toEqual([]);
   });
 
+  it('does not advise to abort what is held where the last known good release is lost', async () => {
+    const abort = 'holdfast abort -n shop canary/held';
+    const conditions = [{ type: 'RollbackReady', status: 'False', reason: 'RecordDamaged', message: 'gone' }];
+    const lost = { ...held, status: { ...(held.status as object), conditions } };
+
+    expect((await lines({ kind: 'Canary', name: 'held' })).join('\n')).toContain(abort);
+    const text = (await lines({ kind: 'Canary', name: 'held' }, [lost])).join('\n');
+    expect(text).not.toContain(abort);
+    expect(text).toContain('holdfast runbook RecordDamaged');
+  });
+
   it('reverts a merge as Git asks for it', async () => {
     const command = `git revert --no-edit -m 1 ${bad.slice(0, 12)} && git push`;
     const merged = { ...held, status: { ...(held.status as object), incidents: [{ command }] } };

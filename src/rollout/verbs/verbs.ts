@@ -102,7 +102,7 @@ function headUnknown({ head }: World): Answer {
 }
 
 function recordDamaged(record: RecordView): Answer {
-  const message = `the record of release ${describeRelease(record)} is damaged: ${record.damaged ?? ''}`;
+  const message = `the record of release ${describeRelease(record)} cannot be used; to see what to do: holdfast runbook RecordDamaged. ${record.damaged ?? ''}`;
   return { result: 'Refused', reason: 'RecordDamaged', message };
 }
 

@@ -16,6 +16,13 @@ const conditions = (reason: string) => [
   { type: 'Ready', status: 'False' as const, reason, message: '', lastTransitionTime: '' },
 ];
 
+const lost = [
+  {
+    ...{ type: 'RollbackReady', status: 'False' as const, reason: 'RecordDamaged' },
+    ...{ message: '', lastTransitionTime: '' },
+  },
+];
+
 function canary(status: CanaryStatus, annotations: Record<string, string> = {}): KubernetesObject {
   const metadata = { namespace: 'shop', name: 'web', annotations };
   return { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, status };
@@ -111,6 +118,27 @@ const cases: ReadonlyArray<readonly [string, KubernetesObject, readonly string[]
       history: [{ ...older, ...good, digest: good.digest }, older],
     }),
     ['pause', 'rollback'],
+  ],
+  [
+    'one that is held and whose last-known-good is lost: an older release alone can take its place',
+    canary({
+      ...{ phase: 'Promoting', run, lastKnownGood: good, postPromotion: { state: 'Held' } },
+      ...{ conditions: lost, history: [older] },
+    }),
+    ['pause', 'promote', 'rollback'],
+  ],
+  [
+    'one that is verified and whose last-known-good is lost: it cannot be taken back',
+    canary({
+      ...{ phase: 'Finalising', run, lastKnownGood: good, postPromotion: { state: 'Verifying' } },
+      ...{ conditions: lost, history: [older] },
+    }),
+    ['pause', 'promote'],
+  ],
+  [
+    'one at a step whose last-known-good is lost: an abort writes nothing to the primary',
+    canary({ phase: 'Progressing', run, lastKnownGood: good, conditions: lost }),
+    ['pause', 'skip-step', 'promote', 'abort'],
   ],
   ['one at rest without an older release', canary({ phase: 'Succeeded', lastKnownGood: good }), ['pause']],
   [

@@ -3,6 +3,7 @@ import { gitPart } from '../../api/canary/status.ts';
 import {
   canaryStatus,
   isEnding,
+  isGoodLost,
   lastKnownGoodServes,
   opensFor,
   rejectedHead,
@@ -91,6 +92,8 @@ const commands: readonly Command[] = [
       const status = canaryStatus(canary);
       const { lastKnownGood: good } = status;
       if (!good || isEnding(status)) return undefined;
+      const { state } = status.postPromotion ?? {};
+      if (isGoodLost(status) && (state === 'Held' || state === 'Verifying')) return undefined;
       const to = releaseName(canary, good.digest, good.commit);
       return underWay((release) => `${release} is stopped and rejected; ${to} serves all requests.`)(canary);
     },
@@ -147,6 +150,9 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
   const { run, lastKnownGood: good, history = [], rejected = [], serving = [] } = status;
   if (!good || isEnding(status)) return undefined;
   if (status.phase === 'Failed' && lastKnownGoodServes(status)) return undefined;
+  const isLost = isGoodLost(status);
+  // Held for good it is replaced as it is; before that it would be taken back first.
+  if (isLost && status.postPromotion?.state === 'Verifying') return undefined;
   const isKept = (digest: string) => !rejected.some((one) => one.digest === digest);
   const older = history.find(
     ({ digest, result, reason }) =>
@@ -155,7 +161,7 @@ function earlierRelease(canary: KubernetesObject): Pick<Request, 'effect' | 'rev
       reason !== 'RevertedInGit' &&
       isKept(digest),
   );
-  const to = lastKnownGoodServes(status) ? older : good;
+  const to = isLost || lastKnownGoodServes(status) ? older : good;
   if (!to || !isKept(to.digest)) return undefined;
   const left = serving.find(({ digest }) => digest !== good.digest);
   const { digest, commit } = run?.digest ? { digest: run.digest, commit: run.commit } : (left ?? good);
