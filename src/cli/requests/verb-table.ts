@@ -1,5 +1,5 @@
 import type { CanaryVerb } from '../../api/annotations.ts';
-import { gitPart } from '../../api/canary/status.ts';
+import { type CanaryStatus, gitPart } from '../../api/canary/status.ts';
 import { canaryStatus, lastKnownGoodServes, rejectedHead } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { InputError } from '../../api/problems.ts';
@@ -39,16 +39,19 @@ export const retry: VerbCommand = {
     const status = canaryStatus(canary);
     const digest = rejectedHead(status);
     if (digest !== undefined) return digest;
-    const isHeld = status.postPromotion?.state === 'Held';
-    throw new UnfitRequestError(
-      'NotApplicable',
-      isHeld
-        ? 'the release is held and was not rejected: abort it first, then retry'
-        : 'the release at head was not rejected',
-    );
+    throw new UnfitRequestError('NotApplicable', whyNoRetry(status));
   },
   isWanted: (outcome) => outcome === 'Succeeded',
 };
+
+/** While a release ends, the status does not say what is at head. */
+function whyNoRetry({ run, postPromotion }: CanaryStatus): string {
+  if (run?.ending || postPromotion?.state === 'Reverting')
+    return 'a release is ending: retry once it has ended, or name the commit at head with --revision COMMIT';
+  return postPromotion?.state === 'Held'
+    ? 'the release is held and was not rejected: abort it first, then retry'
+    : 'the release at head was not rejected';
+}
 
 /** `holdfast rollback`: a stored release serves again. */
 export const rollback: VerbCommand = {

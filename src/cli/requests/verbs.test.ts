@@ -86,6 +86,29 @@ it('a retry of a release that is held says what comes first', async () => {
   );
 });
 
+it.each([
+  ['ends', { run: { digest: 'v1:2', ending: { phase: 'Failed', reason: 'Rejected', message: '' } } }],
+  ['is reverted', { run: { digest: 'v1:2' }, postPromotion: { state: 'Reverting' } }],
+])(
+  'a retry without a revision while a release %s does not tell of the one at head, which may be rejected',
+  async (_, ends) => {
+    const rejected = [{ digest: 'v1:head', commit: 'c'.repeat(40), reason: 'AnalysisFailed', time: '' }];
+    const canary = canaryNamed('web', { lastAppliedSpec: 'v1:2', rejected, ...ends });
+    const { client, asked } = clusterOf(canary);
+    const place = { ...options, name: 'web', format: 'text' } as const;
+
+    const refused = await request(client, systemClock, retry, place);
+    expect(refused.exitCode).toBe(1);
+    expect(refused.stderr).toContain('a release is ending');
+    expect(refused.stderr).toContain('--revision COMMIT');
+    expect(refused.stderr).not.toContain('at head was not rejected');
+    expect(asked).toEqual([]);
+
+    const named = await request(client, systemClock, retry, { ...place, revision: 'c'.repeat(40) });
+    expect(named.exitCode).toBe(0);
+  },
+);
+
 it('ignore-window asks for the commit where the release under way has left the windows behind', async () => {
   const held = {
     ...{ phase: 'Failed', postPromotion: { state: 'Held' } },
