@@ -81,6 +81,20 @@ describe('the command line', () => {
     expect(stderr).toContain('(Did you mean status?)');
   });
 
+  it.each([
+    ['uninstall', /hand back their traffic first, .*holdfast install .*docs\/guides\/uninstall\.md/],
+    ['upgrade', /holdfast install of the new version .*docs\/guides\/upgrade\.md/],
+  ])(
+    '%s, which is no command, is refused with what to do, and not with another command that is near',
+    async (word, what) => {
+      expect(await run(word)).toBe(2);
+      expect(stderr).toMatch(what);
+      expect(stderr).not.toContain('Did you mean');
+      expect(await run(word, '-o', 'json')).toBe(2);
+      expect(JSON.parse(stdout)).toMatchObject({ kind: 'Error', reason: 'InvalidArguments' });
+    },
+  );
+
   it('install prints manifests for this version', async () => {
     expect(await run('install', '--namespace', 'fast', '--watch-namespaces', 'a, b')).toBe(0);
     expect(stdout).toContain('image: holdfast:v1.2.3\n');

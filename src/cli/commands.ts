@@ -196,6 +196,18 @@ const rows: readonly CommandRow[] = [
   },
 ];
 
+/** What there is no command for, although people look for one: by the commands that are near they would run something else. */
+const instead: ReadonlyMap<string, string> = new Map([
+  [
+    'upgrade',
+    'there is no command upgrade: apply what holdfast install of the new version prints, with the options that you installed with; the steps are in docs/guides/upgrade.md',
+  ],
+  [
+    'uninstall',
+    'there is no command uninstall: let the Canaries hand back their traffic first, then delete what holdfast install prints; the steps are in docs/guides/uninstall.md',
+  ],
+]);
+
 /** The first word of what shells ask: the words of a command line follow it, the last of which is the one at the cursor. */
 export const completionRequest = '__complete';
 
@@ -220,6 +232,8 @@ export async function runProgram(argv: readonly string[], version: string): Prom
     return answerShell(program, typed, version);
   }
   try {
+    const words = instead.get(asked ?? '');
+    if (words !== undefined) program.error(`error: ${words}`);
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
