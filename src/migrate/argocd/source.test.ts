@@ -134,6 +134,16 @@ test.each<readonly [string, Record<string, unknown>, RegExp]>([
   expect(notes).toContainEqual(expect.stringMatching(note));
 });
 
+test.each([
+  ['one that says nothing of it', {}, true],
+  ['one with recurse: false', { directory: { recurse: false } }, true],
+  ['one with recurse: true', { directory: { recurse: true } }, false],
+  ['a chart', { helm: { releaseName: 'web' } }, false],
+])('folders below the path, which a Source reads, are told of: %s', (_, source, isTold) => {
+  const { notes } = sourceOfArgo(application(source), undefined);
+  expect(notes.some((note) => note.includes('directory.recurse'))).toBe(isTold);
+});
+
 test('an Application that Argo CD syncs and heals by itself has no such note', () => {
   const automated = { prune: true, selfHeal: true };
   const { notes } = sourceOfArgo(application({}, { syncPolicy: { automated } }), undefined);

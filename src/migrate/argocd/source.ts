@@ -206,11 +206,17 @@ function textValues(values: unknown): Record<string, unknown> | 'broken' | undef
 }
 
 function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | undefined): string[] {
-  const { project, syncPolicy: policy } = (spec ?? {}) as {
+  const {
+    project,
+    source,
+    syncPolicy: policy,
+  } = (spec ?? {}) as {
     project?: string;
+    source?: { directory?: { recurse?: boolean } | null; helm?: unknown } | null;
     syncPolicy?: (SyncPolicy & { managedNamespaceMetadata?: unknown }) | null;
   };
   const syncPolicy = policy ?? {};
+  const recurse = source?.directory?.recurse === true;
   const { automated } = syncPolicy;
   const options = (syncPolicy.syncOptions ?? []).filter(
     (option) => !/^(?:ServerSideApply|Prune)=/.test(option),
@@ -224,6 +230,9 @@ function notesOn({ spec }: KubernetesObject, credentials: ArgoCredentials | unde
       'spec.syncPolicy.managedNamespaceMetadata has no counterpart: set these labels and annotations in the manifest of the Namespace',
     !(automated?.selfHeal === true && automated.enabled !== false) &&
       'a Source applies every commit and corrects drift by itself, also where Argo CD waited for a manual sync or had no selfHeal: to choose when a release starts, use spec.windows or a gate',
+    !recurse &&
+      !source?.helm &&
+      'without spec.source.directory.recurse Argo CD reads no folders below the path, but a Source does, where no kustomization.yaml or chart says otherwise: move them elsewhere first, or name them in spec.ignore of the Source',
     credentials === undefined && 'a repository that asks for credentials needs spec.secretRef',
     'sync waves are ignored: objects are applied in the order of their kinds, and only spec.wait waits for health',
   ];

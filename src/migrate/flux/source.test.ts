@@ -122,6 +122,18 @@ test('an SSH address is carried with its Secret', () => {
   expect(spec).toMatchObject({ url, secretRef: { name: 'git' } });
 });
 
+test.each([
+  ['.sourceignore, and what Flux leaves out by itself', {}, /by \.sourceignore, and by itself/],
+  [
+    '.sourceignore alone where the patterns of Flux are replaced',
+    { ignore: '*.md' },
+    /by \.sourceignore are read/,
+  ],
+])('it is told that a Source reads the files of %s', (_, spec, note) => {
+  const { notes } = sourceOfFlux(kustomization({ path: './apps' }), repository(spec));
+  expect(notes).toContainEqual(expect.stringMatching(note));
+});
+
 it('says that what is suspended before the move is applied by the Source', () => {
   const note =
     'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over';

@@ -29,7 +29,7 @@ export function sourceOfFlux(
   const waits = spec.wait === true || (Array.isArray(spec.healthChecks) && spec.healthChecks.length > 0);
   return {
     stops,
-    notes: notesOn(spec),
+    notes: notesOn(spec, git),
     spec: {
       url: String(git.url ?? ''),
       ref: refOf(git.ref as Fields | undefined),
@@ -66,7 +66,7 @@ export function repositoryOf({
     : undefined;
 }
 
-function notesOn(spec: Fields): string[] {
+function notesOn(spec: Fields, git: Fields): string[] {
   const found: Array<string | false> = [
     Boolean(spec.targetNamespace) &&
       'spec.targetNamespace becomes defaultNamespace, which only applies to objects without a namespace',
@@ -80,6 +80,9 @@ function notesOn(spec: Fields): string[] {
       'spec.suspend is not carried: the Source applies what is in Git from the step on in which it takes over',
     Boolean(spec.interval) &&
       'spec.interval has no counterpart: drift is reverted within seconds; Git is polled at the interval of the GitRepository',
+    ignoreIn(git) === undefined
+      ? "the files that Flux leaves out by .sourceignore, and by itself, as those of CI (.github/, .gitlab-ci.yml), are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first"
+      : "the files that Flux leaves out by .sourceignore are read by a Source: where there are any below its path, name them in the GitRepository's spec.ignore first",
   ];
   return found.filter((note) => note !== false);
 }
