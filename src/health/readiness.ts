@@ -1,3 +1,4 @@
+import { enoughPods } from './comparison.ts';
 import { compare, podComparisons } from './expectation.ts';
 import {
   describeFault,
@@ -52,8 +53,7 @@ export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
 export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number): boolean {
   if (!view || lostReadiness(view) === undefined) return false;
   if (servingPods(view) === 0) return true;
-  const least = Math.max(1, Math.floor((view.desiredReplicas * readyPercent) / 100));
-  return view.availableReplicas < least;
+  return view.availableReplicas < enoughPods({ updatedReplicas: view.desiredReplicas }, { readyPercent });
 }
 
 /** Why a workload is not ready, in one line: its worst fault, else the first difference that blocks. */

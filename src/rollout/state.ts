@@ -12,6 +12,7 @@ import { present } from '../api/kubernetes.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
 import { sinceMs, stamp } from '../api/time.ts';
+import { enoughPods } from '../health/comparison.ts';
 import { reachableCanaryPods } from '../health/readiness.ts';
 import type { WorkloadView } from '../health/workload-view.ts';
 import {
@@ -213,7 +214,7 @@ function countsOf(view: WorkloadView, best: Counts | undefined, readyPercent: nu
     old: Math.max(0, replicas - updatedReplicas),
   };
   const { updated, ready, old } = view.observed ? seen : unseen;
-  const enough = Math.max(Math.min(1, desired), Math.floor((desired * readyPercent) / 100));
+  const enough = desired === 0 ? 0 : enoughPods({ updatedReplicas: desired }, { readyPercent });
   const isComplete = view.observed && updated >= desired && ready >= enough && old === 0;
   return { digest, updated, ready, old, isComplete };
 }
