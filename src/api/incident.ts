@@ -38,9 +38,14 @@ export function runbookOf(reason: string, documentation = ''): string | undefine
  * asks which of its parents stays.
  */
 export function revertCommand(commit: string, isMerge = false): string | undefined {
-  return /^[0-9a-f]{40,64}$/.test(commit)
+  return isCommit(commit)
     ? `git revert --no-edit ${isMerge ? '-m 1 ' : ''}${commit.slice(0, 12)} && git push`
     : undefined;
+}
+
+/** A full SHA: of a status nothing else may get into a command, which people paste into a shell. */
+export function isCommit(text: string | undefined): text is string {
+  return text !== undefined && /^[0-9a-f]{40,64}$/.test(text);
 }
 
 /** Whether one of these reports was about this commit as a merge: the status keeps no more of it. */

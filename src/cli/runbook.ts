@@ -1,6 +1,6 @@
 import type { Canary } from '../api/canary/canary.ts';
 import { canaryStatus, conditionOf, notReconciled, troublesBeside } from '../api/canary/summary.ts';
-import { isToldAsMerge } from '../api/incident.ts';
+import { isCommit, isToldAsMerge } from '../api/incident.ts';
 import { type KubernetesObject, type NamespacedName, partOfLabel } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import { rowOf } from '../api/reasons.ts';
@@ -168,10 +168,6 @@ export function filledIn(page: string, names: Names): string {
         return route ? `${route} ${names.apex}` : nameFor(word, names);
       }),
   );
-}
-
-function isCommit(text: string | undefined): text is string {
-  return text !== undefined && /^[0-9a-f]{40,64}$/.test(text);
 }
 
 function nameFor(word: string, { namespace, name, primary, target, commit, source }: Names): string {

@@ -13,7 +13,7 @@ import {
   whatStalls,
   whyFailed,
 } from '../../api/canary/summary.ts';
-import { isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
+import { isCommit, isToldAsMerge, revertCommand, runbookOf } from '../../api/incident.ts';
 import type { Condition, KubernetesObject } from '../../api/kubernetes.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
@@ -298,8 +298,7 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
 function adviceAtGate(canary: KubernetesObject): Advice[] {
   const status = canaryStatus(canary);
   const { approve, ignoreWindow } = opensFor(status);
-  const commit = status.run?.commit ?? '';
-  // Of a status only a commit may get into a command, which people paste into a shell.
+  const commit = status.run?.commit;
   const release = isCommit(commit) ? ` --revision ${shortCommit(commit)}` : '';
   const advice = (text: string, command: string): Advice => ({
     text,
@@ -311,10 +310,6 @@ function adviceAtGate(canary: KubernetesObject): Advice[] {
       : []),
     ...(approve ? [advice('to let it through its gate', 'approve')] : []),
   ];
-}
-
-function isCommit(text: string): boolean {
-  return /^[0-9a-f]{40,64}$/.test(text);
 }
 
 function holdfast(command: string, { metadata }: KubernetesObject): string {
