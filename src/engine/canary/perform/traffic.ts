@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { describe, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, isRecord, type KubernetesObject } from '../../../api/kubernetes.ts';
 import type { RouteTarget } from '../../../api/observed.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { serviceNames } from '../../../workload/shared/metadata.ts';
@@ -17,7 +17,6 @@ import {
   wantedServices,
 } from '../observe/routes.ts';
 import { readRoute } from '../observe/sides.ts';
-import { withChange } from './with-change.ts';
 import { applyRollout, ensureFresh, noteChanged, patchRollout, store } from './write.ts';
 
 /** Services and routing objects between two workloads. */
@@ -128,6 +127,19 @@ async function moveShare(
   });
   const patch = withChange(part(over), part(from), part(wanted)) as ReturnType<typeof part>;
   await patchRollout(context, over, patch).catch(() => false);
+}
+
+/** What `live` is with that which `to` changes of `from`. A list that has other elements besides, as ports of others, stays as it is. */
+export function withChange(live: unknown, from: unknown, to: unknown): unknown {
+  if (isDeepStrictEqual(from, to)) return live;
+  if (isRecord(live) && isRecord(from) && isRecord(to)) {
+    const stays = Object.entries(live).filter(([key]) => key in to || !(key in from));
+    const changed = Object.keys(to).map((key) => [key, withChange(live[key], from[key], to[key])] as const);
+    return Object.fromEntries([...stays, ...changed.filter(([, value]) => value !== undefined)]);
+  }
+  if (!Array.isArray(live) || !Array.isArray(from) || !Array.isArray(to)) return to;
+  if (live.length !== from.length) return live;
+  return from.length === to.length ? to.map((one, index) => withChange(live[index], from[index], one)) : to;
 }
 
 /** The share that was to change is as before: it would be written again and again. Throws EngineError ForeignChange. */

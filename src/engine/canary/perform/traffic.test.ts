@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest';
-import { withChange } from './with-change.ts';
+import { withChange } from './traffic.ts';
 
 const weights = (primary: number, canary: number) => [
   { name: 'web-primary', weight: primary },
