@@ -31,7 +31,7 @@ function calendarMs({ world }: Context): number {
 }
 
 /** After this time it is looked again: a freeze may have no end, whose deletion is noticed at once, and the calendar may be set meanwhile. */
-const LOOK_AGAIN_MS = 3_600_000;
+export const LOOK_AGAIN_MS = 3_600_000;
 
 /** Steps again when the wait for a window is over. */
 export function wakeForWindow(leftMs: number): Effects {

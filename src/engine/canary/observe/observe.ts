@@ -2,6 +2,7 @@ import { type Canary, sharesWorkload } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce } from '../../../api/canary/status.ts';
 import { calendarOf } from '../../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../../api/kubernetes.ts';
+import { LOOK_AGAIN_MS } from '../../../rollout/windows.ts';
 import type { HeadView, PeersView, World } from '../../../rollout/world.ts';
 import { workloadKind } from '../../../workload/kinds.ts';
 import { EngineError, type Failure, failureOf } from '../../failure.ts';
@@ -23,9 +24,6 @@ type Observed =
 
 /** What could not be read is asked again after this time, when nothing changes before. */
 const unreadAgainMs = 10_000;
-
-/** Freezes are looked at again after this time at the latest: the machine's clock may be set while their next change is waited for. */
-const calendarAgainMs = 3_600_000;
 
 /**
  * Builds the World of a Canary from the watches: no request, except that each record is read once to check it (S10), and the primary once
@@ -86,7 +84,7 @@ export async function observe(parts: ReadParts, given: Canary): Promise<Observed
   const revision = revisionOf(context, target);
   const unreadMs = ownership.problem || isUnread ? unreadAgainMs : undefined;
   const changeMs =
-    changesMs === undefined ? undefined : Math.min(Math.max(1, changesMs - calendarMs), calendarAgainMs);
+    changesMs === undefined ? undefined : Math.min(Math.max(1, changesMs - calendarMs), LOOK_AGAIN_MS);
   const againMs = soonest(unreadMs, changeMs);
   const observation = { canary, world, view, target, primary, provider, revision, againMs };
   if (movesInPlace) await refuseOtherRoutes({ parts, observation });
