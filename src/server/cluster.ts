@@ -5,26 +5,24 @@ import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
 import type { Cluster, DryRun, Log, OpenWatch, WatchedSet } from '../contracts/cluster.ts';
+import { rolloutManager } from '../workload/compare/managed-fields.ts';
 import { createWriteGate, type WriteGate } from './write-gate.ts';
-
-/** Field manager of writes that are not server-side apply of what Git says. */
-const manager = 'holdfast-rollout';
 
 /** Dry-runs as the rollout's own writes would be made. */
 export function createDryRun(client: Pick<ClusterClient, 'apply' | 'create'>): DryRun {
   return {
     async apply(object) {
-      await client.apply(object, { manager, force: true, dryRun: true });
+      await client.apply(object, { manager: rolloutManager, force: true, dryRun: true });
     },
-    create: (object) => client.create(object, { manager, dryRun: true }),
+    create: (object) => client.create(object, { manager: rolloutManager, dryRun: true }),
   };
 }
 
 /** The part of the port that applies, every write a dry run. */
 export function createDryCluster(client: Pick<ClusterClient, 'apply'>): Pick<Cluster, 'apply'> {
   return {
-    apply: (object, { manager: who, force, over }) =>
-      client.apply(object, { manager: who, force, ...over, dryRun: true }),
+    apply: (object, { manager, force, over }) =>
+      client.apply(object, { manager, force, ...over, dryRun: true }),
   };
 }
 
@@ -66,12 +64,14 @@ export function createClusterPort(
       return send(() => client.apply(object, { manager, force, ...over, ...asUser, dryRun }));
     },
     async create(object) {
-      return send(() => client.create(object, { manager, ...asUser }));
+      return send(() => client.create(object, { manager: rolloutManager, ...asUser }));
     },
     async patch(reference, patch, subresource) {
       // A status that the installed CRD does not know in full is found by comparing, with a clearer message.
       const part = subresource ? { subresource, fieldValidation: 'Ignore' as const } : {};
-      return send(() => client.patch(reference, patch, { type: 'merge', manager, ...asUser, ...part }));
+      return send(() =>
+        client.patch(reference, patch, { type: 'merge', manager: rolloutManager, ...asUser, ...part }),
+      );
     },
     async delete(reference, preconditions) {
       await send(() => client.delete(reference, { ...preconditions, ...asUser }));
@@ -83,7 +83,7 @@ export function createClusterPort(
       const resourceAttributes = { verb: 'patch', group, resource, namespace, name };
       const review = { ...accessReview, metadata: { name: '' }, spec: { resourceAttributes } };
       // Stored nowhere: the answer is the object's status.
-      const { status } = await client.create(review, { manager, ...asUser });
+      const { status } = await client.create(review, { manager: rolloutManager, ...asUser });
       return (status as { allowed?: boolean } | undefined)?.allowed === true;
     },
     kindOf,

@@ -4,6 +4,9 @@ import { answersToKey } from './list-keys.ts';
 
 type Fields = Record<string, unknown>;
 
+/** The field manager of what a rollout decides (design section 3). */
+export const rolloutManager = 'holdfast-rollout';
+
 /** Field managers of Flagger (flagger-behaviour 2.17). */
 const theirManager = /^flagger/;
 

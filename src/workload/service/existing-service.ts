@@ -9,7 +9,7 @@ import {
   takenOverAnnotation,
 } from '../../api/kubernetes.ts';
 import type { ServicePort } from '../../release/release.ts';
-import { managedFieldsOf } from '../compare/managed-fields.ts';
+import { managedFieldsOf, rolloutManager } from '../compare/managed-fields.ts';
 import { type LivePort, portKey } from '../pods/endpoints.ts';
 import { appliedAnnotation } from '../shared/metadata.ts';
 
@@ -65,7 +65,7 @@ function isKeptByOthers(live: KubernetesObject, { port, protocol = 'TCP' }: Live
   const key = `k:${JSON.stringify({ port, protocol })}`;
   return (managedFieldsOf(live) ?? []).some(({ manager, fieldsV1 }) => {
     const fields = fieldsV1 as { 'f:spec'?: { 'f:ports'?: Record<string, unknown> } } | undefined;
-    return manager !== 'holdfast-rollout' && fields?.['f:spec']?.['f:ports']?.[key] !== undefined;
+    return manager !== rolloutManager && fields?.['f:spec']?.['f:ports']?.[key] !== undefined;
   });
 }
 

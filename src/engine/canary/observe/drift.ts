@@ -12,6 +12,7 @@ import {
   differencesBy,
   driftOf,
 } from '../../../workload/compare/drift.ts';
+import { rolloutManager } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import {
   type ExpectedCopy,
@@ -32,8 +33,6 @@ import {
 import { entryOf, type KnownCopies, type KnownPrimary, type ReadContext } from '../context/observation.ts';
 import { bytesOf, type ReleaseBytes } from './releases.ts';
 
-/** Who writes primaries and copies. */
-const manager = 'holdfast-rollout';
 const nothing: DriftView = { drift: undefined, configCopies: [] };
 
 /**
@@ -79,10 +78,12 @@ async function findForeignChange(
   if (known.found?.generation === generation) return known.found?.change;
   const live = await context.parts.cluster.get(referenceOf(primary));
   if (!live || live.metadata.generation !== generation) return undefined;
-  const drift = driftOf(live, applied, manager);
+  const drift = driftOf(live, applied, rolloutManager);
   // A field that was there once and is missing was changed; otherwise only fields that managedFields assign to another manager.
   const isForeign = drift.kind === 'foreign' || (drift.kind === 'gone' && known.hasMatched);
-  const changed = known.hasMatched ? allDifferences(live, applied) : differencesBy(live, applied, manager);
+  const changed = known.hasMatched
+    ? allDifferences(live, applied)
+    : differencesBy(live, applied, rolloutManager);
   const change = isForeign ? foreignChangeOf(drift, changed, false) : undefined;
   known.found = { generation, change };
   return change;
@@ -216,7 +217,7 @@ async function copyView(
   const reference = { apiVersion: 'v1', kind, namespace: observation.view.namespace, name };
   const live = await parts.cluster.get(reference);
   if (!live) return view('missing');
-  const drift = driftOf(live, written, manager);
+  const drift = driftOf(live, written, rolloutManager);
   if (drift.kind === 'none') return view('asWritten');
   // What we wrote for this very release and differs was rewritten by a webhook of the cluster: writing it again changes nothing.
   if (drift.kind === 'own') return view(digestOf(live) === digest ? 'asWritten' : 'otherRelease');

@@ -8,7 +8,7 @@ import {
 } from '../../../api/kubernetes.ts';
 import { isKnative } from '../../../release/release.ts';
 import { possibleCopies } from '../../../workload/adopted-target.ts';
-import { takenOverFields } from '../../../workload/compare/managed-fields.ts';
+import { rolloutManager, takenOverFields } from '../../../workload/compare/managed-fields.ts';
 import { primaryAnnotations, primaryRevisionOf } from '../../../workload/knative/knative.ts';
 import { scalerKindOf, scalerNames } from '../../../workload/scaler.ts';
 import { isOwnerlessCopy } from '../../../workload/service/service.ts';
@@ -21,8 +21,6 @@ import { routeReferences, routerOf } from '../context/routers.ts';
 import { bytesOf } from '../observe/releases.ts';
 import { wantedRoutes } from '../observe/routes.ts';
 import { ensureFresh, patchRollout } from './write.ts';
-
-const manager = 'holdfast-rollout';
 
 /** The takeover of what Flagger generated. */
 export const adoptionPerformers = {
@@ -96,7 +94,7 @@ async function takeOver(
   if (!live) return false;
   const isOwnerless = isOwnerlessCopy(live, observation.canary);
   if (!isGenerated(live, observation.canary) && !isOwnerless) return false;
-  const managedFields = takenOverFields(live, manager, known);
+  const managedFields = takenOverFields(live, rolloutManager, known);
   if (!managedFields && Object.keys(marks).length === 0) return false;
   const owner = isOwnerless ? { ownerReferences: [ownerReference(observation.canary)] } : {};
   const metadata = { ...marks, ...owner, ...(managedFields ? { managedFields } : {}) };

@@ -11,7 +11,7 @@ import {
 import type { ApplyOptions } from '../../../contracts/cluster.ts';
 import { isService } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
-import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { managedFieldsOf, rolloutManager } from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
@@ -56,7 +56,7 @@ export async function store(
 }
 
 function applyOver(live: KubernetesObject | undefined): ApplyOptions {
-  return { manager: 'holdfast-rollout', force: true, ...(live ? { over: versionOf(live) } : {}) };
+  return { manager: rolloutManager, force: true, ...(live ? { over: versionOf(live) } : {}) };
 }
 
 /** Patches an object over the observed version. Throws EngineError where the API server did not keep `kept` of it, by default all that was sent. */
@@ -218,7 +218,7 @@ export async function ownedReplicas(
   if (!primary) return undefined;
   const live = await parts.cluster.get(referenceOf(primary));
   const applied = managedFieldsOf(live ?? primary)?.find(
-    ({ manager, operation }) => manager === 'holdfast-rollout' && operation === 'Apply',
+    ({ manager, operation }) => manager === rolloutManager && operation === 'Apply',
   );
   const spec = applied?.fieldsV1?.['f:spec'] as Record<string, unknown> | undefined;
   return spec && 'f:replicas' in spec ? replicasIn(live) : undefined;

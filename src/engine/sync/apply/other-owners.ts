@@ -7,7 +7,7 @@ import {
   versionOf,
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
-import { managedFieldsOf } from '../../../workload/compare/managed-fields.ts';
+import { managedFieldsOf, rolloutManager } from '../../../workload/compare/managed-fields.ts';
 import { applySetId } from '../../apply-set.ts';
 import { EngineError, failureOf } from '../../failure.ts';
 import type { SourceContext, SourceParts } from '../context/context.ts';
@@ -106,7 +106,7 @@ export async function handOverHeld(
     try {
       const live = await cluster.get(referenceOf(object));
       if (!live || !isMarkedBy(live, object, former)) return;
-      const patch = inherited(live, object, { former, manager: 'holdfast-rollout' });
+      const patch = inherited(live, object, { former, manager: rolloutManager });
       const labels = { ...patch.labels, [partOfLabel]: applySetId(source) };
       const metadata = { ...versionOf(live), ...patch, labels };
       await cluster.patch(referenceOf(live), { metadata });
