@@ -79,7 +79,7 @@ async function start(double: MetricDouble, respond: (response: ServerResponse) =
           query: double.query,
         },
       };
-      const metric = { name: 'errors', templateRef: { name: 'errors' } };
+      const metric = { name: 'errors', templateRef: { name: 'errors' }, ...given.metric };
       const source = {
         canary,
         metric,
@@ -95,6 +95,7 @@ async function start(double: MetricDouble, respond: (response: ServerResponse) =
 }
 
 interface Given {
+  readonly metric?: { readonly interval: string; readonly maxSampleAge: string };
   readonly secret?: Readonly<Record<string, string>> | undefined;
   readonly provider?: Partial<MetricTemplate['spec']['provider']>;
   readonly timeoutMs?: number;
@@ -297,3 +298,32 @@ it('influxdb: a query that fails halfway says why', async () => {
   const { read } = await start(double, answering(table));
   expect(await read()).toMatchObject({ kind: 'error', detail: 'the query failed: memory limit exceeded' });
 });
+
+/** Seconds or milliseconds between two parameters of an address. */
+function between(from: string, to: string): ({ url }: AskedOf) => number {
+  return ({ url: { searchParams } }) => Number(searchParams.get(to)) - Number(searchParams.get(from));
+}
+
+it.each<[string, (asked: AskedOf) => unknown, unknown]>([
+  ['newrelic', ({ url }) => /SINCE.*/.exec(url.searchParams.get('nrql') ?? '')?.[0], 'SINCE 300 seconds ago'],
+  ['datadog', between('from', 'to'), 3_000],
+  ['dynatrace', between('from', 'to'), 3_000_000],
+  ['splunk', between('start', 'stop'), 3_000_000],
+  [
+    'cloudwatch',
+    ({ body }) => {
+      const { StartTime, EndTime } = JSON.parse(body) as { StartTime: number; EndTime: number };
+      return EndTime - StartTime;
+    },
+    3_000,
+  ],
+])(
+  'a metric with maxSampleAge asks %s for the time of its interval all the same',
+  async (type, timeIn, expected) => {
+    const double = doubles.find((one) => one.type === type);
+    if (!double) return expect.fail(`there is no double of ${type}`);
+    const { asked, read } = await start(double, answering('', 500));
+    await read({ metric: { interval: '5m', maxSampleAge: '30s' } });
+    expect(asked.map(timeIn)).toEqual([expected]);
+  },
+);
