@@ -146,3 +146,16 @@ test('those of one namespace that hang hold up no other', async () => {
   await finish('a/1');
   expect(started.at(-1)).toBe('a/2');
 });
+
+test('many keys of one namespace keep no key of another waiting for all of them', async () => {
+  const { queue, started, finish } = bed(2);
+  for (let index = 1; index <= 50; index += 1) queue.add(`a/${index}`);
+  await settle();
+  queue.add('b/1');
+  queue.add('b/2');
+  await finish('a/1');
+  expect(started).toEqual(['a/1', 'a/2', 'b/1']);
+  await finish('a/2');
+  await finish('b/1');
+  expect(started).toEqual(['a/1', 'a/2', 'b/1', 'a/3', 'b/2']);
+});

@@ -22,7 +22,7 @@ interface WorkQueueOptions {
   readonly random: () => number;
 }
 
-/** A keyed queue. First come, first served; a key that is asked for while it runs runs once more afterwards. */
+/** A keyed queue. Namespaces share the places, and in each the first key comes first; one that is asked for while it runs runs once more afterwards. */
 export interface WorkQueue {
   /** Runs the key as soon as there is room, also in the middle of its back-off. */
   add(key: string): void;
@@ -55,17 +55,29 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   }
 
   function startMore(): void {
-    const ofNamespace = new Map<string, number>();
-    for (const key of running.keys())
-      ofNamespace.set(namespaceOf(key), (ofNamespace.get(namespaceOf(key)) ?? 0) + 1);
-    for (const key of waiting) {
-      if (stopped || running.size >= options.concurrency) return;
-      const inUse = ofNamespace.get(namespaceOf(key)) ?? 0;
-      if (inUse >= perNamespace) continue;
-      ofNamespace.set(namespaceOf(key), inUse + 1);
+    while (!stopped && running.size < options.concurrency) {
+      const key = nextKey();
+      if (key === undefined) return;
       waiting.delete(key);
       running.set(key, run(key));
     }
+  }
+
+  /** Of the namespace with the fewest passes under way, the key that came first: many keys of one namespace hold up no other. */
+  function nextKey(): string | undefined {
+    const underWay = new Map<string, number>();
+    for (const key of running.keys())
+      underWay.set(namespaceOf(key), (underWay.get(namespaceOf(key)) ?? 0) + 1);
+    let next: string | undefined;
+    let fewest = perNamespace;
+    for (const key of waiting) {
+      const inUse = underWay.get(namespaceOf(key)) ?? 0;
+      if (inUse >= fewest) continue;
+      next = key;
+      fewest = inUse;
+      if (inUse === 0) break;
+    }
+    return next;
   }
 
   async function run(key: string): Promise<void> {
