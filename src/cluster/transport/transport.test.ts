@@ -169,6 +169,20 @@ describe('transport', () => {
     expect(server.seen).toHaveLength(6 - refused.length);
   });
 
+  it('lets namespaces take turns at the budget, whoever asks, so that many requests of one keep no other waiting', async () => {
+    const server = await serve((_, response) => answer(response, 200, {}));
+    const transport = connect(accessTo(server.url), { rate: { perSecond: 40, burst: 1 }, connections: 1 });
+    const asAccount = { ...write, impersonate: 'system:serviceaccount:shop:deployer' };
+    const asOther = { ...write, impersonate: 'system:serviceaccount:shop:other' };
+    const inNamespace = (namespace: string) => ({ ...read, path: `/api/v1/namespaces/${namespace}/pods/p` });
+    const many = Array.from({ length: 4 }, () => [asAccount, asOther, inNamespace('shop')]).flat();
+    const last = inNamespace('cart');
+    await Promise.all([...many, last].map((request) => transport.request(request)));
+    const places = server.seen.map(({ path }, place) => (path === last.path ? place : -1));
+    expect(Math.max(...places)).toBeLessThanOrEqual(2);
+    expect(server.seen).toHaveLength(13);
+  });
+
   it('counts the deadline of a request from its turn on', async () => {
     const server = await serve((_, response) => answer(response, 200, {}));
     const transport = connect(accessTo(server.url), { rate: { perSecond: 1, burst: 1 }, deadlineMs: 1_900 });

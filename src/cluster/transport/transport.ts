@@ -4,6 +4,7 @@ import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
+import { createTurns } from '../../api/turns.ts';
 import { tunnelPool } from '../../http/dispatchers.ts';
 import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import type { ClusterProxy } from '../access/proxy-url.ts';
@@ -65,7 +66,7 @@ interface Parts {
   readonly options: TransportOptions;
   readonly clock: Clock;
   readonly random: Random;
-  readonly rateLimit: (signal?: AbortSignal) => Promise<void>;
+  readonly rateLimit: RateLimiter;
   readonly pool: ConnectionPool;
   readonly watchPool: ConnectionPool;
   readonly counts: Record<Verb, number>;
@@ -86,7 +87,7 @@ export function createTransport(options: TransportOptions): Transport {
   return {
     request: async (request) => {
       // The deadline starts after the wait for a turn, and for a person whom a plug-in asks to sign in.
-      await parts.rateLimit(request.signal);
+      await parts.rateLimit(request, request.signal);
       await options.access.authenticate();
       const deadlineMs = request.deadlineMs ?? options.deadlineMs ?? 30_000;
       return withDeadline(parts, request, deadlineMs, (signal) => requestWithRetries(parts, request, signal));
@@ -130,7 +131,7 @@ async function requestWithRetries(
   signal: AbortSignal,
 ): Promise<ApiAnswer> {
   for (let attempt = 1; ; attempt += 1) {
-    if (attempt > 1) await parts.rateLimit(signal);
+    if (attempt > 1) await parts.rateLimit(request, signal);
     try {
       return await requestOnce(parts, request, signal);
     } catch (error) {
@@ -244,13 +245,20 @@ export interface RateBounds {
 }
 
 /** Waits until one more request may be sent; returns early when the signal aborts. Throws `tooManyRequests`. */
-type RateLimiter = (signal?: AbortSignal) => Promise<void>;
+type RateLimiter = (request: ApiRequest, signal?: AbortSignal) => Promise<void>;
 
-/** A token bucket that hands out turns in the order of asking. A wall clock that jumps back only delays by one refill. */
+/** The namespace whose work it is: that of the account that it is made as, else that of the object. */
+function tenantOf({ impersonate = '', path }: ApiRequest): string {
+  const found =
+    /^system:serviceaccount:([^:]+):/.exec(impersonate) ?? /\/namespaces\/([^/]+)/.exec(path) ?? [];
+  return found[1] ?? '';
+}
+
+/** A token bucket whose turns namespaces take one after the other. A wall clock that jumps back only delays by one refill. */
 function createRateLimiter(bounds: RateBounds, clock: Clock): RateLimiter {
   let tokens = bounds.burst;
   let refilledAtMs = clock.nowMs();
-  let queue: Promise<void> = Promise.resolve();
+  const inTurn = createTurns(1);
   let waiting = 0;
 
   function refill(): void {
@@ -269,12 +277,11 @@ function createRateLimiter(bounds: RateBounds, clock: Clock): RateLimiter {
     if (!signal?.aborted) tokens -= 1;
   }
 
-  return async (signal) => {
+  return async (request, signal) => {
     if (waiting >= (bounds.waiting ?? Number.POSITIVE_INFINITY))
       throw localError('tooManyRequests', `more than ${bounds.waiting} requests wait for their turn`);
     waiting += 1;
-    queue = queue.then(() => takeTurn(signal));
-    await queue;
+    await inTurn(tenantOf(request), () => takeTurn(signal));
     waiting -= 1;
   };
 }
