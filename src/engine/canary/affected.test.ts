@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, test } from 'vitest';
 import { type KubernetesObject, ownLabels } from '../../api/kubernetes.ts';
 import { affects, mayName } from './affected.ts';
 
@@ -83,4 +83,18 @@ describe('a changed MetricTemplate', () => {
   ])('%s matters to a Canary: %s', (_, matters, template, templateRef) => {
     expect(mayName(canary(templateRef), template)).toBe(matters);
   });
+});
+
+test('a template that changes again and again costs little, however many and large the Canaries are', () => {
+  const metrics = Array.from({ length: 100 }, (_, index) => ({ name: `m${index}`, query: 'x'.repeat(100) }));
+  const canaries = Array.from({ length: 200 }, (_, index) => {
+    const canary = canaryNamed(`web-${index}`);
+    return { ...canary, spec: { ...(canary.spec as object), analysis: { metrics } } };
+  });
+  const metadata = { name: 'errors', namespace: 'shop' };
+  const template = { apiVersion: 'flagger.app/v1beta1', kind: 'MetricTemplate', metadata };
+  const started = process.cpuUsage();
+  for (let change = 0; change < 1_000; change += 1)
+    expect(canaries.some((canary) => mayName(canary, template))).toBe(false);
+  expect(process.cpuUsage(started).user).toBeLessThan(3_000_000);
 });

@@ -1,5 +1,5 @@
 import { postPromotionAnnotation } from '../../api/canary/canary.ts';
-import { canaryLabel, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
+import { canaryLabel, isRecord, type KubernetesObject, labelValue } from '../../api/kubernetes.ts';
 import { serviceNameLabel } from '../../workload/pods/endpoints.ts';
 
 interface Names {
@@ -81,10 +81,20 @@ function relatedNames(canary: KubernetesObject): Names {
  */
 export function mayName({ spec = {}, metadata }: KubernetesObject, changed: KubernetesObject): boolean {
   const { name, namespace = '' } = changed.metadata;
-  const text = JSON.stringify(spec);
+  const text = textOf(spec);
   const annotated = metadata.annotations?.[postPromotionAnnotation] ?? '';
   const says = (word: string) => text.includes(JSON.stringify(word)) || annotated.includes(word);
   return (namespace === metadata.namespace || says(namespace)) && says(name);
+}
+
+const texts = new WeakMap<object, string>();
+
+/** Specs of the caches never change, and whoever may edit a template can have all of them looked at again and again. */
+function textOf(spec: unknown): string {
+  if (!isRecord(spec)) return '';
+  const text = texts.get(spec) ?? JSON.stringify(spec);
+  texts.set(spec, text);
+  return text;
 }
 
 /** The Canary itself and those with the same target: when one is deleted, the other may begin. */

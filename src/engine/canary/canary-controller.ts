@@ -7,7 +7,7 @@ import { createCanaryPass } from './canary-pass.ts';
 import { type NamespaceWatch, watchNamespace } from './context/namespace-view.ts';
 import { createShadowPass, deferToFlagger } from './hands-off-pass.ts';
 import { specsOf } from './status/spec-in-force.ts';
-import { kindsByNamespace } from './watches.ts';
+import { kindsByNamespace, watchKey } from './watches.ts';
 
 /** Reconciles every Canary, independent of the others. */
 export interface CanaryController {
@@ -30,6 +30,7 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
   const parts = canaryParts(options, { wake: (key) => queue.add(key), namespace: viewOf });
   const pass = options.isShadow ? createShadowPass(parts) : deferToFlagger(parts, createCanaryPass(parts));
   const queue = newQueue(options, pass);
+  const watchedFor = new Map<string, string>();
 
   function viewOf(namespace: string): NamespaceWatch {
     const known = namespaces.get(namespace);
@@ -59,8 +60,19 @@ export function createCanaryController(options: CanaryControllerOptions): Canary
     }
   }
 
+  /** Whether other kinds may be watched for a Canary than before: its status changes often, and all Canaries would be looked at each time. */
+  function isWatchedAnew(canary: KubernetesObject): boolean {
+    const key = namespacedName(canary);
+    const before = watchedFor.get(key);
+    watchedFor.delete(key);
+    if (!canaries.get(canary.metadata.namespace, canary.metadata.name)) return true;
+    const now = watchKey(canary);
+    watchedFor.set(key, now);
+    return before !== now;
+  }
+
   function canaryChanged(canary: KubernetesObject | undefined): void {
-    adjustWatches();
+    if (!canary || isWatchedAnew(canary)) adjustWatches();
     for (const other of canary ? canariesOfSameTarget(canary, parts.canaries.list()) : parts.canaries.list())
       queue.addAfter(namespacedName(other), gatherMs);
     if (canary && !canaries.get(canary.metadata.namespace, canary.metadata.name))

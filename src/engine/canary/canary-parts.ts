@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { Metrics, OpenWatch, WatchedSet } from '../../contracts/cluster.ts';
 import type { Alerts, Hooks } from '../../contracts/notifications.ts';
 import { createAlertOutbox } from '../alerts/alert-outbox.ts';
@@ -51,7 +51,10 @@ export function canaryParts(options: CanaryControllerOptions, { wake, namespace 
     afterRevert: createAfterRevert(reproduce, wake, clock),
     lostRecords: createLostRecords(heads, reproduce, clock, wake),
     canaries: {
-      get: (key) => ours().find((canary) => namespacedName(canary) === key),
+      get(key) {
+        const [namespace, name = ''] = key.split('/');
+        return [canaries.get(namespace, name)].find((canary) => canary && options.isOurs(canary));
+      },
       list: ours,
       remember: (object) => canaries.remember(object),
     },

@@ -5,6 +5,7 @@
 
 import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
+import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import type { RouteKind, Router } from '../../contracts/routing.ts';
 import type { Decision } from '../../rollout/outcome.ts';
@@ -36,6 +37,13 @@ export function kindsOf(canary: KubernetesObject, { routing, options }: WatchPar
   return [...watchedKinds(scaled.targetRef ?? {}), ...(scaler ? [scaler] : []), ...endpoints, ...routes];
 }
 
+/** What `kindsOf` goes by, of the newest spec and of the one in force: while it is the same, so are the kinds. */
+export function watchKey(canary: KubernetesObject): string {
+  const { uid, generation } = canary.metadata;
+  const { provider, specInForce } = canaryStatus(canary);
+  return JSON.stringify([uid, generation, provider, specInForce?.generation]);
+}
+
 function routeKindsOf(canary: KubernetesObject, router: Router | undefined): readonly RouteKind[] {
   const about = canary as unknown as Canary;
   return router?.references?.(about, serviceNames(about)) ?? router?.kinds ?? [];
@@ -49,8 +57,9 @@ export function kindsByNamespace(
   const byNamespace = new Map<string, RouteKind[]>();
   for (const canary of canaries) {
     const namespace = canary.metadata.namespace ?? '';
-    const kinds = specsOf(canary).flatMap((one) => kindsOf(one, parts));
-    byNamespace.set(namespace, [...(byNamespace.get(namespace) ?? []), ...kinds]);
+    const kinds = byNamespace.get(namespace) ?? [];
+    for (const one of specsOf(canary)) kinds.push(...kindsOf(one, parts));
+    byNamespace.set(namespace, kinds);
   }
   return byNamespace;
 }
