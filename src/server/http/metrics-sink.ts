@@ -1,6 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { CanaryStatus, ReleaseHistoryEntry } from '../../api/canary/status.ts';
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { isSuspended, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 
 /** Metrics that are counted as things happen. */
@@ -34,6 +34,7 @@ export function createMetricsSink(
   const canaries = createSeries(watched.canary);
   const sources = createSeries(watched.source);
   const meters = createMeters(registry);
+  const failing = addFailingSince(registry, sources.objectOf);
   const sink: MetricsSink = {
     pass(key, durationMs, succeeded) {
       const canary = canaries.objectOf(key);
@@ -48,9 +49,10 @@ export function createMetricsSink(
       const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
       const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
       sources.note(key, meters.syncs, counted).inc(counted);
-      // A Source that fails from the start has an age too, for instance after a restart while Git is down: the alarm needs it.
+      // A Source that fails from the start has an age too, for instance after a restart while Git is down.
       if (succeeded || !sources.hasNoted(key, meters.lastSync, labels))
         sources.note(key, meters.lastSync, labels).setToCurrentTime(labels);
+      failing.note(key, succeeded);
     },
     drift(key, objects) {
       const source = sources.objectOf(key);
@@ -117,6 +119,35 @@ function createMeters(registry: Registry) {
     }),
     successes: counter('flagger_canary_successes_total', 'Releases that succeeded', runLabels),
     failures: counter('flagger_canary_failures_total', 'Releases that failed', runLabels),
+  };
+}
+
+/**
+ * Since when a Source fails, for the alarm: what is polled seldom is tried again seldom, so that neither its last success nor the number of failures
+ * says how long it has failed. One that is suspended is not tried, and does not fail.
+ */
+function addFailingSince(registry: Registry, find: (key: string) => KubernetesObject | undefined) {
+  const sinceMs = new Map<string, number>();
+  gauge(
+    registry,
+    'holdfast_source_failing_since_timestamp_seconds',
+    'First failed sync since the last successful one; no series while there is none',
+    (metric) => {
+      metric.reset();
+      for (const [key, ms] of sinceMs) {
+        const source = find(key);
+        if (!source) sinceMs.delete(key);
+        else if (!isSuspended(source))
+          metric.set({ name: source.metadata.name, namespace: source.metadata.namespace ?? '' }, ms / 1000);
+      }
+    },
+    ['name', 'namespace'],
+  );
+  return {
+    note(key: string, succeeded: boolean): void {
+      if (succeeded) sinceMs.delete(key);
+      else if (!sinceMs.has(key)) sinceMs.set(key, Date.now());
+    },
   };
 }
 

@@ -218,6 +218,31 @@ describe('what is counted', () => {
   it('goes with the object it is about, and comes back only for a new one', async () => {
     for (const key of ['shop/web', 'shop/cart']) sink.pass(key, 12, false);
     sink.ended(canaryOf('web'), 'Succeeded');
+      vi.useRealTimers();
+    }
+  });
+
+  it('says since when a Source fails, until it succeeds, is suspended or is deleted', async () => {
+    const at = async (seconds: number, succeeded: boolean) => {
+      vi.setSystemTime(seconds * 1_000);
+      sink.sync('shop/shop', succeeded);
+      return about(await scrape(), 'failing_since');
+    };
+    const failingSince = (seconds: number) => [
+      `holdfast_source_failing_since_timestamp_seconds{name="shop",namespace="shop"} ${seconds}`,
+    ];
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      expect(await at(100, true)).toEqual([]);
+      expect(await at(3_700, false)).toEqual(failingSince(3_700));
+      expect(await at(7_300, false)).toEqual(failingSince(3_700));
+      expect(await at(10_900, true)).toEqual([]);
+      expect(await at(14_500, false)).toEqual(failingSince(14_500));
+      sources = sources.map((source) => ({ ...source, spec: { suspend: true } }));
+      expect(about(await scrape(), 'failing_since')).toEqual([]);
+      sources = [];
+      expect(about(await scrape(), 'failing_since')).toEqual([]);
+    } finally {
     sink.sync('shop/shop', true);
     expect(about(await scrape(), 'web-app').length).toBeGreaterThan(10);
     [canaries, sources] = [[canaryOf('cart')], []];
