@@ -85,7 +85,7 @@ describe('what alarms are made of', () => {
     ]);
   });
 
-  it('counts the alerts that could not be sent, none where none are', async () => {
+  it('counts the alerts that could not be sent, for a day, and none where none are', async () => {
     const alerts = [
       { name: 'chat', state: 'failed' },
       { name: 'pager', state: 'sent' },
@@ -95,10 +95,17 @@ describe('what alarms are made of', () => {
       canaryOf('web', { incidents: [{ ...incident, alerts: [...alerts] }, incident] }),
       canaryOf('cart'),
     ];
-    expect(about(await scrape(), 'holdfast_alerts_not_sent')).toEqual([
-      'holdfast_alerts_not_sent{name="web-app",namespace="shop"} 1',
-      'holdfast_alerts_not_sent{name="cart-app",namespace="shop"} 0',
-    ]);
+    const counts = async (hoursLater: number) => {
+      vi.setSystemTime(Date.parse(time) + hoursLater * 3_600_000);
+      return about(await scrape(), 'holdfast_alerts_not_sent').map((line) => line.replace(/^.*\{name=/, ''));
+    };
+    vi.useFakeTimers({ toFake: ['Date'] });
+    try {
+      expect(await counts(1)).toEqual(['"web-app",namespace="shop"} 1', '"cart-app",namespace="shop"} 0']);
+      expect(await counts(25)).toEqual(['"web-app",namespace="shop"} 0', '"cart-app",namespace="shop"} 0']);
+    } finally {
+      vi.useRealTimers();
+    }
   });
 });
 

@@ -191,6 +191,9 @@ function inUnitOf(check: string, value: number): number {
 /** Conditions that alarms are made of; the others follow from them. */
 const shown: ReadonlySet<string> = new Set(['Ready', 'Stalled', 'Held', 'RollbackReady']);
 
+/** Nobody can send an alert again: an alarm that stood until five later releases would tell of no further one. */
+const notSentMs = 24 * 3_600_000;
+
 /** Metrics for alerting rules that Flagger does not have: conditions with their reason, and alerts that were not sent. */
 function addConditionMetrics(registry: Registry, sources: { canaries(): readonly KubernetesObject[] }): void {
   gauge(
@@ -210,11 +213,15 @@ function addConditionMetrics(registry: Registry, sources: { canaries(): readonly
   gauge(
     registry,
     'holdfast_alerts_not_sent',
-    'Alerts of the last news of a Canary that could not be sent',
+    'Alerts of the last day about a Canary that could not be sent',
     (metric) => {
       metric.reset();
+      const sinceMs = Date.now() - notSentMs;
       for (const canary of sources.canaries()) {
-        const alerts = (canaryStatus(canary).incidents ?? []).flatMap(({ alerts = [] }) => alerts);
+        const incidents = canaryStatus(canary).incidents ?? [];
+        const alerts = incidents
+          .filter(({ time }) => Date.parse(time) > sinceMs)
+          .flatMap(({ alerts = [] }) => alerts);
         metric.set(named(canary), alerts.filter(({ state }) => state === 'failed').length);
       }
     },
