@@ -17,7 +17,13 @@ export interface AlertNews {
 /** What came of one sending. `final`: trying the same again cannot help. The detail holds no address, token or body. */
 export type AlertAnswer =
   | { readonly kind: 'sent' }
-  | { readonly kind: 'failed'; readonly detail: string; readonly final: boolean };
+  | {
+      readonly kind: 'failed';
+      readonly detail: string;
+      readonly final: boolean;
+      /** How long the receiver asks to be left alone (Retry-After). */
+      readonly retryAfterMs?: number | undefined;
+    };
 
 /** Sends alerts; one call is one attempt. */
 export interface Alerts {

@@ -27,14 +27,14 @@ export interface Engine {
 
 /** Wires the engine; nothing runs before `start`. */
 export function createEngine(wiring: EngineWiring): Engine {
-  const { options, fileSources, clock, log } = wiring;
+  const { options, fileSources } = wiring;
   const sets = openSets(wiring);
   const bindingSet = openBindings(wiring);
   const { canarySet, sourceSet } = sets;
   const shared = createShared(wiring);
   const ofCanaries = canaryParts(wiring, sets);
   const alerts = alertsOf(wiring, sets);
-  const sourceAlerts = createSourceAlerts({ alerts, clock, log, events: shared.events });
+  const sourceAlerts = createSourceAlerts({ ...shared, alerts });
   const canaries: CanaryController = createCanaryController({
     ...shared,
     ...ofCanaries,

@@ -48,8 +48,11 @@ function canaryWith(...incidents: Incident[]): Canary & { status: CanaryStatus }
   };
 }
 
-/** An outbox over receivers that give these answers in turn, and then take everything. */
-function world(answers: AlertAnswer[] = []) {
+/** An outbox over receivers that give these answers in turn, and then take everything, or what `take` says. */
+function world(
+  answers: AlertAnswer[] = [],
+  { take, random = () => 1 }: { take?: (nowMs: number) => AlertAnswer; random?: () => number } = {},
+) {
   const clock = createVirtualClock();
   const got: string[] = [];
   const receivers: Array<string | undefined> = [];
@@ -58,6 +61,7 @@ function world(answers: AlertAnswer[] = []) {
   const quiet = { debug() {}, info() {}, warn() {}, error() {} };
   const outbox = createAlertOutbox({
     clock,
+    random,
     log: quiet,
     events: { emit: (_, { reason, message }) => events.push(`${reason}: ${message}`) },
     alerts: {
@@ -65,7 +69,7 @@ function world(answers: AlertAnswer[] = []) {
         const after = later.map((one) => ` after ${one.key}`).join('');
         receivers.push(alert?.providerRef.name);
         got.push(`${alert?.name ?? 'by default'} ${key}${after}`);
-        return answers.shift() ?? sent;
+        return answers.shift() ?? take?.(clock.nowMs()) ?? sent;
       },
     },
     onAnswer: (key) => woken.push(key),
@@ -159,6 +163,39 @@ test('an alert that cannot be sent ends with an event that says why', async () =
   expect(events).toEqual([
     'AlertNotSent: alert chat (ChecksFailed) could not be sent: chat.example.com answered 404',
   ]);
+});
+
+test('a receiver that takes one alert a second gets all of many that come at once', async () => {
+  let takesFromMs = 0;
+  const take = (nowMs: number): AlertAnswer => {
+    if (nowMs < takesFromMs)
+      return { kind: 'failed', detail: 'answered 429', final: false, retryAfterMs: 1_000 };
+    takesFromMs = nowMs + 1_000;
+    return sent;
+  };
+  let seed = 1;
+  const random = () => {
+    seed = (seed * 48_271) % 2_147_483_647;
+    return seed / 2_147_483_647;
+  };
+  const { clock, outbox } = world([], { take, random });
+  const many = Array.from({ length: 100 }, (_, index) =>
+    incident([{ name: 'chat', state: 'waiting' }], `incident-${index}`),
+  );
+  const canary = canaryWith(...many);
+  outbox.send(canary);
+  await clock.advance(900_000);
+  const states = outbox.answered(canary, canary.status).incidents?.flatMap(({ alerts = [] }) => alerts) ?? [];
+  expect(states.filter(({ state }) => state !== 'sent')).toEqual([]);
+});
+
+test('what a receiver asks to wait is waited for', async () => {
+  const { clock, got, outbox } = world([{ ...later, retryAfterMs: 30_000 }]);
+  outbox.send(canaryWith(incident([{ name: 'chat', state: 'waiting' }])));
+  await clock.advance(30_999);
+  expect(got).toHaveLength(1);
+  await clock.advance(1);
+  expect(got).toHaveLength(2);
 });
 
 test('trying has an end', async () => {

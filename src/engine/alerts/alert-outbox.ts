@@ -26,6 +26,8 @@ interface AlertOutboxOptions {
   readonly alerts: Alerts;
   readonly clock: Clock;
   readonly log: Log;
+  /** In [0, 1), as Math.random. */
+  readonly random: () => number;
   readonly events: EventSink;
   readonly onAnswer: (canaryKey: string) => void;
 }

@@ -37,6 +37,7 @@ test('the recovery of a Source is news for receivers of errors alone, too: it en
   const say = () => undefined;
   const sources = createSourceAlerts({
     clock,
+    random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
     events: { emit() {} },
     alerts: {
@@ -65,6 +66,7 @@ test('receivers of one namespace that are down take no alert of a Source in anot
   const say = (_: object, text: string) => void logged.push(text);
   const sources = createSourceAlerts({
     clock,
+    random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
     events: { emit() {} },
     alerts: {

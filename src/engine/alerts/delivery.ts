@@ -12,18 +12,21 @@ interface DeliveryParts {
   readonly alerts: Alerts;
   readonly clock: Clock;
   readonly log: Log;
+  /** In [0, 1), as Math.random. */
+  readonly random: () => number;
 }
 
 const maximumAttempts = 10;
 const firstWaitMs = 1_000;
-const longestWaitMs = 300_000;
+/** What a receiver may ask to wait before each attempt. */
+const longestAskedMs = 300_000;
 
 /**
  * Tries with growing delays until there is a final answer; undefined when the program stops first. Never rejects. `newsNow` is asked at each
- * attempt.
+ * attempt. The delays are spread: many alerts that a receiver refused at a time, since it takes few, would else be refused together again.
  */
 export async function deliverAlert(
-  { alerts, clock, log }: DeliveryParts,
+  { alerts, clock, log, random }: DeliveryParts,
   newsNow: () => AlertNews,
   signal: AbortSignal,
 ): Promise<AlertAnswer | undefined> {
@@ -32,7 +35,9 @@ export async function deliverAlert(
     const answer = await attemptOnce(alerts, news, signal);
     if (signal.aborted) return undefined;
     if (answer.kind === 'sent' || answer.final || attempt === maximumAttempts) return answer;
-    const waitMs = Math.min(longestWaitMs, firstWaitMs * 2 ** (attempt - 1));
+    const backOffMs = firstWaitMs * 2 ** (attempt - 1);
+    const askedMs = Math.min(longestAskedMs, answer.retryAfterMs ?? 0);
+    const waitMs = askedMs + Math.round(backOffMs * (0.5 + random() / 2));
     const fields = { object: describe(news.about), alert: news.alert?.name, attempt, waitMs };
     log.warn({ ...fields, detail: answer.detail }, 'an alert was not accepted');
     await sleep(clock, waitMs, signal);

@@ -223,6 +223,15 @@ describe('refusals', () => {
     expect(answer).toEqual({ kind: 'failed', detail: `${new URL(url).host} answered ${status}`, final });
   });
 
+  test('a limit says how long the receiver asks to wait', async () => {
+    const server = await startTestServer((_, response) => {
+      response.writeHead(429, { 'retry-after': '30' }).end();
+    });
+    cleanups.push(server.close);
+    const answer = await send({ type: 'discord', address: server.url });
+    expect(answer).toMatchObject({ kind: 'failed', final: false, retryAfterMs: 30_000 });
+  });
+
   test("Slack's API refuses with status 200", async () => {
     const { url } = await receiver(200, '{"ok":false,"error":"channel_not_found"}');
     const answer = await send({ type: 'slack', address: url });

@@ -1,5 +1,6 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
 import { beginningOf } from '../../api/limits.ts';
+import { retryAfterMs } from '../../api/time.ts';
 import type { AlertAnswer } from '../../contracts/notifications.ts';
 import { HttpError } from '../../http/errors.ts';
 import type { HttpClient, HttpStream } from '../../http/types.ts';
@@ -56,9 +57,10 @@ async function judged(answer: HttpStream, kind: AlertReceiver, host: string): Pr
   // What the body would say has no effect: an alert that was taken is not sent again because it never ends.
   if (!kind.refusal) answer.cancel();
   if (refusal) return failed(`${host} refused the alert: ${refusal.code}`, !refusal.isTransient);
-  const { status } = answer;
+  const { status, headers } = answer;
   if (status >= 200 && status < 300) return { kind: 'sent' };
-  return failed(`${host} answered ${status}`, !isTransientStatus(status));
+  const askedMs = retryAfterMs(headers['retry-after'], Date.now());
+  return { ...failed(`${host} answered ${status}`, !isTransientStatus(status)), retryAfterMs: askedMs };
 }
 
 async function textOf({ body }: HttpStream): Promise<string> {
@@ -85,6 +87,6 @@ function receiverOf(
   };
 }
 
-function failed(detail: string, final: boolean): AlertAnswer {
+function failed(detail: string, final: boolean): AlertAnswer & { kind: 'failed' } {
   return { kind: 'failed', detail: beginningOf(detail, 256), final };
 }
