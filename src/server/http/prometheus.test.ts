@@ -222,13 +222,6 @@ describe('what is counted', () => {
     }
   });
 
-  it('goes with the object it is about, and comes back only for a new one', async () => {
-    for (const key of ['shop/web', 'shop/cart']) sink.pass(key, 12, false);
-    sink.ended(canaryOf('web'), 'Succeeded');
-      vi.useRealTimers();
-    }
-  });
-
   it('says since when a Source fails, until it succeeds, is suspended or is deleted', async () => {
     const at = async (seconds: number, succeeded: boolean) => {
       vi.setSystemTime(seconds * 1_000);
@@ -250,6 +243,13 @@ describe('what is counted', () => {
       sources = [];
       expect(about(await scrape(), 'failing_since')).toEqual([]);
     } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  it('goes with the object it is about, and comes back only for a new one', async () => {
+    for (const key of ['shop/web', 'shop/cart']) sink.pass(key, 12, false);
+    sink.ended(canaryOf('web'), 'Succeeded');
     sink.sync('shop/shop', true);
     expect(about(await scrape(), 'web-app').length).toBeGreaterThan(10);
     [canaries, sources] = [[canaryOf('cart')], []];
