@@ -111,6 +111,34 @@ test('headers must come within seconds', async () => {
   await eventually(() => silent.isClosed && slow.isClosed, 'both were closed');
 });
 
+test('a client that leaves in the middle of its request is no error for the log, and a handler that fails is', async () => {
+  const errors: unknown[] = [];
+  let ended = 0;
+  const fault = new Error('the handler failed');
+  const route: Route = {
+    method: 'POST',
+    path: '/work',
+    async handle(request) {
+      const body = await readBody(request, 100).finally(() => {
+        ended += 1;
+      });
+      if (body?.toString() === 'bad') throw fault;
+      return { status: 202, body: 'taken\n' };
+    },
+  };
+  const server = await startHttpServer({ host: '127.0.0.1', port: 0 }, [route], (error) =>
+    errors.push(error),
+  );
+  cleanups.push(() => server.close());
+  const leaving = connect({ port: Number(new URL(server.url).port), host: '127.0.0.1' });
+  leaving.write('POST /work HTTP/1.1\r\nhost: a\r\ncontent-length: 9\r\n\r\nhalf');
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  leaving.resetAndDestroy();
+  await eventually(() => ended === 1, 'the half request ended');
+  expect((await fetch(`${server.url}/work`, { method: 'POST', body: 'bad' })).status).toBe(500);
+  expect(errors).toEqual([fault]);
+});
+
 test('a request beyond the slots of a route is refused before its body is read, with Retry-After', async () => {
   const bodies: number[] = [];
   const slots = { maximum: 2, taken: 0 };

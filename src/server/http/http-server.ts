@@ -80,7 +80,8 @@ export async function startHttpServer(
     void answer(routes, request).then(
       (result) => send(request, response, result),
       (error: unknown) => {
-        onError(error);
+        // That a client left in the middle of its request is no fault: whoever does it again and again would fill the log.
+        if (error !== request.errored) onError(error);
         send(request, response, { status: 500, body: 'internal error\n' });
       },
     );

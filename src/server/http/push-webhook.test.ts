@@ -120,6 +120,22 @@ describe('deliveries', () => {
     expect(world.reads).toBe(3);
   });
 
+  test('with a wrong signature are in the log once a minute, however many they are, and accepted ones each time', async () => {
+    const lines: string[] = [];
+    const { world, post } = await serve({ log: (_fields, message) => void lines.push(message) });
+    const wrong = async () => {
+      for (let count = 0; count < 20; count += 1) await post('shop/web', signed(Buffer.from('wrong')));
+    };
+    await wrong();
+    await post('shop/web');
+    await post('shop/web');
+    world.nowMs = 60_000;
+    await wrong();
+    const refusal = "push webhook: x-signature does not fit the Source's webhookSecret";
+    const accepted = 'push webhook: the signature is valid';
+    expect(lines).toEqual([refusal, accepted, accepted, refusal]);
+  });
+
   test('with a changed secret are accepted, and with a removed one not after a minute', async () => {
     const { world, post } = await serve();
     expect((await post('shop/web')).status).toBe(202);

@@ -24,12 +24,34 @@ const maximumUnderWay = 96;
 
 /** `/hooks/<namespace>/<source>`. An unknown Source and a wrong signature get the same answer, so that the answer does not reveal what exists. */
 export function pushRoute(target: PushTarget): Route {
-  const secrets = rememberSecrets(target);
+  const parts = { target, secrets: rememberSecrets(target), tellRefusal: createRefusalLog(target) };
   return {
     method: 'POST',
     path: '/hooks/',
     slots: { maximum: maximumUnderWay, taken: 0 },
-    handle: (request, rest) => receive(target, secrets, request, rest),
+    handle: (request, rest) => receive(parts, request, rest),
+  };
+}
+
+interface PushParts {
+  readonly target: PushTarget;
+  readonly secrets: WebhookSecrets;
+  readonly tellRefusal: PushTarget['log'];
+}
+
+/** A refusal is logged again after this time: who sends wrong signatures needs no credentials, and could fill the log. */
+const toldMs = 60_000;
+
+function createRefusalLog({ log, nowMs }: Pick<PushTarget, 'log' | 'nowMs'>): PushTarget['log'] {
+  const told = new Map<string, number>();
+  const isOld = (atMs: number) => nowMs() - atMs >= toldMs;
+  return (fields, message) => {
+    const key = JSON.stringify([fields, message]);
+    const before = told.get(key);
+    if (before !== undefined && !isOld(before)) return;
+    for (const [other, atMs] of told) if (isOld(atMs)) told.delete(other);
+    told.set(key, nowMs());
+    log(fields, message);
   };
 }
 
@@ -37,8 +59,7 @@ const notAccepted: Answer = { status: 401, body: 'not accepted\n' };
 const notFollowed: Answer = { status: 503, body: 'not followed here\n', retryAfterSeconds: 5 };
 
 async function receive(
-  target: PushTarget,
-  secrets: WebhookSecrets,
+  { target, secrets, tellRefusal }: PushParts,
   request: IncomingMessage,
   rest: string,
 ): Promise<Answer> {
@@ -54,7 +75,8 @@ async function receive(
     const delivery = { headers: request.headers, body };
     const verdict = await secrets.verify(namespace, secretRef.name, delivery);
     const { provider, reason } = verdict;
-    target.log({ namespace, source, provider }, `push webhook: ${reason}`);
+    const tell = verdict.accepted ? target.log : tellRefusal;
+    tell({ namespace, source, provider }, `push webhook: ${reason}`);
     if (!verdict.accepted) return notAccepted;
   } catch {
     return busy;
