@@ -1,6 +1,6 @@
 import type { Canary } from '../../../api/canary/canary.ts';
 import type { CanaryStatus } from '../../../api/canary/status.ts';
-import type { Clock } from '../../../api/clock.ts';
+import { type Clock, calendarOf } from '../../../api/clock.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
 import {
   type Condition,
@@ -44,10 +44,11 @@ export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
   let cancel = (): void => undefined;
   let round: Promise<void> = Promise.resolve();
 
+  /** By the calendar, which may be set meanwhile. */
   function wait(dueMs: number): void {
-    const leftMs = dueMs - clock.nowMs();
+    const leftMs = dueMs - calendarOf(clock);
     cancel = clock.after(Math.max(1, Math.min(leftMs, longestWaitMs)), () => {
-      if (clock.nowMs() < dueMs) return wait(dueMs);
+      if (calendarOf(clock) < dueMs) return wait(dueMs);
       round = drillAll();
     });
   }
@@ -61,7 +62,7 @@ export function createDrillSchedule(parts: DrillScheduleParts): DrillSchedule {
   }
 
   function next(): void {
-    const nowMs = clock.nowMs();
+    const nowMs = calendarOf(clock);
     wait(nowMs + parts.nextDelayMs(nowMs));
   }
 
