@@ -49,6 +49,29 @@ test('work that ends in any way leaves no entry', async () => {
   expect(readdirSync(folder)).toEqual([]);
 });
 
+test('of many Sources of one namespace four are rendered at a time, and those of others meanwhile', async () => {
+  const journal = createReadingJournal(folder, clock);
+  const begun: string[] = [];
+  const finish: Array<() => void> = [];
+  const render = (source: string) =>
+    journal.reading({ ...target, source }, async () => {
+      begun.push(source);
+      await new Promise<void>((resolve) => finish.push(resolve));
+    });
+  const many = Array.from({ length: 20 }, (_, index) => render(`shop/${index}`));
+  const all = Promise.all([...many, render('cart/web')]);
+  const underWay = { most: 0, ended: 0 };
+  await expect.poll(() => begun.includes('cart/web') && finish.length > 4).toBe(true);
+  while (underWay.ended < 21) {
+    await expect.poll(() => finish.length).toBeGreaterThan(0);
+    underWay.most = Math.max(underWay.most, begun.length - underWay.ended);
+    finish.shift()?.();
+    underWay.ended += 1;
+  }
+  await all;
+  expect(underWay.most).toBe(5);
+});
+
 test('after one death it is read again, after the second it is left alone for two minutes, then tried again, and for longer after each death up to an hour', async () => {
   await dieReading([target]);
   await dieReading([target]);

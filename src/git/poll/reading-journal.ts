@@ -4,7 +4,7 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
-import { createTurns } from '../../api/turns.ts';
+import { createTurns, type Turn } from '../../api/turns.ts';
 import { GitError } from '../errors.ts';
 
 /** What is being read of a Source. Fetching and rendering count apart: each can end the process by itself. */
@@ -44,6 +44,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
   const known = entriesLeft(folder, clock.nowMs());
   const readers = new Map<string, number>();
   const suspects = createTurns(1);
+  const rendering = createShares(RENDERED_PER_NAMESPACE);
 
   function deathsOf(target: ReadingTarget): number {
     const own = known.get(nameOf(target));
@@ -101,8 +102,32 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
         diedMs + Math.min(skippedReadingMs, firstSkippedReadingMs * 5 ** Math.max(0, deaths - readingDeaths));
       if (deaths >= limits.readingDeaths && clock.nowMs() < untilMs) throw skipped(target, deaths, untilMs);
       const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
-      return deaths === 0 ? run() : inTurn(target, run);
+      if (deaths > 0) return inTurn(target, run);
+      return target.stage === 'render' ? rendering(target.source, run) : run();
     },
+  };
+}
+
+/**
+ * Commits of one namespace that are rendered at a time. Whatever runs at a time has the same share of the processor, and holds its files in memory: a
+ * thousand Sources of one namespace would leave the others a thousandth.
+ */
+const RENDERED_PER_NAMESPACE = 4;
+
+/** Lets so many works of each namespace run at a time, whatever runs of others. */
+function createShares(most: number): <T>(source: string, work: () => Promise<T>) => Promise<T> {
+  const shares = new Map<string, { readonly turn: Turn; users: number }>();
+  return async (source, work) => {
+    const namespace = source.split('/', 1)[0] ?? '';
+    const share = shares.get(namespace) ?? { turn: createTurns(most), users: 0 };
+    shares.set(namespace, share);
+    share.users += 1;
+    try {
+      return await share.turn(source, work);
+    } finally {
+      share.users -= 1;
+      if (share.users === 0) shares.delete(namespace);
+    }
   };
 }
 
