@@ -62,6 +62,7 @@ function createWorld() {
   const telling: Array<() => Promise<void>> = [];
   const timers: Array<() => void> = [];
   const said: string[] = [];
+  const synced: boolean[] = [];
   const commits = [head];
   const cluster = {
     as: () => cluster,
@@ -102,6 +103,7 @@ function createWorld() {
   const repository = {
     keep: () => undefined,
     onNews: () => () => undefined,
+    expectNews: () => undefined,
     poll: async () => ({ kind: 'moved', head: commits.at(-1), refName: 'refs/heads/main' }),
     treeOidAt: async (commit: string) => commit,
     readFiles: async (commit: string) => ({
@@ -120,6 +122,7 @@ function createWorld() {
     telling,
     timers,
     said,
+    synced,
     commits,
     set,
     begin: () => listeners.forEach((one) => void one()),
@@ -177,6 +180,7 @@ function startRunner(
     events: { emit: () => undefined },
     log: { warn: () => undefined, debug: () => undefined },
     wakeCanary: () => undefined,
+    onSync: (_: string, succeeded: boolean) => void world.synced.push(succeeded),
     builders: {},
     builds: createBuildCache(),
     refreshSoon: () => undefined,
@@ -199,6 +203,22 @@ test('a variable that changes while the commit is rendered is applied, too', asy
   await poller.pollWhileWoken();
 
   expect(world.objects.get('app')?.data).toEqual({ region: 'south' });
+});
+
+test('a sync that ends because the Source is changed or Holdfast stops neither succeeded nor failed', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const runner = startRunner(world, poller);
+  await poller.pollWhileWoken();
+  runner.wake();
+  world.repository.poll = async () => {
+    await runner.stop();
+    throw new Error('Git does not answer');
+  };
+
+  await poller.pollWhileWoken();
+
+  expect(world.synced).toEqual([true]);
 });
 
 test('while a commit is being applied its status is not written, whatever changes meanwhile', async () => {

@@ -81,7 +81,8 @@ export function startSourceRunner(
       await teller.during(syncSource({ parts, source, state, watch, signal }));
       succeeded = true;
     } finally {
-      parts.onSync?.(key, succeeded);
+      // One that is given up says nothing of the Source.
+      if (!signal.aborted) parts.onSync?.(key, succeeded);
     }
   }
 
