@@ -59,16 +59,16 @@ test('the recovery of a Source is news for receivers of errors alone, too: it en
   await sources.stop();
 });
 
-test('receivers of one namespace that are down take no alert of a Source in another', async () => {
+test('receivers of one namespace that are down take no alert of a Source in another, and what finds no place is told at its Source', async () => {
   const clock = createVirtualClock();
   const got: string[] = [];
-  const logged: string[] = [];
-  const say = (_: object, text: string) => void logged.push(text);
+  const told: string[] = [];
+  const say = () => undefined;
   const sources = createSourceAlerts({
     clock,
     random: () => 1,
     log: { debug: say, info: say, warn: say, error: say },
-    events: { emit() {} },
+    events: { emit: ({ metadata }, { message }) => void told.push(`${metadata.name}: ${message}`) },
     alerts: {
       async send({ about }) {
         got.push(about.metadata.namespace ?? '');
@@ -84,6 +84,9 @@ test('receivers of one namespace that are down take no alert of a Source in anot
 
   expect(got.filter((namespace) => namespace === 'shop')).toHaveLength(100);
   expect(got.filter((namespace) => namespace === 'bank')).toHaveLength(20);
-  expect(logged.filter((text) => text.includes('this one is not sent'))).toHaveLength(20);
+  expect(told).toHaveLength(20);
+  expect(told[0]).toBe(
+    'source-5: alert chat-0 (GitUnreachable) could not be sent: too many alerts of its namespace are being sent',
+  );
   await sources.stop();
 });

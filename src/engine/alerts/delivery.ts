@@ -93,6 +93,17 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
   const stopping = new AbortController();
   const running = new Set<Promise<void>>();
   const places = createPlaces(maximumUnderWay);
+
+  function notSent(
+    source: Source,
+    alert: { readonly name: string },
+    { reason }: Incident,
+    why: string,
+  ): void {
+    const message = `alert ${alert.name} (${reason}) could not be sent: ${why}`;
+    parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
+  }
+
   return {
     tell(source, incident) {
       const isEnd = endsAlerts(incident);
@@ -103,17 +114,14 @@ export function createSourceAlerts(parts: DeliveryParts & { readonly events: Eve
         if (stopping.signal.aborted) return;
         const giveBack = places.take(source);
         if (!giveBack) {
-          const fields = { object: describe(source), alert: alert.name };
-          parts.log.warn(fields, 'too many alerts of the namespace are under way; this one is not sent');
+          notSent(source, alert, incident, 'too many alerts of its namespace are being sent');
           continue;
         }
         const news = { about: source, alert, incident };
         const work = deliverAlert(parts, () => news, stopping.signal).then((answer) => {
           running.delete(work);
           giveBack();
-          if (answer?.kind !== 'failed') return;
-          const message = `alert ${alert.name} (${incident.reason}) could not be sent: ${answer.detail}`;
-          parts.events.emit(source, { type: 'Warning', reason: 'AlertNotSent', message });
+          if (answer?.kind === 'failed') notSent(source, alert, incident, answer.detail);
         });
         running.add(work);
       }
