@@ -183,6 +183,12 @@ describe('commit statuses', () => {
     expect(set?.description).toBe(news.message);
   });
 
+  it('are not cut in the middle of a character', () => {
+    const message = `${'x'.repeat(139)}\u{1f680} is waited for`;
+    const [set] = wanted({ status: { ...reverted, message } }).statuses;
+    expect(set?.description.isWellFormed()).toBe(true);
+  });
+
   it.each([
     ['pending', ''],
     ['failure', 'Held'],

@@ -1,5 +1,6 @@
 import { type CanaryStatus, gitPart, whyReverted } from '../api/canary/status.ts';
 import { lineOf } from '../api/incident.ts';
+import { shorten } from '../api/limits.ts';
 import type { SourceWrite } from '../api/source/source.ts';
 import { type CanaryInCluster, ledgerRef, revertBranch, statusContext } from './names.ts';
 import {
@@ -104,7 +105,7 @@ function wantedStatuses({ where, write, status, records }: Facts): WantedStatus[
   const { message = '', incidents: [last] = [] } = status;
   // The status line; for an incident the short form of its line.
   const isIncident = last !== undefined && lineOf(last) === message;
-  const line = isIncident ? lineOf(last, MAX_DESCRIPTION) : message.slice(0, MAX_DESCRIPTION);
+  const line = isIncident ? lineOf(last, MAX_DESCRIPTION) : shorten(message, MAX_DESCRIPTION);
   const current = { commit, state, context, about, description: line || state };
   const left = records
     .filter((entry) => entry.kind === 'status')
