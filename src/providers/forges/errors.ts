@@ -60,7 +60,11 @@ export function forgeErrorOf(what: string, error: unknown): ForgeError {
   if (!(error instanceof HttpError))
     return new ForgeError('Invalid', `${what}: the request could not be made`);
   const code = NOT_TRANSIENT.has(error.code) ? 'Invalid' : 'Unavailable';
-  return new ForgeError(code, `${what}: ${error.message}`, { cause: error });
+  const hint =
+    error.code === 'Redirected'
+      ? '; if the repository was renamed or moved, set spec.url to its new address'
+      : '';
+  return new ForgeError(code, `${what}: ${error.message}${hint}`, { cause: error });
 }
 
 /** How long a forge asks to wait, in milliseconds: `Retry-After`, or the end of a rate limit that is used up; each answer names its end. */

@@ -80,7 +80,7 @@ for (const dialect of forges) {
       double.failNext({ status: 301, headers: { location: 'https://elsewhere.example.com/x?token=1' } });
       const moved = forge().findPullRequest('main');
       await expect(moved).rejects.toMatchObject({ code: 'Invalid' });
-      await expect(moved).rejects.toThrow(/elsewhere\.example\.com; not followed/);
+      await expect(moved).rejects.toThrow(/elsewhere\.example\.com; not followed.*set spec\.url/);
     });
 
     it('refuses an answer that is something else', async () => {
@@ -114,6 +114,41 @@ describe('peculiarities', () => {
     const double = await startForgeDouble(gitlabWire);
     await forgeAt(double, gitlab, 's3cr3t-token').comment(1, 'log:\n/merge\n  /approve\na/b and /etc\n');
     expect(double.model.comments[0]?.body).toBe('log:\n\\/merge\n  \\/approve\na/b and /etc\n');
+    await double.close();
+  });
+
+  it.each([
+    [
+      'github',
+      { message: 'Validation Failed', errors: [{ resource: 'PullRequest', field: 'base', code: 'invalid' }] },
+      /Validation Failed.*field base; code invalid/,
+    ],
+    [
+      'gitlab',
+      { message: { title: ['is too long'], base: ['Target branch is missing'] } },
+      /title is too long; base Target branch is missing/,
+    ],
+    [
+      'bitbucket',
+      { type: 'error', error: { message: 'Bad request', fields: { source: ['branch not found'] } } },
+      /Bad request: source branch not found/,
+    ],
+  ] as const)('says which field %s refused and why', async (kind, json, expected) => {
+    const double = await startForgeDouble(doubles[kind]!);
+    const dialect = forges.find((one) => one.kind === kind)!;
+    double.failNext({ status: 422, json });
+    await expect(forgeAt(double, dialect, 's3cr3t-token').comment(1, 'x')).rejects.toThrow(expected);
+    await double.close();
+  });
+
+  it('looks through many pages of a Gitea that gives fewer rows than it is asked for', async () => {
+    const double = await startForgeDouble(giteaWire);
+    double.model.options.rowsPerPage = 20;
+    double.addPull({ branch: 'old', state: 'closed' });
+    for (let n = 0; n < 40; n += 1) double.addPull({ branch: `other-${n}` });
+    const forge = forgeAt(double, gitea, 's3cr3t-token');
+    expect(await forge.findPullRequest('old')).toMatchObject({ number: 1, state: 'closed' });
+    expect(await forge.findPullRequest('none')).toBeUndefined();
     await double.close();
   });
 

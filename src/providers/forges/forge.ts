@@ -50,7 +50,8 @@ async function find(parts: Parts, branch: string): Promise<PullRequest | undefin
       .map((row) => readWith(parts, row, dialect.read))
       .find((pull) => pull.branch === branch && !pull.fromFork);
     if (found) return shown(found);
-    if (rows.length < dialect.pageSize) return undefined;
+    // A page may be shorter than was asked for: servers have limits of their own.
+    if (rows.length === 0) return undefined;
   }
   return undefined;
 }

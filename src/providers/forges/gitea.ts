@@ -27,7 +27,6 @@ export const gitea: ForgeDialect = {
   },
   headers: {},
   draft: { prefix: 'WIP: ' },
-  pageSize: 50,
   // Gitea may live below a path, and owner and name are always the last two parts.
   place({ origin }, path) {
     const parts = path.split('/');

@@ -121,19 +121,20 @@ function safeMessageOf(value: unknown, auth: HttpAuth | undefined): string {
   return singleLine(text.replace(/\p{Cc}+/gu, ' '), MESSAGE_LIMIT);
 }
 
-/** What forges put into `message`, `error` and `errors`, whatever its shape. */
+/** What forges put into `message`, `error` and `errors`, whatever its shape: texts, lists, and what is wrong with fields by their names. */
 function messagesIn(value: unknown, depth = 0): string {
   if (typeof value === 'string') return value;
   if (depth > 3 || typeof value !== 'object' || value === null) return '';
-  if (Array.isArray(value))
-    return value
-      .slice(0, 5)
-      .map((one) => messagesIn(one, depth + 1))
-      .filter(Boolean)
-      .join('; ');
-  const { message, error, errors } = value as Record<string, unknown>;
-  return [message, error, errors]
-    .map((one) => messagesIn(one, depth + 1))
-    .filter(Boolean)
-    .join(': ');
+  const textOf = (one: unknown) => messagesIn(one, depth + 1);
+  if (Array.isArray(value)) return value.slice(0, 5).map(textOf).filter(Boolean).join('; ');
+  const { message, error, errors, detail, fields } = value as Record<string, unknown>;
+  const texts = [message, error, errors, detail, fields].map(textOf).filter(Boolean);
+  if (texts.length > 0 || depth === 0) return texts.join(': ');
+  const named = Object.entries(value)
+    .slice(0, 5)
+    .map(([name, one]) => [name, textOf(one)]);
+  return named
+    .filter(([, text]) => text)
+    .map((pair) => pair.join(' '))
+    .join('; ');
 }

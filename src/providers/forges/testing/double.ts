@@ -31,7 +31,8 @@ interface DoubleModel {
   readonly pulls: DoublePull[];
   readonly comments: Array<{ readonly number: number; readonly body: string }>;
   readonly statuses: DoubleStatus[];
-  readonly options: { refusesDrafts: boolean };
+  /** `rowsPerPage`: rows of a page at most, whatever was asked for. */
+  readonly options: { refusesDrafts: boolean; rowsPerPage?: number };
 }
 
 /** What is in a request. */
@@ -181,7 +182,8 @@ function routesOf(wire: DoubleWire): DoubleRoute[] {
       handle({ query }, model) {
         const listed = wire.list(query, model);
         if ('status' in listed) return listed;
-        const rows = page(listed, query, wire.pageSize).map((pull) => wire.shown(pull, model));
+        const most = model.options.rowsPerPage;
+        const rows = page(listed, query, wire.pageSize, most).map((pull) => wire.shown(pull, model));
         return { status: 200, json: wire.page?.(rows) ?? rows };
       },
     },
@@ -225,8 +227,8 @@ function routesOf(wire: DoubleWire): DoubleRoute[] {
 }
 
 /** A page of rows, newest first. */
-function page<T>(rows: readonly T[], query: URLSearchParams, sizeName: string): T[] {
-  const size = Number(query.get(sizeName));
+function page<T>(rows: readonly T[], query: URLSearchParams, sizeName: string, most = 100): T[] {
+  const size = Math.min(Number(query.get(sizeName)), most);
   const start = (Number(query.get('page')) - 1) * size;
   if (!(size > 0 && size <= 100)) throw new Error(`no ${sizeName}`);
   return [...rows].reverse().slice(start, start + size);
