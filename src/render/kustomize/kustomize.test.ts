@@ -9,6 +9,10 @@ test.each([
   ['{resources: [a]}\n', undefined],
   ['resources: [a]\nbuildMetadata: [managedByLabel]\n', undefined],
   ['resources: [a]\n...\n', undefined],
+  [
+    'apiVersion: kustomize.config.k8s.io/v1beta1\nkind: Kustomization\nresources:\nnamePrefix: ""\n',
+    undefined,
+  ],
 ])('asks for origins in %j only where one more line does', (text, expected) => {
   const asked = askForOrigins('k', bytes(text), limits);
   expect(asked && new TextDecoder().decode(asked)).toBe(expected);

@@ -75,13 +75,16 @@ const originKey = 'config.kubernetes.io/origin';
 
 /**
  * The kustomization with one more line at its end, by which every object names the file that it came from. Undefined where that line
- * would not be read so: a file in flow style, or one that says itself what its objects are annotated with.
+ * would not be read so: a file in flow style, or one that says itself what its objects are annotated with; and for one that says nothing,
+ * which kustomize refuses as empty: with the line it would have no objects, and all that were applied would be pruned.
  */
 export function askForOrigins(path: string, bytes: Uint8Array, limits: RenderLimits): Uint8Array | undefined {
   const text = new TextDecoder().decode(bytes);
   const scanned = scanFile({ path, bytes }, limits);
   const [document] = scanned.ok ? scanned.documents : [];
-  if (!document || mappingOf(document.value).buildMetadata !== undefined) return undefined;
+  if (!document) return undefined;
+  const { apiVersion: _, kind: __, ...fields } = mappingOf(document.value);
+  if (fields.buildMetadata !== undefined || !Object.values(fields).some(Boolean)) return undefined;
   if (/^[ \t]*[{[]|^\.\.\.|^---[ \t]*\{/m.test(text)) return undefined;
   return new TextEncoder().encode(`${text.replace(/\n?$/, '\n')}buildMetadata: [originAnnotations]\n`);
 }
