@@ -66,6 +66,17 @@ test('a chart whose renderings differ is refused, with the fields and without th
   ]);
 });
 
+test('a chart that shows the time in seconds is refused, however fast it is rendered', async () => {
+  const template = treeFile('data: {at: {{ now | unixEpoch | quote }}}\n');
+  const files = new Map([...input.files, ['charts/web/templates/a.yaml', template] as const]);
+  const helm: Builder = {
+    version: async () => 'v3',
+    run: async () => ({ ok: true, output: map('a', `data: {at: "${Math.floor(Date.now() / 1000)}"}\n`) }),
+  };
+  const { problems } = await buildChart(helm, { ...input, files });
+  expect(problems.map(formatProblem).join()).toMatch(/two renderings .* differ \(ConfigMap a data\.at\)/);
+});
+
 describe('hooks', () => {
   const hook = (kind: string) =>
     map('a').replace('metadata:\n', `metadata:\n  annotations: {helm.sh/hook: "${kind}"}\n`);
@@ -114,11 +125,11 @@ test.each([
   expect(problems.map(formatProblem).join()).toMatch(expected);
 });
 
-test('dependencies in charts/ count as folders and as archives', async () => {
+test('dependencies in charts/ count as folders, whatever these are called, and as archives', async () => {
   const files = new Map([
     ['charts/web/Chart.yaml', treeFile('name: web\ndependencies: [{name: redis}, {name: lib}]\n')],
     ['charts/web/charts/redis-1.0.0.tgz', treeFile('x')],
-    ['charts/web/charts/lib/Chart.yaml', treeFile('name: lib\n')],
+    ['charts/web/charts/lib-2.x/Chart.yaml', treeFile('name: lib\n')],
   ]);
   expect((await buildChart(printing(map('a')), { ...input, files })).problems).toEqual([]);
 });

@@ -1,10 +1,10 @@
-import { createPause } from '../api/clock.ts';
+import { createPause, sleep, systemClock } from '../api/clock.ts';
 import { describe } from '../api/kubernetes.ts';
 import type { SourceHelm } from '../api/source/source.ts';
 import { type Builder, type Built, failedBuild, failureText } from './build/builder.ts';
 import { renderFile } from './render.ts';
 import type { FileProblem, RenderedObject, RenderLimits } from './rendered-object.ts';
-import { inside, type TreeFile } from './tree.ts';
+import { folderOfPath, inside, type TreeFile } from './tree.ts';
 import { splitDocuments } from './yaml/documents.ts';
 import { listOf, mappingOf, scanFile } from './yaml/scan.ts';
 
@@ -38,8 +38,8 @@ const ownValues = 'values.json';
 
 /**
  * Renders a chart with `helm template`, twice: a chart whose two renderings differ would be another release at each look, so it is refused
- * with the fields named (design section 3). Objects of tests are left out; other hooks are refused, or left out where the Source says so.
- * Throws the signal's reason.
+ * with the fields named (design section 3). What a chart makes of the time differs in the next second only. Objects of tests are left out; other
+ * hooks are refused, or left out where the Source says so. Throws the signal's reason.
  */
 export async function buildChart(builder: Builder, input: HelmInput): Promise<Built> {
   const { folder, files, valuesFiles, limits } = input;
@@ -53,6 +53,7 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
     const result = await builder.run(helmArgs(input), inputs, input.signal);
     if (!result.ok) return failedBuild(failureOf(file, failureText('helm', result)), result);
     outputs.push(result.output);
+    if (round === 0 && asksForTime(files)) await nextSecond(input.signal);
   }
   const [first = '', second = ''] = outputs;
   const built = await objectsIn(first, input, file);
@@ -60,6 +61,22 @@ export async function buildChart(builder: Builder, input: HelmInput): Promise<Bu
   const changing = changingFields(built.objects, (await objectsIn(second, input, file)).objects);
   const message = `two renderings of the same files differ (${changing}), so every poll would make a new release; set these fields to fixed values`;
   return { objects: [], problems: [{ file, line: 0, message }], bytes: 0 };
+}
+
+/** Whether a template may ask for the time. Archives are not opened. */
+function asksForTime(files: HelmInput['files']): boolean {
+  return [...files].some(
+    ([path, { bytes }]) =>
+      path.endsWith('.tgz') ||
+      (!/(?:\.md|NOTES\.txt)$/.test(path) && /\bnow\b/.test(Buffer.from(bytes).toString('latin1'))),
+  );
+}
+
+async function nextSecond(signal: AbortSignal): Promise<void> {
+  const second = () => Math.floor(systemClock.nowMs() / 1000);
+  const before = second();
+  while (second() === before && !signal.aborted)
+    await sleep(systemClock, 1000 - (systemClock.nowMs() % 1000), signal);
 }
 
 /** What helm is called with: it asks no cluster itself, and names are not looked up. */
@@ -200,15 +217,18 @@ function dependencyProblems(
   const scanned = scanFile(chart, limits);
   const [document] = scanned.ok ? scanned.documents : [];
   const charts = inside(folder, 'charts');
-  const names = [...files.keys()]
-    .filter((path) => path.startsWith(`${charts}/`))
-    .map((path) => path.slice(charts.length + 1));
+  const below = [...files.keys()].filter((path) => path.startsWith(`${charts}/`));
+  const archives = below
+    .map((path) => path.slice(charts.length + 1))
+    .filter((name) => /^[^/]+\.tgz$/.test(name));
+  // Helm goes by the names in the charts, whatever their folders are called.
+  const folders = below
+    .filter((path) => isChart(path) && folderOfPath(folderOfPath(path)) === charts)
+    .map((path) => scanFile({ path, bytes: files.get(path)?.bytes ?? new Uint8Array() }, limits))
+    .map((scanned) => (scanned.ok ? mappingOf(scanned.documents[0]?.value).name : undefined));
   return listOf(mappingOf(document?.value).dependencies).flatMap((entry, index): FileProblem[] => {
     const name = String(mappingOf(entry).name ?? '');
-    const isThere = names.some(
-      (path) => path === `${name}/Chart.yaml` || (path.startsWith(`${name}-`) && /^[^/]+\.tgz$/.test(path)),
-    );
-    if (isThere) return [];
+    if (folders.includes(name) || archives.some((archive) => archive.startsWith(`${name}-`))) return [];
     const field = `dependencies[${index}]`;
     const message = `${name} is not in ${charts}; nothing is fetched while rendering: run "helm dependency build" and commit that folder`;
     return [{ file: chart.path, line: document?.lineOf(field) ?? 0, field, message }];
