@@ -72,6 +72,15 @@ transformers: ["apiVersion: builtin\\nkind: LabelTransformer\\nmetadata: {name: 
     ]);
   });
 
+  it('includes replacements by a fixed text', async () => {
+    const { problems } = await collect({
+      'app/kustomization.yaml': `replacements: [{sourceValue: blue, targets: []}]
+transformers: ['{apiVersion: builtin, kind: ReplacementTransformer, metadata: {name: a}, replacements: [{sourceValue: blue}]}']
+`,
+    });
+    expect(problems).toEqual([]);
+  });
+
   it('ends where bases refer to one another', async () => {
     const { problems } = await collect({
       'app/kustomization.yaml': 'resources: [../base]\n',

@@ -56,7 +56,7 @@ const plainFields = [
 
 const patch = ['path', 'patch', 'target', 'options'];
 const generator = ['namespace', 'name', 'behavior', 'literals', 'files', 'envs', 'env', 'options', 'type'];
-const replacement = ['path', 'source', 'targets'];
+const replacement = ['path', 'source', 'sourceValue', 'targets'];
 
 /** Lists of a kustomization whose entries may name files, with the fields of an entry. */
 const entryFields: Readonly<Record<string, readonly string[]>> = {
