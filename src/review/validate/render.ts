@@ -4,7 +4,7 @@ import { parseSource } from '../../api/kinds/parse.ts';
 import type { Source } from '../../api/source/source.ts';
 import { checkSource } from '../../api/source/validate.ts';
 import { folderOf } from '../../engine/sync/context/context.ts';
-import { unignored } from '../../engine/sync/read/ignore-rules.ts';
+import { unignored, withoutIgnored } from '../../engine/sync/read/ignore-rules.ts';
 import { openLocalRepository } from '../../git/store/local-repository.ts';
 import { type Builders, createBuildCache } from '../../render/build/builder.ts';
 import { collectKustomization, isKustomization } from '../../render/build/collect.ts';
@@ -141,8 +141,11 @@ async function groupsOf(
     const from = isBelow(folder, `${at.folder}/`) ? at.folder : folder;
     const given = files.filter(({ path }) => isBelow(from, path));
     const { signal } = new AbortController();
-    const own = await unignored(given, { folder, rules: source.spec.ignore, signal });
-    if (own.length > 0) groups.push({ at: { ...at, folder: from }, files: own, source, complete: true });
+    const leftOut = { folder, rules: source.spec.ignore, signal };
+    const { files: own } = await unignored({ files: given, problems: [] }, leftOut);
+    const tree = withoutIgnored(at.tree, leftOut);
+    if (own.length > 0)
+      groups.push({ at: { ...at, tree, folder: from }, files: own, source, complete: true });
   }
   if (around) return { groups, others: [] };
   const read = new Set(groups.flatMap(({ files: own }) => own.map(({ path }) => path)));

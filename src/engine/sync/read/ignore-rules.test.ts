@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { ignoreRules } from './ignore-rules.ts';
+import { memoryTree } from '../../../render/memory-tree.test-support.ts';
+import { ignoreRules, withoutIgnored } from './ignore-rules.ts';
 
 const cases: ReadonlyArray<[rules: string[], path: string, ignored: boolean]> = [
   [['*.md'], 'docs/a.md', true],
@@ -49,4 +50,18 @@ test('rules that take too long on all files end the reading, with what to do', a
     reason: 'InvalidSpec',
     message: expect.stringMatching(/^spec\.ignore takes too long/),
   });
+});
+
+test.each([
+  [[], ['chart/Chart.yaml', 'chart/docs/logo.png'], ['chart/docs/link']],
+  [['docs/'], ['chart/Chart.yaml'], []],
+  [['/docs/link'], ['chart/Chart.yaml', 'chart/docs/logo.png'], []],
+])('a chart is read without what the rules %j leave out', async (rules, expected, refused) => {
+  const files = { 'chart/Chart.yaml': 'name: a', 'chart/docs/logo.png': 'x', 'chart/docs/link': undefined };
+  const { signal } = new AbortController();
+  const tree = withoutIgnored(memoryTree(files), { folder: 'chart', rules, signal });
+  const read = await tree.readAll('chart');
+  expect([...read.files.keys()]).toEqual(expected);
+  expect(read.problems.map(({ path }) => path)).toEqual(refused);
+  expect((await tree.read(['chart/docs/logo.png'])).size).toBe(1);
 });

@@ -1,5 +1,6 @@
 import { createPause } from '../../../api/clock.ts';
 import { limits } from '../../../api/limits.ts';
+import type { Tree } from '../../../render/tree.ts';
 import { EngineError } from '../../failure.ts';
 
 /** `spec.ignore` of a Source: paths left out, in the syntax of .gitignore. */
@@ -11,23 +12,43 @@ interface IgnoreRules {
   ignores(path: string, pause: () => Promise<void>): Promise<boolean>;
 }
 
-/** The files of a Source that its `spec.ignore` leaves. Paths are those from the repository's root. Throws as IgnoreRules, and the signal's reason. */
-export async function unignored<File extends { readonly path: string }>(
-  files: readonly File[],
-  {
-    folder,
-    rules: lines = [],
-    signal,
-  }: { folder: string; rules?: readonly string[] | undefined; signal: AbortSignal },
-): Promise<File[]> {
+/** What `spec.ignore` of a Source leaves out; paths are those from the repository's root. */
+export interface LeftOut {
+  readonly folder: string;
+  readonly rules?: readonly string[] | undefined;
+  readonly signal: AbortSignal;
+}
+
+/** The files of a Source, and what of it could not be read, as far as its `spec.ignore` leaves them. Throws as IgnoreRules, and the signal's reason. */
+export async function unignored<
+  File extends { readonly path: string },
+  Problem extends { readonly path: string },
+>(
+  { files, problems }: { readonly files: readonly File[]; readonly problems: readonly Problem[] },
+  { folder, rules: lines = [], signal }: LeftOut,
+): Promise<{ files: File[]; problems: Problem[] }> {
   const rules = ignoreRules(lines);
   const pause = createPause(signal);
-  const kept: File[] = [];
-  for (const file of files) {
-    const path = folder ? file.path.slice(folder.length + 1) : file.path;
-    if (!(await rules.ignores(path, pause))) kept.push(file);
-  }
-  return kept;
+  const isKept = async (path: string) =>
+    !(await rules.ignores(folder ? path.slice(folder.length + 1) : path, pause));
+  const left: { files: File[]; problems: Problem[] } = { files: [], problems: [] };
+  for (const file of files) if (await isKept(file.path)) left.files.push(file);
+  // A submodule, and a link, is a folder to the rules as well.
+  for (const problem of problems) if (await isKept(`${problem.path}/`)) left.problems.push(problem);
+  return left;
+}
+
+/** The tree of a Source whose whole folders are read without what its `spec.ignore` leaves out. A path that somebody names is read all the same. */
+export function withoutIgnored(tree: Tree, leftOut: LeftOut): Tree {
+  return {
+    ...tree,
+    async readAll(folder) {
+      const read = await tree.readAll(folder);
+      const files = [...read.files].map(([path, file]) => ({ path, file }));
+      const left = await unignored({ files, problems: read.problems }, leftOut);
+      return { files: new Map(left.files.map(({ path, file }) => [path, file])), problems: left.problems };
+    },
+  };
 }
 
 interface Rule {

@@ -9,7 +9,7 @@ import { applySetId } from '../../apply-set.ts';
 import { folderOf, type SyncContext } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import { isOutsideUnchanged, type ReadingContext, treeAt } from './commit-files.ts';
-import { unignored } from './ignore-rules.ts';
+import { unignored, withoutIgnored } from './ignore-rules.ts';
 import { placeObjects } from './kinds.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
@@ -59,14 +59,10 @@ async function snapshotAt(
   const folder = folderOf(source);
   const treeOid = await state.repository.treeOidAt(commit.commit, folder, signal);
   const read = await state.repository.readFiles(commit.commit, folder, { signal, alsoRead: isKustomization });
-  const tree = treeAt(state.repository, commit.commit, signal);
   const leftOut = { folder, rules: source.spec.ignore, signal };
-  const files = await unignored(read.files, leftOut);
-  // A submodule, and a link, is a folder to the rules as well.
-  const refused = read.problems.map(({ path, message }) => ({ path: `${path}/`, file: path, message }));
-  const unread = (await unignored(refused, leftOut)).map(
-    ({ file, message }): FileProblem => ({ file, line: 0, message }),
-  );
+  const tree = withoutIgnored(treeAt(state.repository, commit.commit, signal), leftOut);
+  const { files, problems: refused } = await unignored(read, leftOut);
+  const unread = refused.map(({ path, message }): FileProblem => ({ file: path, line: 0, message }));
   const { builders, builds } = parts;
   const { variables, decryption, capabilities } = inputs ?? (await inputsOf(parts.cluster, source));
   const written = await renderSource(
