@@ -110,10 +110,13 @@ describe('the message of a revert in Git', () => {
       'Next: the Canary is Succeeded once this commit is read; no pod restarts for it',
     );
     expect(direct).not.toMatch(/merge|closed/);
-    const whole = { why: 'its own lines also shape Service shop/web', others: ['Service shop/web'] };
+    const others = ['Service shop/web'];
+    const whole = { commits: [bad], why: 'its own lines also shape Service shop/web', others };
     const draft = revertBody(story(status, { revert, whole }), 'markdown');
     expect(draft).toMatch(/\*\*This reverts the whole commit\*\*.*\n\n- Service shop\/web/);
     expect(draft).toContain('merge this');
+    const two = story(status, { revert, whole: { ...whole, commits: [bad, good] } });
+    expect(revertBody(two, 'text')).toContain('This reverts 2 whole commits (2222222, 1111111), because');
   });
 
   it('has a title that fits, with the commit where its subject is too long', () => {

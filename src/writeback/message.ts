@@ -14,8 +14,14 @@ export interface RevertDescription {
   readonly documentation: string | undefined;
   /** Files that are written. */
   readonly files: readonly string[];
-  /** Set when the whole commit is taken back: why, and which other objects change with it. */
-  readonly whole?: { readonly why: string; readonly others: readonly string[] } | undefined;
+  /** Set when whole commits are taken back: which, the newest first, why, and which other objects change with them. */
+  readonly whole?: WholeCommits | undefined;
+}
+
+interface WholeCommits {
+  readonly commits: readonly string[];
+  readonly why: string;
+  readonly others: readonly string[];
 }
 
 const MAX_TITLE = 72;
@@ -63,15 +69,14 @@ export function revertBody(description: RevertDescription, format: MessageFormat
   return lines.join('\n');
 }
 
-function wholeLines(
-  { why, others }: NonNullable<RevertDescription['whole']>,
-  format: MessageFormat,
-): string[] {
+function wholeLines({ commits, why, others }: WholeCommits, format: MessageFormat): string[] {
   const concerned = others.length > 0 ? others.map((name) => `- ${name}`) : ['- no other object'];
   const because = format === 'markdown' ? escapedMarkdown(why) : why;
   const mark = format === 'markdown' ? '**' : '';
+  const ids = commits.map((commit) => commit.slice(0, 7)).join(', ');
+  const what = commits.length === 1 ? 'the whole commit' : `${commits.length} whole commits (${ids})`;
   return [
-    `${mark}This reverts the whole commit${mark}, because ${because}. Please check before merging; this also changes:`,
+    `${mark}This reverts ${what}${mark}, because ${because}. Please check before merging; this also changes:`,
     '',
     ...concerned,
   ];

@@ -16,7 +16,7 @@ const id = (digit: number) => String(digit).repeat(40);
 const [goodId, badId, headId] = [id(1), id(2), id(3)];
 
 /** A repository of a few commits in memory, and the Source over it. */
-function gitOver(commits: Readonly<Record<string, Files>>) {
+function gitOver(commits: Readonly<Record<string, Files>>, parents: Readonly<Record<string, string>> = {}) {
   const repository = {
     treeOidAt: async (commit: string) => commit,
     readFiles: async (commit: string) => ({
@@ -30,9 +30,10 @@ function gitOver(commits: Readonly<Record<string, Files>>) {
     readPaths: async (commit: string, paths: readonly string[]) =>
       new Map(paths.map((path) => [path, bytesOf(commits[commit]?.[path])])),
     changesOf: async (commit: string) => {
-      const [before, after] = [commits[goodId] ?? {}, commits[commit] ?? {}];
+      const parent = parents[commit] ?? goodId;
+      const [before, after] = [commits[parent] ?? {}, commits[commit] ?? {}];
       const paths = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-      return { parent: goodId, paths: paths.filter((path) => before[path] !== after[path]) };
+      return { parent, paths: paths.filter((path) => before[path] !== after[path]) };
     },
   } as unknown as Repository;
   const parts = {
@@ -153,6 +154,34 @@ it('a whole commit is taken back, with who else is concerned, when its own lines
   const built = await buildRevert(git, 'shop/web', { ...wanted, digest, goodDigest: 'v1:of another key' });
   expect(built).toMatchObject({ kind: 'whole', why: expect.stringContaining('do not lead') });
   expect(built.kind === 'whole' && built.others.join()).toMatch(/Deployment shop\/api.*|ConfigMap/);
+});
+
+it('commits that were pushed together are taken back together, as far as the last-known-good takes', async () => {
+  const first = { ...start, web: { image: 2, note: 1 } };
+  const second = { ...first, api: { image: 1, note: 2 } };
+  const files = filesOf(second, places);
+  const commits = { [goodId]: filesOf(start, places), [id(4)]: filesOf(first, places), [badId]: files };
+  const git = gitOver({ ...commits, [headId]: files }, { [badId]: id(4), [id(4)]: goodId });
+  const digest = git.digestIn(await git.render(headId), 'shop/web') ?? '';
+  const built = await buildRevert(git, 'shop/web', { ...wanted, digest, goodDigest: 'v1:of another key' });
+  expect(built).toMatchObject({ kind: 'whole', commits: [badId, id(4)] });
+  const after = await git.render(headId, built.kind === 'whole' ? built.files : new Map());
+  expect(git.digestIn(after, 'shop/web')).toBe(git.digestIn(await git.render(goodId), 'shop/web'));
+});
+
+it('no commit is taken back that does not lead to the last-known-good', async () => {
+  const [old, files] = [
+    { ...start, web: { image: 3, note: 1 } },
+    filesOf({ ...start, web: { image: 2, note: 1 } }, places),
+  ];
+  const commits = { [goodId]: filesOf(start, places), [id(4)]: filesOf(old, places), [badId]: files };
+  const git = gitOver({ ...commits, [headId]: files }, { [badId]: id(4), [id(4)]: id(4) });
+  const digest = git.digestIn(await git.render(headId), 'shop/web') ?? '';
+  const built = await buildRevert(git, 'shop/web', { ...wanted, digest, goodDigest: 'v1:of another key' });
+  expect(built).toMatchObject({
+    kind: 'impossible',
+    why: expect.stringContaining('10 commits does not lead to the last-known-good'),
+  });
 });
 
 it('nothing is built where the same lines changed since, or head moved on', async () => {

@@ -11,12 +11,14 @@ import type { SourceGit } from '../sync/read/source-git.ts';
 export type BuiltRevert =
   /** Only this Canary's release changes, to the last-known-good. */
   | { readonly kind: 'exact'; readonly head: string; readonly files: FileChanges }
-  /** The whole commit is reverted, and `others` change with it: a person decides. */
+  /** Whole commits are reverted, and `others` change with them: a person decides. */
   | {
       readonly kind: 'whole';
       readonly head: string;
       readonly files: FileChanges;
       readonly others: readonly string[];
+      /** What is taken back, the newest first. */
+      readonly commits: readonly string[];
       /** Why less was not enough. */
       readonly why: string;
     }
@@ -27,10 +29,12 @@ export type BuiltRevert =
 
 /** Files other than manifests are read too; a commit with more than this many is no release of one workload. */
 const maximumFiles = 500;
+/** Commits that were pushed together, as by a merge that rebases them, of which one or several made the release. */
+const maximumCommits = 10;
 
 /**
  * Builds the change that reverts a release in Git: only the hunks in this Canary's documents, verified by rendering; where that does not lead to
- * exactly the last-known-good, the whole commit (design section 2.2, issue 4). `head`: the commit that it is made on. Pushes nothing. Throws Git's
+ * exactly the last-known-good, the whole commit, with those before it that are needed (design section 2.2, issue 4). `head`: the commit that it is made on. Pushes nothing. Throws Git's
  * errors when Git cannot be read.
  */
 export async function buildRevert(
@@ -71,7 +75,7 @@ async function buildExact(
       only: { bad: lines.bad.get(file.path) ?? [], good: lines.good.get(file.path) ?? [] },
     })),
   );
-  if (result.conflicts.length > 0) return changedSince(result);
+  if (result.conflicts.length > 0) return changedSince(result.conflicts);
   if (result.changes.size === 0) return "taking the Canary's own lines back changes nothing";
   const after = await git.render(head, result.changes);
   const digest = git.digestIn(after, canaryKey);
@@ -88,20 +92,34 @@ async function buildWhole(
   git: SourceGit,
   canaryKey: string,
   wanted: WantedRevert,
-  { head, before, why }: Head & { why: string },
+  at: Head & { why: string },
 ): Promise<BuiltRevert> {
-  const { parent, paths } = await git.repository.changesOf(wanted.bad);
-  if (paths.length > maximumFiles)
-    return { kind: 'impossible', why: `${why}, and the commit changed ${paths.length} files` };
-  const result = revertFiles(await versionsOf(git, paths, { head, bad: wanted.bad, good: parent }));
-  if (result.conflicts.length > 0) return { kind: 'impossible', why: `${why}, and ${changedSince(result)}` };
-  if (result.changes.size === 0)
-    return { kind: 'impossible', why: `${why}, and the whole commit is reverted already` };
-  const after = await git.render(head, result.changes);
-  return { kind: 'whole', head, files: result.changes, others: othersChanged(before, after, canaryKey), why };
+  const good = git.digestIn(await git.render(wanted.good), canaryKey);
+  const impossible = (what: string): BuiltRevert => ({ kind: 'impossible', why: `${at.why}, and ${what}` });
+  const commits: string[] = [];
+  const paths = new Set<string>();
+  for (let commit = wanted.bad; commit !== wanted.good && commits.length < maximumCommits; ) {
+    const { parent, paths: changed } = await git.repository.changesOf(commit);
+    commits.push(commit);
+    for (const path of changed) paths.add(path);
+    if (paths.size > maximumFiles) return impossible(`the commit changed ${paths.size} files`);
+    const { conflicts, changes } = revertFiles(
+      await versionsOf(git, [...paths], { head: at.head, bad: wanted.bad, good: parent }),
+    );
+    if (conflicts.length > 0) return impossible(changedSince(conflicts));
+    if (changes.size > 0) {
+      const after = await git.render(at.head, changes);
+      if (git.digestIn(after, canaryKey) === good) {
+        const others = othersChanged(at.before, after, canaryKey);
+        return { kind: 'whole', head: at.head, files: changes, others, commits, why: at.why };
+      }
+    }
+    commit = parent;
+  }
+  return impossible(`taking back ${commits.length} commits does not lead to the last-known-good`);
 }
 
-function changedSince({ conflicts }: RevertedFiles): string {
+function changedSince(conflicts: RevertedFiles['conflicts']): string {
   return `the same lines of ${listed(conflicts)} changed since`;
 }
 

@@ -206,7 +206,7 @@ function open(
 function describeRevert(context: WriteContext, revert: WantedRevert, built: Buildable): RevertDescription {
   const { where, status, documentation } = context;
   const subject = status.history?.find(({ digest }) => digest === revert.digest)?.subject ?? '';
-  const whole = built.kind === 'whole' ? { why: built.why, others: built.others } : undefined;
+  const whole = built.kind === 'whole' ? built : undefined;
   const evidence = evidenceFor(status, revert.digest);
   return { where, revert, subject, evidence, documentation, files: [...built.files.keys()], whole };
 }
