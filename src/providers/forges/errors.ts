@@ -25,7 +25,8 @@ export class ForgeError extends Error {
   }
 }
 
-const LONGEST_WAIT_MS = 3_600_000;
+/** A forge is not left alone for longer, whatever it asks for. */
+export const LONGEST_WAIT_MS = 3_600_000;
 const NOT_TRANSIENT: ReadonlySet<string> = new Set([
   'InvalidUrl',
   'Refused',

@@ -199,12 +199,20 @@ describe('a forge whose limit is used up', () => {
     await expect(rights('one')).rejects.toMatchObject({ retryAfterMs: 600_000 });
     nowMs += 60_000;
     await expect(rights('one')).rejects.toMatchObject({ code: 'Unavailable', retryAfterMs: 540_000 });
+    const told = await rights('one').catch(String);
+    nowMs += 60_000;
+    // The same words, so that no status is written for them again and again.
+    expect(await rights('one').catch(String)).toBe(told);
+    expect(told).toContain(new Date(nowMs + 480_000).toISOString());
+    nowMs -= 60_000;
     expect(server.asked).toHaveLength(1);
     await expect(rights('another')).rejects.toMatchObject({ code: 'Unavailable' });
     expect(server.asked).toHaveLength(2);
     nowMs += 540_000;
     await expect(rights('one')).rejects.toMatchObject({ code: 'Unavailable' });
     expect(server.asked).toHaveLength(3);
+    nowMs -= 7_200_000;
+    await expect(rights('one')).rejects.toThrow(/HTTP 403/);
     await server.close();
   });
 });

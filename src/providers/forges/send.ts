@@ -1,7 +1,15 @@
 import type { Source } from '../../api/source/source.ts';
+import { stamp } from '../../api/time.ts';
 import type { HttpAuth, HttpClient, HttpRequest, HttpResponse, HttpTls } from '../../http/types.ts';
 import { secretsOf, withoutSecrets } from '../../http/without-secrets.ts';
-import { codeOfStatus, ForgeError, type ForgeErrorCode, forgeErrorOf, retryAfterOf } from './errors.ts';
+import {
+  codeOfStatus,
+  ForgeError,
+  type ForgeErrorCode,
+  forgeErrorOf,
+  LONGEST_WAIT_MS,
+  retryAfterOf,
+} from './errors.ts';
 import { singleLine } from './text.ts';
 import type { ForgeCall } from './types.ts';
 
@@ -54,11 +62,13 @@ export async function sendToForge(
   call: ForgeCall,
 ): Promise<unknown> {
   const title = `${connection.where}: ${what}`;
-  const leftMs = (connection.pause?.untilMs ?? 0) - connection.nowMs();
-  if (leftMs > 0)
+  const untilMs = connection.pause?.untilMs ?? 0;
+  const leftMs = untilMs - connection.nowMs();
+  // A longer pause was begun before the clock was set back.
+  if (leftMs > 0 && leftMs <= LONGEST_WAIT_MS)
     throw new ForgeError(
       'Unavailable',
-      `${title}: the forge's rate limit is used up; it is not asked for another ${Math.ceil(leftMs / 1000)} s`,
+      `${title}: the forge's rate limit is used up; it is asked again at ${stamp(untilMs)}`,
       { retryAfterMs: leftMs },
     );
   const auth = await connection.auth();
