@@ -58,8 +58,13 @@ interface Rule {
   readonly keeps: boolean;
 }
 
-/** One character; `*` and `?`; all that follows a slash; or any number of folders, also none. */
-type Token = { readonly character: string } | 'star' | 'one' | 'all' | 'folders';
+/** One character, or one of `[a-z]`; `*` and `?`; all that follows a slash; or any number of folders, also none. */
+type Token = { readonly character: string } | CharacterClass | 'star' | 'one' | 'all' | 'folders';
+
+interface CharacterClass {
+  readonly isNegated: boolean;
+  readonly ranges: ReadonlyArray<readonly [from: string, to: string]>;
+}
 
 /** Reads the rules. Patterns come from users: they are matched in steps that grow with path and pattern alone, never by a regular expression. */
 export function ignoreRules(lines: readonly string[], steps: number = limits.ignoreSteps): IgnoreRules {
@@ -87,7 +92,7 @@ function ruleOf(line: string): Rule[] {
   const text = line.trimEnd();
   if (text === '' || text.startsWith('#')) return [];
   const keeps = text.startsWith('!');
-  const glob = text.slice(keeps ? 1 : 0).replace(/^\\/, '');
+  const glob = text.slice(keeps ? 1 : 0);
   const folderOnly = glob.endsWith('/');
   const body = folderOnly ? glob.slice(0, -1) : glob;
   // A slash inside ties the pattern to the Source's folder; without one it fits at any depth.
@@ -95,19 +100,28 @@ function ruleOf(line: string): Rule[] {
   return [{ keeps, folderOnly, tokens: [...start, ...tokensOf(body.replace(/^\//, ''))] }];
 }
 
+const pieceOfGlob = /\/?\*\*\/|\/\*\*|\*+|\\.|\[[!^]?\]?[^\]]*\]|./gs;
+const namedTokens = new Map<string, readonly Token[]>([
+  ['**/', ['folders']],
+  ['/**/', [{ character: '/' }, 'folders']],
+  ['/**', [{ character: '/' }, 'all']],
+  ['?', ['one']],
+]);
+
 function tokensOf(glob: string): Token[] {
-  const tokens: Token[] = [];
-  for (let at = 0; at < glob.length; ) {
-    const piece = ['**/', '/**', '*', '?'].find((candidate) => glob.startsWith(candidate, at));
-    if (piece === '**/') tokens.push('folders');
-    else if (piece === '/**') tokens.push({ character: '/' }, 'all');
-    else if (piece === '?') tokens.push('one');
-    else if (piece === '*') {
-      if (tokens.at(-1) !== 'star') tokens.push('star');
-    } else tokens.push({ character: glob[at] ?? '' });
-    at += piece?.length ?? 1;
-  }
-  return tokens;
+  return (glob.match(pieceOfGlob) ?? []).flatMap((piece): readonly Token[] => {
+    const named = namedTokens.get(piece);
+    if (named) return named;
+    if (piece.startsWith('*')) return ['star'];
+    // A backslash takes the meaning of what follows.
+    return piece.length > 2 ? [classOf(piece.slice(1, -1))] : [{ character: piece.slice(-1) }];
+  });
+}
+
+function classOf(text: string): CharacterClass {
+  const isNegated = /^[!^]/.test(text);
+  const pieces = text.slice(isNegated ? 1 : 0).matchAll(/(.)-(.)|./gs);
+  return { isNegated, ranges: [...pieces].map(([piece, from = piece, to = piece]) => [from, to]) };
 }
 
 /** Follows all ways through the pattern at once, one character of the path after the other. */
@@ -157,5 +171,11 @@ function follow(
     if (!isSlash) reach(next, index);
   } else if (token === 'one') {
     if (!isSlash) reach(next, index + 1);
-  } else if (token.character === character) reach(next, index + 1);
+  } else if (isOne(token, character)) reach(next, index + 1);
+}
+
+function isOne(token: { readonly character: string } | CharacterClass, character: string): boolean {
+  if ('character' in token) return token.character === character;
+  const isAmong = token.ranges.some(([from, to]) => from <= character && character <= to);
+  return character !== '/' && isAmong !== token.isNegated;
 }
