@@ -1,4 +1,4 @@
-/** GitHub's REST API, version 2022-11-28; GitHub Enterprise Server has it below /api/v3. */
+/** GitHub's REST API, version 2022-11-28; GitHub Enterprise Server has it below /api/v3, and with data residency (ghe.com) it has a host of its own. */
 import * as z from 'zod';
 import type { NewPullRequest } from '../../api/forge.ts';
 import { tokenAuth } from './secret.ts';
@@ -66,8 +66,8 @@ export const github: ForgeDialect = {
   draft: 'field',
   place({ protocol, hostname, host }, path) {
     const [owner = '', name = ''] = path.split('/').slice(-2);
-    const isPublic = publicHosts.includes(hostname);
-    const api = isPublic ? 'https://api.github.com' : `${protocol}//${host}/api/v3`;
+    const cloud = publicHosts.includes(hostname) ? 'github.com' : /\.ghe\.com$/.test(hostname) && hostname;
+    const api = cloud ? `https://api.${cloud}` : `${protocol}//${host}/api/v3`;
     return { api, repository: `${owner}/${name}` };
   },
   auth: tokenAuth,

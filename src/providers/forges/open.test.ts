@@ -228,6 +228,7 @@ describe('where the API of a repository is', () => {
     expect(github.place(...at('https://ghe.example.com:8443/acme/shop')).api).toBe(
       'https://ghe.example.com:8443/api/v3',
     );
+    expect(github.place(...at('https://acme.ghe.com/acme/shop')).api).toBe('https://api.acme.ghe.com');
   });
 
   it('preserves the groups of GitLab and the path of Gitea', () => {
