@@ -6,7 +6,7 @@ import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
 import { ageKeysIn } from './age.ts';
 import { createHiding, decryptionWith, unopened, withoutKeys } from './decrypt.ts';
-import { sealedSecret, testKey } from './sealed.test-support.ts';
+import { sealedLists, sealedSecret, testKey } from './sealed.test-support.ts';
 import { floatText } from './yaml-file.ts';
 
 const keys = await decryptionWith({
@@ -27,6 +27,20 @@ test('a Secret is opened, typed as it was, without what SOPS added', async () =>
     metadata: { name: 'keys', namespace: 'shop' },
     stringData: { password: 'hunter2', count: 5 },
   });
+});
+
+test('comments in lists, which sops encrypts as items, are none', async () => {
+  const opened = await keys.open(file(sealedLists), limits);
+  expect(opened?.problem).toBeUndefined();
+  expect(objectIn(opened?.bytes)).toMatchObject({ stringData: { hosts: ['db.example.com', [1, 'two']] } });
+  expect(String(opened?.bytes && Buffer.from(opened.bytes))).not.toMatch(/of the shop|inner/);
+});
+
+test.each([
+  ['moved to another list', sealedLists.replace('    hosts:', '    names:'), 'was changed, or moved'],
+  ['made of a value', sealedLists.replace(/(data:Ruso,.*)type:str/, '$1type:comment'), 'MAC mismatch'],
+])('a comment in a list that was %s is refused', async (_, text, expected) => {
+  expect((await keys.open(file(text), limits))?.problem?.message).toContain(expected);
 });
 
 test.each(['first', 'last'])('in JSON, too, where what SOPS added stands %s', async (place) => {

@@ -26,3 +26,34 @@ sops:
     encrypted_regex: ^(data|stringData)$
     version: 3.11.0
 `;
+
+/** Lists with comments between their items, which sops encrypts as further items: `[db.example.com, [1, two]]` in `stringData.hosts`. */
+export const sealedLists = `apiVersion: v1
+kind: Secret
+metadata:
+    name: keys
+stringData:
+    hosts:
+        - ENC[AES256_GCM,data:v4PpD5G4YFlQjun4,iv:zQzYCEWepeRFAxf02LctQy90R6AhJxSdRi7xSQepxBk=,tag:yzP5v8BCyeB4cdbPq4HDMQ==,type:comment]
+        - ENC[AES256_GCM,data:MhcQc8BEggIHeIbZ8JQ=,iv:uLc67KLLbcn8vae85G+wW8kvW2c2mDMeRNuL2WUIqTY=,tag:IoZxPo091S9sebwtDFgPqg==,type:str]
+        - ENC[AES256_GCM,data:PX/aix8iUDRUbA==,iv:bOlvDhHb+vIaZxU/aAlIp+m/QhNqa2UWeCMT9OK21Ig=,tag:EiVgMvYWImXKFXmcX81D8w==,type:comment]
+        - - ENC[AES256_GCM,data:IOswpCuG,iv:/NuvsN8qrQKnM1aQ399tdsEDslULUF4gBZzLWrv9i/w=,tag:TFsJJzXkW5fqFV6ZvRQa6Q==,type:comment]
+          - ENC[AES256_GCM,data:hg==,iv:vRfWZMRQkD0uMVrHFAj947m61LoUTLEly0PdDLSbApA=,tag:QWxUp+Vbpky3H2l4QuZ2mA==,type:int]
+          - ENC[AES256_GCM,data:LO1xXv0=,iv:5vDeFJIHNy88jvvVqddPDRB6Qqa+XyMtXCh16Zqplb0=,tag:EZmt5+zWn1OYtUwjSAlSEQ==,type:comment]
+          - ENC[AES256_GCM,data:Ruso,iv:kNijJ5NzDemweYccvLXNU59aeRc/lwDdMgbuB9/znxs=,tag:g4WDy+jBS9K46Mb+ruyolw==,type:str]
+sops:
+    age:
+        - recipient: age1ryxa7kpjem0m7m9099qq654jpenqshvl5ynajyl5e4p3ulymwd6q9jlr0y
+          enc: |
+            -----BEGIN AGE ENCRYPTED FILE-----
+            YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSByWUZnN1RlWnlLSkk4OHgw
+            Ly9MdUlsUjZybGkzc1BycTE4cXZmVUF1Q3pFClg5OFpWK2YxejZSdU9MTElHaWN2
+            SExUKy9KZCs3T0JMeWN0S2E1MTdvNlkKLS0tIGtETUVCZEJsZWMzK2c1ZXAwdFhD
+            MDU5ZkNPZWhhV1diMU1rWUFsRGdzalkKTe6TkeFJLvG+rgQfdrQzT+ypjQJ5EzXy
+            PFhYCAtY4eCc9JCsam0xjBhlcotU13jSWBwgJ0dJViB3MeaEiHKTtg==
+            -----END AGE ENCRYPTED FILE-----
+    lastmodified: "2026-11-28T05:30:03Z"
+    mac: ENC[AES256_GCM,data:FiaYGjPvKoHpsge1chN4qst0BRN4NMx1x57w4odxfpJMQn28ZHyqzcn/PmZmIClLpZBS1rSMtfARWc7yaUBRRyIpASNL/lksdN8A48IeRTt0DJ2H+Y3bEikGL+RblzLFIh/Ttz/wZa6FzM0YtaL6i5r9zj2Fdpiyo4Fsh1m8GPY=,iv:3/neK2N+tQuHDqj3ZDcZKF8YiMZBvnwbodOS+C/AoM4=,tag:qwZ7S19DRWwmwMX7PWUkXA==,type:str]
+    encrypted_regex: ^(data|stringData)$
+    version: 3.11.0
+`;

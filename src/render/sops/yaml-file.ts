@@ -21,6 +21,7 @@ interface Edit {
 }
 
 interface Walk {
+  readonly source: string;
   readonly key: Uint8Array;
   readonly mac: ReturnType<typeof createMac>;
   readonly edits: Edit[];
@@ -70,7 +71,7 @@ export async function openYaml(
   { keys, work, limits }: { keys: AgeKeys; work: OpeningWork; limits: RenderLimits },
 ): Promise<OpenedText> {
   const key = await dataKeyOf(envelope, keys, work);
-  const walk: Walk = { key, mac: createMac(envelope, key), edits: [], secrets: [] };
+  const walk: Walk = { source: text, key, mac: createMac(envelope, key), edits: [], secrets: [] };
   for (const document of readDocuments(text, limits)) {
     openNode(document.contents, [], walk);
     walk.edits.push(...withoutEnvelope(document, text));
@@ -98,7 +99,7 @@ function openNode(node: unknown, path: readonly string[], walk: Walk): void {
   else if (isAlias(node)) throw new SopsFault('holds an alias, which SOPS never writes', node.range?.[0]);
 }
 
-function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, secrets }: Walk): void {
+function openScalar(node: Scalar, path: readonly string[], { source, key, mac, edits, secrets }: Walk): void {
   const text = String(node.value ?? '');
   const [start, end] = node.range ?? [0, 0];
   if (!isSealed(text)) {
@@ -113,6 +114,12 @@ function openScalar(node: Scalar, path: readonly string[], { key, mac, edits, se
       start,
     );
   const { text: plain, type } = opened;
+  const dash = type === 'comment' ? /-[ \t]+$/.exec(source.slice(Math.max(0, start - 20), start)) : null;
+  if (dash) {
+    // SOPS writes a comment between the items of a list as one more item, which does not enter its code.
+    edits.push({ start: start - dash[0].length, end, text: '#' });
+    return;
+  }
   const isTruth = type === 'bool';
   mac.add(isTruth ? plain.slice(0, 1).toUpperCase() + plain.slice(1).toLowerCase() : plain, true);
   // These two words cannot be removed from messages, and reveal little.
