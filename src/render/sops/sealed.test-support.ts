@@ -57,3 +57,31 @@ sops:
     encrypted_regex: ^(data|stringData)$
     version: 3.11.0
 `;
+
+/** A merge key as sops writes one: `data` holds `user: web` of `stringData`, and `role: admin`. */
+export const sealedMerge = `apiVersion: v1
+kind: Secret
+metadata:
+    name: keys
+stringData:
+    user: ENC[AES256_GCM,data:lQOq,iv:TGBOqGhmZTVh9xp/gkavmZX43/YavT0I44YDBqPwyrg=,tag:JP0PEYsx5IWbMRhr2qaQUQ==,type:str]
+data:
+    !!merge <<:
+        user: ENC[AES256_GCM,data:XIP0,iv:Qs4VNK+aQk1xPIwcmTrT5ZmaEig+tAweXnGW9JJ4aOM=,tag:R8W4ii4L70+b63VFVjj00g==,type:str]
+    role: ENC[AES256_GCM,data:zO4hSZY=,iv:dOEtRe3NMUfuv5x9xQKUOADWirELTVbr2/dhVkW86tk=,tag:bhriRz6MRIIkqFcmv4Zz6A==,type:str]
+sops:
+    age:
+        - recipient: age1ryxa7kpjem0m7m9099qq654jpenqshvl5ynajyl5e4p3ulymwd6q9jlr0y
+          enc: |
+            -----BEGIN AGE ENCRYPTED FILE-----
+            YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSBBMTVpWUdqNEdoMjRkRldG
+            UTNDUDY5WmoyK1ZPVkErN0FobWd4K0xiMWtFCnZYSmNWQVZZMm1aR0lla0lSbUt2
+            K3haNGVLZmNid05XTGFjWEpLVFRVUGcKLS0tIEFrM0RhM281RXJJbkFWUEpxSmZi
+            VDZodTluaDBXL2JXQWdJQ2htUlZGMjgKFvfsayYPb8iWm3K+3tsJh/+HuoUXPo4i
+            CTWfISYVRUGi6e0G4Qgs8Yxg5RhFUw7igm3cSVQdgzs11Fdu/Q6m3Q==
+            -----END AGE ENCRYPTED FILE-----
+    lastmodified: "2026-11-28T05:32:18Z"
+    mac: ENC[AES256_GCM,data:v0l4/GdITCqvY+btK1YaWrBe4PO00sUHSNwFPdLQfs2kKcYZig38N56PnIjoAeKEaqFmFFQGzTdvwgXU674KV/oF+bt8cHc0DwMV9BItOuBPhfd9DgRcxVNAcbz6YDxJTEWy2CLUEKs+AaHbPqO02e1KKcRcW/ldzNwY173/IDA=,iv:U+gc4gj9l4l0xK+dnmln4xF/prS+30vKL1OSB32FE/A=,tag:BcAbvjofVfVhpu/73TKGKQ==,type:str]
+    encrypted_regex: ^(data|stringData)$
+    version: 3.11.0
+`;

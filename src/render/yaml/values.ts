@@ -51,6 +51,7 @@ export function documentValue(document: YamlDocument, text: string, limits: Yaml
 /** The text a key stands for, or undefined when it can be no key of a JSON object. */
 export function keyText(key: unknown): string | undefined {
   if (!isScalar(key)) return undefined;
+  if (isMergeKey(key)) return '<<';
   const { value } = readScalar(key);
   if (typeof value === 'string' || typeof value === 'boolean') return String(value);
   // Kubernetes turns a float into its shortest text: 1.10 would become "1.1", and 1e6 "1e+06".
@@ -84,7 +85,7 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
   const fields: Record<string, unknown> = {};
   const written = new Set<string>();
   for (const { key, value } of node.items) {
-    if (isScalar(key) && key.type === 'PLAIN' && key.value === '<<' && !key.tag) {
+    if (isMergeKey(key)) {
       for (const source of mergeSources(value, walk, depth)) {
         for (const [name, field] of Object.entries(source)) setField(fields, name, field);
       }
@@ -96,6 +97,12 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
     setField(fields, name, nodeValue(value, walk, depth + 1));
   }
   return fields;
+}
+
+/** `<<`, plain or with its tag, as SOPS writes it. */
+function isMergeKey(key: unknown): boolean {
+  if (!isScalar(key) || key.value !== '<<') return false;
+  return key.tag === `${corePrefix}merge` || (key.type === 'PLAIN' && !key.tag);
 }
 
 /** Sets an own field, also for the names that mean something to JavaScript. */
