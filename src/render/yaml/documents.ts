@@ -77,7 +77,7 @@ function* syntaxTokens(text: string, limits: YamlLimits): ReturnType<Parser['par
   const most = limits.yamlNodes * lexemesPerNode;
   let inFile = 0;
   let inDocument = 0;
-  for (const lexeme of new Lexer().lex(text)) {
+  for (const lexeme of createLexer().lex(text)) {
     yield* parser.next(lexeme);
     inFile += 1;
     inDocument = lexeme === documentStart ? 0 : inDocument + 1;
@@ -90,6 +90,21 @@ function* syntaxTokens(text: string, limits: YamlLimits): ReturnType<Parser['par
     }
   }
   yield* parser.end();
+}
+
+/** The library refuses a quoted text whose next lines are not indented. Kubernetes' reader takes them, up to the mark of a document. */
+function createLexer(): Lexer {
+  const lexer = new Lexer();
+  const inner = lexer as unknown as { indentNext: number; parseQuotedScalar: () => Generator<string> };
+  const parse = inner.parseQuotedScalar.bind(lexer);
+  inner.parseQuotedScalar = function* () {
+    const { indentNext } = inner;
+    inner.indentNext = 0;
+    const next = yield* parse();
+    inner.indentNext = indentNext;
+    return next;
+  };
+  return lexer;
 }
 
 /** What the lexer says before each document. */

@@ -58,11 +58,15 @@ function readNumber(text: string): ScalarResult {
   return float.test(plain) ? readFloat(plain, text) : { value: text };
 }
 
-/** A leading zero means octal. Integers that a JavaScript number would round are refused, never changed. */
+/**
+ * A leading zero means octal. Integers that would be written with other digits than they were read with, since a JavaScript number rounds them, are
+ * refused, never changed.
+ */
 function readInteger(negative: boolean, digits: string): ScalarResult {
   const octal = /^0[0-7]+$/.test(digits) ? `0o${digits.slice(1)}` : digits;
   const value = Number(octal.toLowerCase());
-  if (!Number.isSafeInteger(value))
+  const isKept = value < 2 ** 63 && String(value) === digits;
+  if (!Number.isSafeInteger(value) && !isKept)
     return { problem: 'is an integer of more than 53 bits, which would be rounded: quote it' };
   return { value: negative && value !== 0 ? -value : value };
 }
