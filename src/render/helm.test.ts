@@ -66,6 +66,17 @@ test('a chart whose renderings differ is refused, with the fields and without th
   ]);
 });
 
+test('a chart whose renderings differ in what is left out alone is taken', async () => {
+  const test = (name: string) =>
+    map('t').replace('  name: t', `  name: ${name}\n  annotations: {helm.sh/hook: test}`);
+  const { objects, problems } = await buildChart(
+    printing(`${map('a')}# one\n${test('t-1')}`, `${map('a')}# two\n${test('t-2')}`),
+    input,
+  );
+  expect(problems).toEqual([]);
+  expect(objects.map(({ object }) => object.metadata.name)).toEqual(['a']);
+});
+
 test('a chart that shows the time in seconds is refused, however fast it is rendered', async () => {
   const template = treeFile('data: {at: {{ now | unixEpoch | quote }}}\n');
   const files = new Map([...input.files, ['charts/web/templates/a.yaml', template] as const]);
