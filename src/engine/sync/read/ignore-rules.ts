@@ -13,7 +13,7 @@ interface IgnoreRules {
 }
 
 /** What `spec.ignore` of a Source leaves out; paths are those from the repository's root. */
-export interface LeftOut {
+interface LeftOut {
   readonly folder: string;
   readonly rules?: readonly string[] | undefined;
   readonly signal: AbortSignal;
