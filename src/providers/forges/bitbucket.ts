@@ -36,6 +36,7 @@ export const bitbucket: ForgeDialect = {
   hosts: ['bitbucket.org'],
   headers: {},
   draft: 'field',
+  pageSize: 30,
   place: (_url, path) => ({ api: 'https://api.bitbucket.org/2.0', repository: path }),
   auth(credentials) {
     if (credentials.kind === 'none') return undefined;

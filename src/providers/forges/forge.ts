@@ -50,8 +50,7 @@ async function find(parts: Parts, branch: string): Promise<PullRequest | undefin
       .map((row) => readWith(parts, row, dialect.read))
       .find((pull) => pull.branch === branch && !pull.fromFork);
     if (found) return shown(found);
-    // A page may be shorter than was asked for: servers have limits of their own.
-    if (rows.length === 0) return undefined;
+    if (rows.length < (dialect.pageSize ?? 1)) return undefined;
   }
   return undefined;
 }

@@ -64,6 +64,7 @@ export const github: ForgeDialect = {
   },
   headers: { accept: 'application/vnd.github+json', 'x-github-api-version': '2022-11-28' },
   draft: 'field',
+  pageSize: 30,
   place({ protocol, hostname, host }, path) {
     const [owner = '', name = ''] = path.split('/').slice(-2);
     const cloud = publicHosts.includes(hostname) ? 'github.com' : /\.ghe\.com$/.test(hostname) && hostname;

@@ -37,6 +37,7 @@ export const gitlab: ForgeDialect = {
   },
   headers: {},
   draft: { prefix: 'Draft: ' },
+  pageSize: 20,
   place: ({ origin }, path) => ({ api: `${origin}/api/v4`, repository: path }),
   auth: tokenAuth,
   list: (repository, branch, page) => ({

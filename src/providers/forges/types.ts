@@ -74,6 +74,8 @@ export interface ForgeDialect {
   readonly headers: Readonly<Record<string, string>>;
   /** How drafts are marked: by a field of the request, or by a prefix of the title. */
   readonly draft: 'field' | { readonly prefix: string };
+  /** Rows of one page of `list`; fewer rows mean that it was the last one. Absent: servers may give fewer, and the last page is an empty one. */
+  readonly pageSize?: number;
   /** `path` is that of the repository's URL, without slashes around it and without `.git`. */
   place(url: URL, path: string): ForgePlace;
   /** A GitHub App is a token by then. */
