@@ -184,6 +184,14 @@ it('no commit is taken back that does not lead to the last-known-good', async ()
   });
 });
 
+it('nothing is taken back to a commit that does not hold the release', async () => {
+  const files = filesOf({ ...start, web: { image: 2, note: 1 } }, places);
+  const git = gitOver({ [goodId]: {}, [badId]: files, [headId]: files });
+  const digest = git.digestIn(await git.render(headId), 'shop/web') ?? '';
+  const built = await buildRevert(git, 'shop/web', { ...wanted, digest, goodDigest: 'v1:of another key' });
+  expect(built).toMatchObject({ kind: 'impossible', why: expect.stringContaining('does not hold') });
+});
+
 it('nothing is built where the same lines changed since, or head moved on', async () => {
   const bad = { ...start, web: { image: 2, note: 1 } };
   const head = filesOf(bad, places);

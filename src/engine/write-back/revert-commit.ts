@@ -96,6 +96,8 @@ async function buildWhole(
 ): Promise<BuiltRevert> {
   const good = git.digestIn(await git.render(wanted.good), canaryKey);
   const impossible = (what: string): BuiltRevert => ({ kind: 'impossible', why: `${at.why}, and ${what}` });
+  if (good === undefined)
+    return impossible("the last-known-good's commit does not hold this release in the Source");
   const commits: string[] = [];
   const paths = new Set<string>();
   for (let commit = wanted.bad; commit !== wanted.good && commits.length < maximumCommits; ) {
