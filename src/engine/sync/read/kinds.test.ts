@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { whileNewKinds } from './kinds.ts';
+import { renderPlain } from '../../../render/render.ts';
+import { placeObjects, whileNewKinds } from './kinds.ts';
 
 /** Says what was read, and with which news. */
 function aSource(newKinds: readonly boolean[], otherwise: boolean) {
@@ -33,4 +34,23 @@ test('a kind that comes and goes without end is left to the next poll', async ()
   await whileNewKinds(true, source.work, source.hasNewKinds);
 
   expect(source.done.length).toBeLessThan(10);
+});
+
+test('a cluster-scoped object in two files is a duplicate, whatever namespaces they write on it', async () => {
+  const cluster = { kindOf: async () => ({ namespaced: false }) } as never;
+  const file = (path: string, namespace: string, name = 'viewer') => ({
+    path,
+    bytes: Buffer.from(
+      `apiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata: {name: ${name}, namespace: ${namespace}}\n`,
+    ),
+  });
+  const read = renderPlain([file('a.yaml', 'one'), file('b.yaml', 'two'), file('c.yaml', 'one', 'editor')]);
+
+  const { placed, problems } = await placeObjects(cluster, [read], undefined);
+
+  expect(problems.map(({ file, message }) => `${file}: ${message}`)).toEqual([
+    'a.yaml: ClusterRole viewer is also in b.yaml:1: keep one of them',
+    'b.yaml: ClusterRole viewer is also in a.yaml:1: keep one of them',
+  ]);
+  expect(placed.map(({ object }) => object.metadata)).toEqual([{ name: 'editor' }]);
 });

@@ -24,10 +24,10 @@ export async function placeObjects(
 ): Promise<PlacedObjects> {
   const rendered = await inNamespaces(cluster, read, defaultNamespace);
   const scoped = await inTheirScope(cluster, rendered.objects);
-  const { objects: placed, problems } = await withoutNamespaceless(cluster, scoped);
+  const { objects: placed, problems } = await withoutNamespaceless(cluster, scoped.objects);
   return {
     placed,
-    problems: [...rendered.problems, ...problems],
+    problems: [...rendered.problems, ...scoped.problems, ...problems],
     objects: rendered.objects.length,
     unknownKinds: await unknownKindsOf(
       cluster,
@@ -51,23 +51,24 @@ async function inNamespaces(
 
 /**
  * Objects of kinds without namespaces, without the one that they name: the API server drops it, and what is in Git and in the cluster must be
- * known as the same object, or it would be taken for one that left Git.
+ * known as the same object, or it would be taken for one that left Git. Two that only the namespace told apart are one object.
  */
 async function inTheirScope(
   cluster: Pick<Cluster, 'kindOf'>,
-  entries: readonly RenderedObject[],
-): Promise<readonly RenderedObject[]> {
+  entries: RenderResult['objects'],
+): Promise<Rendered> {
   const named = entries.filter(({ object }) => object.metadata.namespace);
   const kinds = new Map(named.map(({ object }) => [kindOf(object), object]));
   const unscoped = new Set<string>();
   for (const [id, { apiVersion, kind }] of kinds)
     if ((await cluster.kindOf(apiVersion, kind))?.namespaced === false) unscoped.add(id);
-  if (unscoped.size === 0) return entries;
-  return entries.map((entry) => {
+  if (unscoped.size === 0) return { objects: entries, problems: [] };
+  const objects = entries.map((entry) => {
     if (!unscoped.has(kindOf(entry.object))) return entry;
     const { namespace: _, ...metadata } = entry.object.metadata;
     return { ...entry, object: { ...entry.object, metadata } };
   });
+  return settle([{ objects, problems: [] }], {});
 }
 
 async function unknownKindsOf(
