@@ -22,8 +22,9 @@ export interface Forge {
   setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
 }
 
-/** Opens the forge of a Source's repository with the Source's Secrets; undefined when the host is no known forge. */
+/** Opens the forge of a Source's repository with the Source's Secrets; undefined when the host is no known forge. Its requests end when the signal aborts. */
 export type OpenForge = (
   source: Source,
   secrets: Pick<SourceSecrets, 'credentials' | 'proxy'>,
+  signal: AbortSignal,
 ) => Promise<Forge | undefined>;

@@ -45,8 +45,8 @@ export interface GitAccess {
    * with the same answer have the same rights, also after a Secret was rotated. Another name is another right, whatever is in it.
    */
   credentialsFrom(source: Source): string;
-  /** The forge of the repository; undefined when its host is unknown. Throws ForgeError or GitError. */
-  openForge(source: Source, secrets: AccessSecrets): Promise<ForgeClient | undefined>;
+  /** The forge of the repository, whose requests end when the signal aborts; undefined when its host is unknown. Throws ForgeError or GitError. */
+  openForge(source: Source, secrets: AccessSecrets, signal?: AbortSignal): Promise<ForgeClient | undefined>;
 }
 
 /**
@@ -78,11 +78,15 @@ export function createGitAccess({ client: http, clock, env, fileSources }: GitAc
       const environment = !secretRef && fileSources.trusts(source);
       return JSON.stringify([secretRef?.name ?? null, proxySecretRef?.name ?? null, environment]);
     },
-    openForge: (source, secrets) =>
-      open(source, async () => {
-        const values = await secrets.credentials();
-        return { values: values ?? {}, way: await wayTo(source, values, secrets) };
-      }),
+    openForge: (source, secrets, signal) =>
+      open(
+        source,
+        async () => {
+          const values = await secrets.credentials();
+          return { values: values ?? {}, way: await wayTo(source, values, secrets) };
+        },
+        signal,
+      ),
   };
 }
 

@@ -40,7 +40,7 @@ export interface SourceController {
   /** Polls a Source soon; false when it is not followed. */
   wake(key: string): boolean;
   /** The writing half of the Source that speaks for a Canary. */
-  gitOf(canaryKey: string): SourceGit | undefined;
+  gitOf(canaryKey: string, signal: AbortSignal): SourceGit | undefined;
   /** What a Canary's release is at an older commit. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
   stop(): Promise<void>;
@@ -137,8 +137,8 @@ export function createSourceController(options: SourceControllerOptions): Source
       known?.runner.wake();
       return known !== undefined;
     },
-    gitOf(canaryKey) {
-      return sourcesHolding(following, canaryKey)[0]?.[1].runner.git();
+    gitOf(canaryKey, signal) {
+      return sourcesHolding(following, canaryKey)[0]?.[1].runner.git(signal);
     },
     async reproduce(canaryKey, commit) {
       const [holder] = sourcesHolding(following, canaryKey);

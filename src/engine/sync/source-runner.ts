@@ -46,8 +46,8 @@ export interface SourceRunner {
   otherChanged(key: string): void;
   /** What a Canary's release is at an older commit; changes nothing. */
   reproduce(canaryKey: string, commit: string): Promise<Reproduced>;
-  /** Its writing half; undefined while it cannot be followed. */
-  git(): SourceGit | undefined;
+  /** Its writing half, whose work ends when the signal aborts; undefined while it cannot be followed. */
+  git(signal: AbortSignal): SourceGit | undefined;
   /** Keys of the Canaries it speaks for. */
   speaksFor(canaryKey: string): boolean;
   /** Whether a Canary that no Source speaks for may be about what it holds: only then it is read again for it. */
@@ -144,11 +144,11 @@ export function startSourceRunner(
       if (!source) return { problem: 'its Source is gone' };
       return reproduce({ parts, source, state }, canaryKey, commit);
     },
-    git() {
+    git(signal) {
       const source = currentSource(parts, key);
       if (!source || !poller) return undefined;
-      const forge = () => parts.openForge(source, secretsOf(parts, source));
-      return createSourceGit({ parts, source, state }, { forge, wake: askGit });
+      const forge = () => parts.openForge(source, secretsOf(parts, source), signal);
+      return createSourceGit({ parts, source, state }, { forge, wake: askGit, signal });
     },
     speaksFor: (canaryKey) => parts.heads.sourceOf(canaryKey) === key,
     mayConcern: (canary) => mayConcern(currentSource(parts, key), canary, { parts, state }),

@@ -13,7 +13,7 @@ afterEach(async () => {
 const [first, second] = ['1'.repeat(40), '2'.repeat(40)];
 
 /** A Canary whose ledger can be pushed, at a forge that answers as `forge` says. */
-function world(forge: () => Promise<unknown>) {
+function world(forge: (signal: AbortSignal) => Promise<unknown>) {
   const clock = createVirtualClock();
   const changed: Array<(canary: KubernetesObject) => void> = [];
   const asked: number[] = [];
@@ -23,7 +23,7 @@ function world(forge: () => Promise<unknown>) {
     kind: 'Canary',
     metadata: { name: 'web', namespace: 'shop' },
   };
-  const git = {
+  const gitUntil = (signal: AbortSignal) => ({
     source: { metadata: {}, spec: { ref: { branch: 'main' }, write: { ledger: true, status: true } } },
     repository: {
       async moveRef({ after }: { after: string }) {
@@ -35,9 +35,9 @@ function world(forge: () => Promise<unknown>) {
     noteLedger: () => undefined,
     forge: () => {
       asked.push(clock.nowMs());
-      return forge();
+      return forge(signal);
     },
-  } as unknown as SourceGit;
+  });
   const writer = createGitWriter({
     clock,
     clusterName: 'test',
@@ -53,7 +53,7 @@ function world(forge: () => Promise<unknown>) {
       problem: () => undefined,
       onChange: (listener: (canary: KubernetesObject) => void) => void changed.push(listener),
     } as never,
-    gitOf: () => git,
+    gitOf: (_key, signal) => gitUntil(signal) as unknown as SourceGit,
     wakeCanary: () => undefined,
   });
   writers.push(writer);
@@ -61,6 +61,7 @@ function world(forge: () => Promise<unknown>) {
   return {
     clock,
     asked,
+    stop: () => writer.stop(),
     ledger: () => ledger,
     condition: () => writer.conditionOf('shop/web'),
     async says(commit: string, phase: CanaryStatus['phase'], good = commit) {
@@ -131,4 +132,31 @@ test('a status is not asked for again of a commit that the forge does not know a
 
   expect(asked).toEqual(['pending 1', 'error 1', 'success 2']);
   expect(condition()).toMatchObject({ reason: 'WrittenToGit' });
+});
+
+test('a server that never answers does not keep the program from its end, and is not told of as a problem', async () => {
+  const asked: string[] = [];
+  const hanging: Array<(error: Error) => void> = [];
+  const { clock, says, stop, condition } = world(async (signal) => ({
+    setCommitStatus: (commit: string, { state }: { state: string }) => {
+      asked.push(`${state} ${commit.slice(0, 1)}`);
+      return new Promise((_resolve, reject) => {
+        hanging.push(reject);
+        signal.addEventListener('abort', () => reject(new Error('aborted')));
+      });
+    },
+  }));
+  await says(first, 'Succeeded');
+  const before = condition();
+  const ended: number[] = [];
+  const startMs = clock.nowMs();
+  const stopped = stop().then(() => ended.push(clock.nowMs() - startMs));
+  await clock.advance(4_000);
+  expect(ended).toEqual([]);
+  await clock.advance(6_000);
+  const after = { inTime: ended.length === 1, asked: [...asked], condition: condition() };
+  for (const end of hanging) end(new Error('the test is over'));
+  await stopped;
+
+  expect(after).toEqual({ inTime: true, asked: ['success 1'], condition: before });
 });

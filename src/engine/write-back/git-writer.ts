@@ -31,7 +31,8 @@ interface GitWriterOptions {
   readonly clusterName: string;
   /** Root of the pages that runbooks are linked to. */
   readonly documentation: string | undefined;
-  readonly gitOf: (canaryKey: string) => SourceGit | undefined;
+  /** What takes time there ends when the signal aborts. */
+  readonly gitOf: (canaryKey: string, signal: AbortSignal) => SourceGit | undefined;
   /** Lets the Canary's status say what changed here. */
   readonly wakeCanary: (canaryKey: string) => void;
 }
@@ -43,6 +44,7 @@ export interface GitWriter {
   sourceRead(sourceKey: string): void;
   /** The condition for a Canary's status; `absent`: there should be none; undefined: not looked at yet, so it stays. */
   conditionOf(canaryKey: string): ConditionNews | 'absent' | undefined;
+  /** Starts no more writes, and ends those that hang: a server that does not answer must not keep the Lease from the next leader. */
   stop(): Promise<void>;
 }
 
@@ -51,10 +53,14 @@ const concurrency = 32;
 const perNamespace = 2;
 const firstRetryMs = 2_000;
 const maximumRetryMs = 60_000;
+/** A write under way at the end has so long. A part of the time of the whole drain. */
+const lastWritesMs = 5_000;
+
 /** Does nothing before `start`. */
 export function createGitWriter(options: GitWriterOptions): GitWriter {
   const { canaries, clock } = options;
   const memories = new Map<string, Memory>();
+  const ending = { isStopped: false, abort: new AbortController() };
   const queue = createWorkQueue({
     clock,
     concurrency,
@@ -81,11 +87,11 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
       memories.delete(key);
       return { againAfterMs: undefined };
     }
-    const git = options.gitOf(key);
+    const git = options.gitOf(key, ending.abort.signal);
     if (!git) return { againAfterMs: undefined };
     const memory = memoryOf(key, canary);
     const before = JSON.stringify([memory.records, memory.problem, memory.isWanted]);
-    await writeToGit(options, { key, canary, git, memory });
+    await writeToGit(options, { key, canary, git, memory, ending });
     if (JSON.stringify([memory.records, memory.problem, memory.isWanted]) !== before) {
       emitProblem(canary, memory);
       options.wakeCanary(key);
@@ -114,7 +120,12 @@ export function createGitWriter(options: GitWriterOptions): GitWriter {
       const memory = memories.get(canaryKey);
       return memory && conditionFrom(memory);
     },
-    stop: () => queue.stop(),
+    async stop() {
+      ending.isStopped = true;
+      const cancel = clock.after(lastWritesMs, () => ending.abort.abort());
+      await queue.stop();
+      cancel();
+    },
   };
 }
 
@@ -123,6 +134,8 @@ interface WritePass {
   readonly canary: KubernetesObject;
   readonly git: SourceGit;
   readonly memory: Memory;
+  /** Of this process: what did not come to its end says nothing of Git, and the next leader looks anew. */
+  readonly ending: { readonly isStopped: boolean; readonly abort: AbortController };
 }
 
 /** Writes what is missing in Git, each write on its own. */
@@ -153,6 +166,7 @@ async function writeToGit(options: GitWriterOptions, pass: WritePass): Promise<v
     entry.kind !== 'refused' || writes.some(({ id }) => id === entry.write);
   if (facts.head) memory.records = memory.records.filter(isCurrent);
   const problems = await writeAll(options, pass, writes);
+  if (pass.ending.isStopped) return;
   const refused = problems.find(({ reason }) => reason === 'GitRefused');
   const byHand = memory.records.find(
     (entry) => entry.kind === 'revert' && entry.outcome.startsWith('needs a person'),
@@ -182,6 +196,7 @@ async function writeAll(
   for (const id of waiting.keys()) if (!writes.some((one) => one.id === id)) waiting.delete(id);
   const problems: Problem[] = [];
   for (const one of writes) {
+    if (pass.ending.isStopped) break;
     const problem = await writeOne(options, pass, one);
     if (problem) problems.push(problem);
   }
@@ -190,7 +205,7 @@ async function writeAll(
 
 async function writeOne(
   { clock, log }: GitWriterOptions,
-  { key, git, memory }: WritePass,
+  { key, git, memory, ending }: WritePass,
   write: Write,
 ): Promise<Problem | undefined> {
   const { id } = write;
@@ -201,7 +216,7 @@ async function writeOne(
   if (before && clock.nowMs() < before.notBeforeMs) return before.problem;
   const problem = await attempt(memory, write, request);
   memory.waiting.delete(id);
-  if (!problem) return undefined;
+  if (!problem || ending.abort.signal.aborted) return undefined;
   log.warn({ canary: key, write: id, reason: problem.reason }, problem.message);
   if (givenUp(memory, id, request)) return problem;
   const failures = (before?.failures ?? 0) + 1;

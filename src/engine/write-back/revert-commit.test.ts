@@ -54,7 +54,14 @@ function gitOver(commits: Readonly<Record<string, Files>>, parents: Readonly<Rec
     metadata: { name: 'shop' },
     spec: { url: 'https://git/x', ref: { branch: 'main' } },
   } as Source;
-  return createSourceGit({ parts, source, state }, { forge: async () => undefined, wake: () => undefined });
+  return createSourceGit(
+    { parts, source, state },
+    {
+      forge: async () => undefined,
+      wake: () => undefined,
+      signal: new AbortController().signal,
+    },
+  );
 }
 
 function bytesOf(text: string | undefined): Uint8Array | undefined {

@@ -17,10 +17,11 @@ interface ForgeAccess {
   readonly way: ForgeNetworkSettings;
 }
 
-/** Opens the forge of a Source's repository; undefined when its host is unknown, or for an SSH address when the Secret has no credentials for a forge. Throws ForgeError. Reads no Secret itself. */
+/** Opens the forge of a Source's repository; undefined when its host is unknown, or for an SSH address when the Secret has no credentials for a forge. Its requests end when the signal aborts. Throws ForgeError. Reads no Secret itself. */
 type OpenForgeClient = (
   source: Source,
   access: () => Promise<ForgeAccess>,
+  signal?: AbortSignal,
 ) => Promise<ForgeClient | undefined>;
 
 /** At least owner and name; nothing that would need encoding. */
@@ -42,7 +43,7 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     return known;
   };
   const probeAs = createForgeProbe(nowMs);
-  return async (source, access) => {
+  return async (source, access, signal) => {
     const { values: given, way } = await access();
     const values = forgeValuesOf(source, given);
     // An SSH server may not serve HTTPS at all: without credentials for a forge none is assumed.
@@ -50,7 +51,8 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const url = new URL(httpsFormOf(source.spec.url) ?? source.spec.url);
     const path = repositoryPath(url);
     const tenant = forgeTenant(source);
-    const asTenant = { send: (request: HttpRequest) => http.send({ ...request, tenant }) };
+    const common = { tenant, ...(signal ? { signal } : {}) };
+    const asTenant = { send: (request: HttpRequest) => http.send({ ...request, ...common }) };
     const probe: ForgeProbe = (...asked) => probeAs(tenant, asTenant, ...asked);
     const dialect = await dialectOf(values, url, path, way, probe);
     if (!dialect || !path) return undefined;

@@ -1,7 +1,7 @@
 import { bareCommit } from '../../../api/observed.ts';
 import { type Source, sourceTimeoutMs } from '../../../api/source/source.ts';
 import type { Forge } from '../../../contracts/forge.ts';
-import type { Repository } from '../../../contracts/git.ts';
+import type { RepositoryWriting } from '../../../contracts/git.ts';
 import { createRenderCache } from '../../../render/render.ts';
 import type { SourceContext } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
@@ -12,7 +12,7 @@ import { readSnapshot } from './read.ts';
 /** One Source as its writing half sees it. */
 export interface SourceGit {
   readonly source: Source;
-  readonly repository: Repository;
+  readonly repository: RepositoryWriting;
   /** The commit that is applied now; undefined before the first read. */
   readonly head: () => string | undefined;
   /** The ledger's commit of a Canary, as seen last. */
@@ -28,15 +28,15 @@ export interface SourceGit {
   readonly digestIn: (snapshot: Snapshot, canaryKey: string) => string | undefined;
 }
 
-/** Looks at a Source that is being followed with an eye to writing. */
+/** Looks at a Source that is being followed with an eye to writing. What takes time ends when the signal aborts. */
 export function createSourceGit(
   context: SourceContext,
-  { forge, wake }: Pick<SourceGit, 'forge' | 'wake'>,
+  { forge, wake, signal }: Pick<SourceGit, 'forge' | 'wake'> & { readonly signal: AbortSignal },
 ): SourceGit {
   const { parts, source, state } = context;
   return {
     source,
-    repository: state.repository,
+    repository: writingUntil(state.repository, signal),
     head: () => state.snapshot?.commit.commit,
     ledger: (canaryKey) => state.ledger?.commits.get(canaryKey),
     noteLedger(canaryKey, commit) {
@@ -50,9 +50,20 @@ export function createSourceGit(
     async render(commit, changes = new Map()) {
       const repository = withChanges(state.repository, changes);
       const reading = apart({ ...context, state: { ...state, repository, rendered: createRenderCache() } });
-      const signal = AbortSignal.timeout(sourceTimeoutMs(source));
-      return readSnapshot(reading, { commit: bareCommit(commit), signal });
+      const inTime = AbortSignal.any([signal, AbortSignal.timeout(sourceTimeoutMs(source))]);
+      return readSnapshot(reading, { commit: bareCommit(commit), signal: inTime });
     },
     digestIn: (snapshot, canaryKey) => releaseIn(parts, snapshot, canaryKey).ok?.digest,
+  };
+}
+
+function writingUntil(repository: RepositoryWriting, signal: AbortSignal): RepositoryWriting {
+  return {
+    listRefs: (prefix) => repository.listRefs(prefix, signal),
+    moveRef: (update) => repository.moveRef(update, signal),
+    commitFiles: (commit) => repository.commitFiles(commit, signal),
+    isExactly: (commit, change) => repository.isExactly(commit, change, signal),
+    readPaths: (commit, paths) => repository.readPaths(commit, paths, signal),
+    changesOf: (commit) => repository.changesOf(commit, signal),
   };
 }
