@@ -201,25 +201,32 @@ test('a client certificate whose key would take a second to sign with is not use
   });
 });
 
-test('names of one tenant that are not answered leave the resolution of others alone', async () => {
-  const server = await serve((_request, response) => response.end('ok'));
-  // As the system: some at a time, in the order in which they come.
-  let free = 4;
-  const resolver = ((name: string, _options: unknown, callback: (error: null, found: object[]) => void) => {
-    if (free === 0) return;
-    if (name === 'ok.example') callback(null, [{ address: '127.0.0.1', family: 4 }]);
-    else free -= 1;
-  }) as unknown as Resolver;
-  const client = newClient({ resolver, connectTimeoutMs: 1_000 });
-  const hanging = Array.from({ length: 10 }, (_, index) =>
-    failure(client, { url: `http://hangs-${index}.example/`, tenant: 'webhooks shop' }),
-  );
+test.each(['request', 'connection'] as const)(
+  'names of one tenant that are not answered leave the resolution of others alone: by %s',
+  async (way) => {
+    const server = await serve((_request, response) => response.end('ok'));
+    // As the system: some at a time, in the order in which they come.
+    let free = 4;
+    const resolver = ((name: string, _options: unknown, callback: (error: null, found: object[]) => void) => {
+      if (free === 0) return;
+      if (name === 'ok.example') callback(null, [{ address: '127.0.0.1', family: 4 }]);
+      else free -= 1;
+    }) as unknown as Resolver;
+    const client = newClient({ resolver, connectTimeoutMs: 1_000 });
+    const { port } = server;
+    const ask = (host: string, tenant: string): Promise<unknown> =>
+      way === 'request'
+        ? client.send({ url: `http://${host}:${port}/`, tenant })
+        : client.connect({ protocol: 'ssh', host, port, tenant });
+    const hanging = Array.from({ length: 10 }, (_, index) =>
+      ask(`hangs-${index}.example`, 'webhooks shop').catch((error: unknown) => error),
+    );
 
-  const answer = await client.send({ url: `http://ok.example:${server.port}/`, tenant: 'webhooks bank' });
+    await expect(ask('ok.example', 'webhooks bank')).resolves.toBeDefined();
 
-  expect(answer.status).toBe(200);
-  for (const error of await Promise.all(hanging)) expect(error).toMatchObject({ code: 'Timeout' });
-});
+    for (const error of await Promise.all(hanging)) expect(error).toMatchObject({ code: 'Timeout' });
+  },
+);
 
 test('one forbidden address among several refuses the name', async () => {
   const resolver = ((_name: string, _options: unknown, callback: (error: null, found: object[]) => void) =>

@@ -59,16 +59,15 @@ interface Exchange {
 export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
   const { connectTimeoutMs = bounds.httpConnectMs } = options;
   const lookups = createLookups(options.resolver ?? systemLookup, connectTimeoutMs);
-  const { resolve: resolver } = lookups;
   const parts: Parts = {
-    dispatchers: createDispatchers(options, connectTimeoutMs, resolver),
+    dispatchers: createDispatchers(options, connectTimeoutMs, lookups.shared),
     lookups,
     hostSlots: createSlots(options.maxConcurrentPerHost ?? 16),
     tenantSlots: createSlots(options.maxConcurrentPerTenant ?? 64),
     options,
   };
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
-  const connecting = { ...parts, policy: options, connectTimeoutMs, resolver, limits };
+  const connecting = { ...parts, policy: options, connectTimeoutMs, limits };
   const connections = new Set<Connection>();
   const send = async (request: HttpRequest): Promise<HttpResponse> => {
     const { status, headers, body } = await open(parts, request);
@@ -81,7 +80,7 @@ export function createHttpClient(options: HttpClientOptions = {}): HttpClient {
     send,
     sendJson: (request) => sendJson(send, request),
     async connect(request) {
-      const connection = await lookups.as(request.tenant, () => connect(connecting, request));
+      const connection = await connect({ ...connecting, resolver: lookups.of(request.tenant) }, request);
       connections.add(connection);
       connection.closed.then(() => connections.delete(connection));
       return connection;

@@ -1,12 +1,14 @@
-import { AsyncLocalStorage } from 'node:async_hooks';
 import type { Resolver } from './address-guard.ts';
 import { HttpError } from './errors.ts';
 import { createSlots } from './slots.ts';
 
 /** Name resolution of which each tenant has its share. */
 interface Lookups {
-  readonly resolve: Resolver;
-  /** Names that this work has resolved count for the tenant. */
+  /** Names that are resolved so count for the tenant. */
+  of(tenant: string | undefined): Resolver;
+  /** For connections that are shared: a name counts for the tenant whose work asks for it. */
+  readonly shared: Resolver;
+  /** Names that this work asks for before it returns count for the tenant: the connection that a request needs is opened at once. */
   as<T>(tenant: string | undefined, work: () => T): T;
 }
 
@@ -18,10 +20,9 @@ const namesPerTenant = 2;
 
 /** Resolves names by `resolve`; one that waits longer than a connection may take to open is given up. */
 export function createLookups(resolve: Resolver, connectTimeoutMs: number): Lookups {
-  const tenants = new AsyncLocalStorage<string>();
   const slots = createSlots(namesPerTenant);
-  const inTurn = (...[hostname, options, callback]: Parameters<Lookup>) => {
-    slots.acquire(tenants.getStore() ?? '', AbortSignal.timeout(connectTimeoutMs)).then(
+  const inTurn = (tenant: string, ...[hostname, options, callback]: Parameters<Lookup>) => {
+    slots.acquire(tenant, AbortSignal.timeout(connectTimeoutMs)).then(
       (release) =>
         (resolve as Lookup)(hostname, options, (...answer) => {
           release();
@@ -33,9 +34,20 @@ export function createLookups(resolve: Resolver, connectTimeoutMs: number): Look
       },
     );
   };
+  // Not an AsyncLocalStorage: on Node 20 one makes each promise of the whole process dearer for ever.
+  let current = '';
   return {
-    resolve: inTurn as Resolver,
-    as: (tenant, work) => tenants.run(tenant ?? '', work),
+    of: (tenant = '') => ((...asked: Parameters<Lookup>) => inTurn(tenant, ...asked)) as Resolver,
+    shared: ((...asked: Parameters<Lookup>) => inTurn(current, ...asked)) as Resolver,
+    as(tenant = '', work) {
+      const before = current;
+      current = tenant;
+      try {
+        return work();
+      } finally {
+        current = before;
+      }
+    },
   };
 }
 
