@@ -1,3 +1,4 @@
+import { type BackoffBounds, backoffDelayMs } from '../api/backoff.ts';
 import type { Clock } from '../api/clock.ts';
 
 /** What a pass over one key says about the next one: run again after this time, or only when the key is added. */
@@ -17,7 +18,7 @@ interface WorkQueueOptions {
   /** One pass. A rejection counts as an error: the key comes back with back-off. */
   readonly pass: (key: string) => Promise<PassResult>;
   readonly onError: (key: string, error: unknown, retryAfterMs: number) => void;
-  readonly backoff: { readonly firstMs: number; readonly maximumMs: number };
+  readonly backoff: BackoffBounds;
   /** In [0, 1), as Math.random. */
   readonly random: () => number;
 }
@@ -104,11 +105,7 @@ export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   function retry(key: string, error: unknown, atMostMs = Number.POSITIVE_INFINITY): number {
     const count = (failures.get(key) ?? 0) + 1;
     failures.set(key, count);
-    const { firstMs, maximumMs } = options.backoff;
-    const ceilingMs = Math.min(maximumMs, firstMs * 2 ** Math.min(count - 1, 30));
-    // Between half of it and all of it, so that many keys do not come back in step.
-    const backoffMs = Math.round(ceilingMs * (0.5 + options.random() / 2));
-    const retryAfterMs = Math.min(atMostMs, backoffMs);
+    const retryAfterMs = Math.min(atMostMs, backoffDelayMs(count, options.backoff, options.random));
     options.onError(key, error, retryAfterMs);
     return retryAfterMs;
   }

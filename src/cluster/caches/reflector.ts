@@ -1,14 +1,8 @@
+import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { sleep } from '../../api/clock.ts';
 import type { Log } from '../../contracts/cluster.ts';
 import { isApiError } from '../errors.ts';
-import {
-  type BackoffBounds,
-  backoffDelayMs,
-  createWatchdog,
-  type LinkedSignal,
-  linkSignals,
-  type Watchdog,
-} from '../timing.ts';
+import { createWatchdog, type LinkedSignal, linkSignals, type Watchdog } from '../timing.ts';
 import { listAndWatch, type Position, type SessionOptions, type SessionTuning } from './watch-session.ts';
 
 /** Times of a reflector. */

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isIP } from 'node:net';
 import { createSecureContext, rootCertificates } from 'node:tls';
 import { Agent, type Dispatcher, ProxyAgent } from 'undici';
+import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { type Clock, sleep, systemClock } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
 import { createTurns } from '../../api/turns.ts';
@@ -9,13 +10,7 @@ import { tunnelPool } from '../../http/dispatchers.ts';
 import type { Authentication, ClusterAccess, TlsMaterial } from '../access/credentials.ts';
 import type { ClusterProxy } from '../access/proxy-url.ts';
 import { isApiError, localError } from '../errors.ts';
-import {
-  type BackoffBounds,
-  backoffDelayMs,
-  type LinkedSignal,
-  linkSignals,
-  type Random,
-} from '../timing.ts';
+import { type LinkedSignal, linkSignals, type Random } from '../timing.ts';
 import { type ExchangeSettings, exchange, networkError, openExchange, unsent } from './exchange.ts';
 import { type ApiAnswer, type ApiRequest, isRead, type Verb } from './request.ts';
 

@@ -1,3 +1,4 @@
+import { type BackoffBounds, backoffDelayMs } from '../../api/backoff.ts';
 import { passes } from '../../api/canary/canary.ts';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { endsAlerts, type Incident } from '../../api/incident.ts';
@@ -17,9 +18,8 @@ interface DeliveryParts {
 }
 
 const maximumAttempts = 10;
-const firstWaitMs = 1_000;
-/** What a receiver may ask to wait before each attempt. */
-const longestAskedMs = 300_000;
+/** `maximumMs` is also the longest that a receiver may ask to wait before each attempt. */
+const backoff: BackoffBounds = { firstMs: 1_000, maximumMs: 300_000 };
 
 /**
  * Tries with growing delays until there is a final answer; undefined when the program stops first. Never rejects. `newsNow` is asked at each
@@ -35,9 +35,8 @@ export async function deliverAlert(
     const answer = await attemptOnce(alerts, news, signal);
     if (signal.aborted) return undefined;
     if (answer.kind === 'sent' || answer.final || attempt === maximumAttempts) return answer;
-    const backOffMs = firstWaitMs * 2 ** (attempt - 1);
-    const askedMs = Math.min(longestAskedMs, answer.retryAfterMs ?? 0);
-    const waitMs = askedMs + Math.round(backOffMs * (0.5 + random() / 2));
+    const askedMs = Math.min(backoff.maximumMs, answer.retryAfterMs ?? 0);
+    const waitMs = askedMs + backoffDelayMs(attempt, backoff, random);
     const fields = { object: describe(news.about), alert: news.alert?.name, attempt, waitMs };
     log.warn({ ...fields, detail: answer.detail }, 'an alert was not accepted');
     await sleep(clock, waitMs, signal);
