@@ -2,6 +2,7 @@ import { lookup as systemLookup } from 'node:dns';
 import type { Readable } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createInflate, type Gunzip } from 'node:zlib';
 import { limits as bounds } from '../api/limits.ts';
+import { createSlots } from '../api/slots.ts';
 import type { AddressPolicy, Resolver } from './address-guard.ts';
 import { connect, parseProxyUrl } from './connect.ts';
 import { type Deadline, startDeadline } from './deadline.ts';
@@ -9,7 +10,7 @@ import { createDispatchers, type Dispatchers } from './dispatchers.ts';
 import { HttpError, toHttpError } from './errors.ts';
 import { createLookups } from './lookups.ts';
 import { onlyWhile } from './send-condition.ts';
-import { acquireSlots, createSlots, type SlotTable } from './slots.ts';
+import { acquireSlots, type SlotTable } from './slots.ts';
 import type {
   Connection,
   HttpClient,

@@ -1,6 +1,6 @@
+import { createSlots } from '../api/slots.ts';
 import type { Resolver } from './address-guard.ts';
 import { HttpError } from './errors.ts';
-import { createSlots } from './slots.ts';
 
 /** Name resolution of which each tenant has its share. */
 interface Lookups {

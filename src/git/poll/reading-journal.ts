@@ -4,7 +4,8 @@ import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Clock, sleep } from '../../api/clock.ts';
 import { limits } from '../../api/limits.ts';
-import { createTurns, type Turn } from '../../api/turns.ts';
+import { createSlots } from '../../api/slots.ts';
+import { createTurns } from '../../api/turns.ts';
 import { GitError } from '../errors.ts';
 
 /** What is being read of a Source. Fetching and rendering count apart: each can end the process by itself. */
@@ -44,7 +45,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
   const known = entriesLeft(folder, clock.nowMs());
   const readers = new Map<string, number>();
   const suspects = createTurns(1);
-  const rendering = createShares(RENDERED_PER_NAMESPACE);
+  const rendering = createSlots(RENDERED_PER_NAMESPACE);
 
   function deathsOf(target: ReadingTarget): number {
     const own = known.get(nameOf(target));
@@ -64,7 +65,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
 
   /** Suspects are read one at a time, so that the next death has one cause. */
   async function inTurn<T>({ source }: ReadingTarget, run: () => Promise<T>): Promise<T> {
-    const { result } = await suspects(source.split('/', 1)[0] ?? '', async () => {
+    const { result } = await suspects(namespaceOf(source), async () => {
       const ended = new AbortController();
       const result = run();
       const end = () => ended.abort();
@@ -103,7 +104,9 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
       if (deaths >= limits.readingDeaths && clock.nowMs() < untilMs) throw skipped(target, deaths, untilMs);
       const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
       if (deaths > 0) return inTurn(target, run);
-      return target.stage === 'render' ? rendering(target.source, run) : run();
+      if (target.stage === 'fetch') return run();
+      const release = await rendering.acquire(namespaceOf(target.source));
+      return run().finally(release);
     },
   };
 }
@@ -114,22 +117,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
  */
 const RENDERED_PER_NAMESPACE = 4;
 
-/** Lets so many works of each namespace run at a time, whatever runs of others. */
-function createShares(most: number): <T>(source: string, work: () => Promise<T>) => Promise<T> {
-  const shares = new Map<string, { readonly turn: Turn; users: number }>();
-  return async (source, work) => {
-    const namespace = source.split('/', 1)[0] ?? '';
-    const share = shares.get(namespace) ?? { turn: createTurns(most), users: 0 };
-    shares.set(namespace, share);
-    share.users += 1;
-    try {
-      return await share.turn(source, work);
-    } finally {
-      share.users -= 1;
-      if (share.users === 0) shares.delete(namespace);
-    }
-  };
-}
+const namespaceOf = (source: string) => source.split('/', 1)[0] ?? '';
 
 /** A reading that takes longer, as from a slow server, does not keep other suspects waiting. */
 const ALONE_MS = 60_000;
