@@ -53,7 +53,8 @@ export function canaryParts(options: CanaryControllerOptions, { wake, namespace 
     canaries: {
       get(key) {
         const [namespace, name = ''] = key.split('/');
-        return [canaries.get(namespace, name)].find((canary) => canary && options.isOurs(canary));
+        const canary = canaries.get(namespace, name);
+        return canary && options.isOurs(canary) ? canary : undefined;
       },
       list: ours,
       remember: (object) => canaries.remember(object),

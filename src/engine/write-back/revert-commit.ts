@@ -48,14 +48,19 @@ export async function buildRevert(
   const atHead = git.digestIn(before, canaryKey);
   // Git does not know the part of config outside Git.
   if (atHead === undefined || gitPart(atHead) !== gitPart(wanted.digest)) return { kind: 'moved' };
-  const exact = await buildExact(git, canaryKey, wanted, { head, before });
+  const [bad, good] = await Promise.all([git.render(wanted.bad), git.render(wanted.good)]);
+  const rendered = { head, before, bad, good };
+  const exact = await buildExact(git, canaryKey, wanted, rendered);
   if (typeof exact !== 'string') return exact;
-  return buildWhole(git, canaryKey, wanted, { head, before, why: exact });
+  return buildWhole(git, canaryKey, wanted, { ...rendered, why: exact });
 }
 
-interface Head {
+interface Renderings {
   readonly head: string;
+  /** Of `head`, of the commit that is taken back, and of the last-known-good's. */
   readonly before: Snapshot;
+  readonly bad: Snapshot;
+  readonly good: Snapshot;
 }
 
 /** The revert of the Canary's own lines, or why it does not lead to the last-known-good. */
@@ -63,9 +68,8 @@ async function buildExact(
   git: SourceGit,
   canaryKey: string,
   wanted: WantedRevert,
-  { head, before }: Head,
+  { head, before, bad, good }: Renderings,
 ): Promise<BuiltRevert | string> {
-  const [bad, good] = await Promise.all([git.render(wanted.bad), git.render(wanted.good)]);
   const lines = { bad: ownLines(bad, canaryKey), good: ownLines(good, canaryKey) };
   const paths = [...new Set([...lines.bad.keys(), ...lines.good.keys()])];
   const files = await versionsOf(git, paths, { head, bad: wanted.bad, good: wanted.good });
@@ -92,9 +96,9 @@ async function buildWhole(
   git: SourceGit,
   canaryKey: string,
   wanted: WantedRevert,
-  at: Head & { why: string },
+  at: Renderings & { readonly why: string },
 ): Promise<BuiltRevert> {
-  const good = git.digestIn(await git.render(wanted.good), canaryKey);
+  const good = git.digestIn(at.good, canaryKey);
   const impossible = (what: string): BuiltRevert => ({ kind: 'impossible', why: `${at.why}, and ${what}` });
   if (good === undefined)
     return impossible("the last-known-good's commit does not hold this release in the Source");

@@ -46,7 +46,7 @@ export function createMetricsSink(
     sync(key, succeeded) {
       const source = sources.objectOf(key);
       if (!source) return;
-      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      const labels = ofSource(source);
       const counted = { ...labels, result: succeeded ? 'success' : 'failure' };
       sources.note(key, meters.syncs, counted).inc(counted);
       // A Source that fails from the start has an age too, for instance after a restart while Git is down.
@@ -57,13 +57,13 @@ export function createMetricsSink(
     drift(key, objects) {
       const source = sources.objectOf(key);
       if (!source) return;
-      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      const labels = ofSource(source);
       sources.note(key, meters.drift, labels).inc(labels, objects);
     },
     rendered(key, count) {
       const source = sources.objectOf(key);
       if (!source) return;
-      const labels = { name: source.metadata.name, namespace: source.metadata.namespace ?? '' };
+      const labels = ofSource(source);
       sources.note(key, meters.rendered, labels).inc(labels, count);
     },
     ended(canary, result) {
@@ -137,8 +137,7 @@ function addFailingSince(registry: Registry, find: (key: string) => KubernetesOb
       for (const [key, ms] of sinceMs) {
         const source = find(key);
         if (!source) sinceMs.delete(key);
-        else if (!isSuspended(source))
-          metric.set({ name: source.metadata.name, namespace: source.metadata.namespace ?? '' }, ms / 1000);
+        else if (!isSuspended(source)) metric.set(ofSource(source), ms / 1000);
       }
     },
     ['name', 'namespace'],
@@ -218,6 +217,14 @@ export function gauge<Label extends string>(
     registers: [registers],
     collect: () => collect(metric),
   });
+}
+
+/** Labels of a Source. */
+function ofSource({ metadata: { name, namespace = '' } }: KubernetesObject): {
+  name: string;
+  namespace: string;
+} {
+  return { name, namespace };
 }
 
 /** Labels of a Canary; Flagger names it by its target. */
