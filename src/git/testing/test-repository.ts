@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** A working copy and the bare repository the server offers, both driven by the real git. */
@@ -18,12 +18,15 @@ export interface TestRepository {
 export function createTestRepository(root: string, name: string): TestRepository {
   const work = join(root, name);
   const served = join(root, `${name}.git`);
-  run(root, ['init', '-q', '--bare', '-b', 'main', served]);
-  // A second start of git for `init`, and one for `remote add`, would be most of the time of many tests.
+  run(root, ['init', '-q', '--bare', '-b', 'main', '--template=', served]);
+  mkdirSync(join(served, 'hooks'));
+  // Starts of git would be most of the time of many tests. So it starts once here, and a commit is pushed by its ref alone: both have the same objects.
   cpSync(served, join(work, '.git'), { recursive: true });
+  rmSync(join(served, 'objects'), { recursive: true });
+  symlinkSync(join(work, '.git', 'objects'), join(served, 'objects'));
   writeFileSync(
     join(work, '.git', 'config'),
-    `[core]\n\trepositoryformatversion = 0\n\tbare = false\n[remote "origin"]\n\turl = ${served}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
+    `[core]\n\trepositoryformatversion = 0\n\tbare = false\n[maintenance]\n\tauto = false\n[remote "origin"]\n\turl = ${served}\n\tfetch = +refs/heads/*:refs/remotes/origin/*\n`,
   );
   const git = (...args: string[]) => run(work, args);
   return {
@@ -33,13 +36,28 @@ export function createTestRepository(root: string, name: string): TestRepository
       for (const [path, content] of Object.entries(files)) put(join(work, path), content);
       git('add', '-A');
       git('commit', '-q', '--allow-empty', '-m', message);
-      git('push', '-q', 'origin', `HEAD:refs/heads/${branch}`);
-      return git('rev-parse', 'HEAD');
+      const commit = headOf(join(work, '.git'));
+      point(join(served, 'refs', 'heads', branch), commit);
+      point(join(work, '.git', 'refs', 'remotes', 'origin', branch), commit);
+      return commit;
     },
     forcePush: (branch = 'main') => {
       git('push', '-q', '--force', 'origin', `HEAD:refs/heads/${branch}`);
     },
   };
+}
+
+/** The commit that was just made. */
+function headOf(gitDir: string): string {
+  const [, ref] = /^ref: (.+)$/m.exec(readFileSync(join(gitDir, 'HEAD'), 'utf8')) ?? [];
+  return readFileSync(join(gitDir, ref ?? 'HEAD'), 'utf8').trim();
+}
+
+/** At once for those who read it meanwhile. */
+function point(ref: string, commit: string): void {
+  mkdirSync(dirname(ref), { recursive: true });
+  writeFileSync(`${ref}.lock`, `${commit}\n`);
+  renameSync(`${ref}.lock`, ref);
 }
 
 function put(file: string, content: string | Buffer | null): void {
