@@ -133,9 +133,9 @@ export function versionOf(object: KubernetesObject): { uid: string; resourceVers
 
 /** The fields that have a value, as an API server would store them. */
 export function present<T extends object>(fields: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
-    [K in keyof T]?: Exclude<T[K], undefined>;
-  };
+  const stored: Record<string, unknown> = {};
+  for (const [field, value] of Object.entries(fields)) if (value !== undefined) stored[field] = value;
+  return stored as { [K in keyof T]?: Exclude<T[K], undefined> };
 }
 
 /** Bytes of a Secret's `data` after base64 decoding, by key. */

@@ -178,18 +178,26 @@ export function enter(next: State, effects: Omit<Effects, 'actions' | 'check'> =
 
 /** Puts effects together in this order; of notes, checks and each status field the last one counts. */
 export function combine(...all: readonly Effects[]): Effects {
-  const note = all.findLast((effects) => effects.note)?.note;
-  const check = all.findLast((effects) => effects.check)?.check;
-  return {
-    actions: all.flatMap((effects) => effects.actions ?? []),
-    events: all.flatMap((effects) => effects.events ?? []),
-    wakesMs: all.flatMap((effects) => effects.wakesMs ?? []),
-    rejects: all.flatMap((effects) => effects.rejects ?? []),
-    unrejects: all.flatMap((effects) => effects.unrejects ?? []),
-    status: Object.assign({}, ...all.map(({ status }) => status)),
-    ...(note ? { note } : {}),
-    ...(check ? { check } : {}),
-  };
+  // A step does this about ten times, so no list is made for each field of each part.
+  const actions: Action[] = [];
+  const events: RolloutEvent[] = [];
+  const wakesMs: number[] = [];
+  const rejects: NewRejection[] = [];
+  const unrejects: string[] = [];
+  const status: Partial<CanaryStatus> = {};
+  let note: Note | undefined;
+  let check: CheckRequest | undefined;
+  for (const effects of all) {
+    if (effects.actions) actions.push(...effects.actions);
+    if (effects.events) events.push(...effects.events);
+    if (effects.wakesMs) wakesMs.push(...effects.wakesMs);
+    if (effects.rejects) rejects.push(...effects.rejects);
+    if (effects.unrejects) unrejects.push(...effects.unrejects);
+    Object.assign(status, effects.status);
+    note = effects.note ?? note;
+    check = effects.check ?? check;
+  }
+  return { actions, events, wakesMs, rejects, unrejects, status, note, check };
 }
 
 /** Actions. */
