@@ -142,6 +142,17 @@ describe('a metric without data', () => {
   );
 });
 
+it.each(['noData', 'error'] as const)(
+  'fits the status, which takes 253 characters of a name and 512 of a detail, also where %s has longer ones',
+  (kind) => {
+    const said = `create Job shop/smoke: 403 admission webhook denied the request: ${'policy '.repeat(80)}`;
+    const [result] = judged({ name: 'smoke-'.repeat(50), query: 'smoke' }, { kind, detail: said });
+    expect(result?.name).toHaveLength(253);
+    expect(result?.detail).toHaveLength(512);
+    expect(result?.detail).toMatch(/^create Job shop\/smoke: 403 .*…$/);
+  },
+);
+
 describe('a metric whose points are compared with those of the primary', () => {
   const latency = { query: 'latency', compare: { method: 'mannWhitney', minPoints: 5 } } as const;
   const primary = [10, 11, 12, 13, 14, 15];

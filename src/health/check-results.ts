@@ -6,8 +6,9 @@ import type { CheckOutcome, HookAnswer, MetricReading } from '../api/observed.ts
 import { stamp } from '../api/time.ts';
 import type { Comparison } from './comparison.ts';
 
-/** Longest detail that a status holds, in characters. */
-const mostCharacters = 512;
+/** The longest name and detail that a status holds, in characters: the API server refuses the whole status for a longer one. */
+const MAX_NAME_CHARACTERS = 253;
+const MAX_DETAIL_CHARACTERS = 512;
 
 /**
  * Comparisons as results of a check after promotion: every count with its bound, and every difference. Differences that are only reported
@@ -22,7 +23,7 @@ export function checkResults(comparisons: readonly Comparison[], time: string): 
       ...(min === undefined ? {} : { min }),
       ...(max === undefined ? {} : { max }),
       verdict: met || severity === 'tells' ? ('pass' as const) : ('fail' as const),
-      ...(detail === undefined ? {} : { detail: shorten(detail, mostCharacters) }),
+      ...(detail === undefined ? {} : { detail: shorten(detail, MAX_DETAIL_CHARACTERS) }),
       time,
     }));
 }
@@ -44,7 +45,8 @@ export function judge(
   const readings = new Map(outcome.readings.map(({ name, reading }) => [name, reading]));
   return [...metricsById(metrics)].map(([id, metric]) => {
     const reading = readings.get(id) ?? { kind: 'error', detail: 'the metric was not queried' };
-    return { name: id, ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
+    const name = shorten(id, MAX_NAME_CHARACTERS);
+    return { name, ...judgeOne(metric, reading, purpose), time: stamp(outcome.atMs) };
   });
 }
 
@@ -82,11 +84,12 @@ function judgeOne(
 ): Judged {
   const own = boundsOf(metric);
   if (reading.kind !== 'value' || !Number.isFinite(reading.value)) {
-    const detail = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
+    const words = reading.kind === 'value' ? 'the value is not a finite number' : reading.detail;
+    const detail = shorten(words, MAX_DETAIL_CHARACTERS);
     return { ...own, detail, verdict: verdictWithoutValue(metric, reading, purpose) };
   }
   const { value, baseline, baselineOf = 'primary', p } = reading;
-  const said = reading.detail === undefined ? {} : { detail: shorten(reading.detail, mostCharacters) };
+  const said = reading.detail === undefined ? {} : { detail: shorten(reading.detail, MAX_DETAIL_CHARACTERS) };
   if (baseline === undefined)
     return { value, ...own, ...said, verdict: isInside(value, own) ? 'pass' : 'fail' };
   const relative = baseline + (Math.abs(baseline) * (metric.maxRelativeIncrease ?? 0)) / 100;
@@ -143,9 +146,6 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
 function round(value: number): number {
   return Number(value.toPrecision(4));
 }
-
-const MAX_NAME_CHARACTERS = 253;
-const MAX_DETAIL_CHARACTERS = 512;
 
 /** The verdict of the webhooks of a type as a whole. Each one in the spec must have approved; without webhooks it is approved. */
 export function verdictOfHooks(
