@@ -299,6 +299,27 @@ it('influxdb: a query that fails halfway says why', async () => {
   expect(await read()).toMatchObject({ kind: 'error', detail: 'the query failed: memory limit exceeded' });
 });
 
+it.each([
+  ['a page in one line', '<html>log in</html>'],
+  ['an error in one line', '{"code":"unauthorized","message":"log in"}'],
+])('influxdb: %s is an error, and not a query without data', async (_, text) => {
+  const double = doubles.find(({ type }) => type === 'influxdb');
+  if (!double) return expect.fail('there is no double of InfluxDB');
+  const { read } = await start(double, answering(text));
+  expect(await read()).toEqual({
+    kind: 'error',
+    detail: 'the answer is not the annotated CSV of a Flux query',
+  });
+});
+
+it('influxdb: a tag of the name error is no failed query', async () => {
+  const double = doubles.find(({ type }) => type === 'influxdb');
+  if (!double) return expect.fail('there is no double of InfluxDB');
+  const table = `,result,table,_time,_value,error\r\n,_result,0,${new Date(nowMs).toISOString()},12.5,timeout\r\n\r\n`;
+  const { read } = await start(double, answering(table));
+  expect(await read()).toEqual({ kind: 'value', value: 12.5 });
+});
+
 /** Seconds or milliseconds between two parameters of an address. */
 function between(from: string, to: string): ({ url }: AskedOf) => number {
   return ({ url: { searchParams } }) => Number(searchParams.get(to)) - Number(searchParams.get(from));

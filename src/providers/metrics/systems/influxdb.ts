@@ -27,7 +27,8 @@ export const influxdb = restProvider({
     body: request.query,
   }),
   reading(records, request) {
-    const [problem] = records.filter(({ error }) => error).map(({ error = '' }) => error);
+    // Its table has no number, unlike one with a tag of that name.
+    const problem = records.find(({ error, table }) => error && table === undefined)?.error;
     if (problem) return failedReading(`the query failed: ${problem.slice(0, 200)}`);
     const tables = groupedBy(records, ({ result, table }) => `${result} ${table}`);
     return onlyOne(tables, '|> group() |> sum()', (table) => readingOf(table, request));
@@ -51,7 +52,7 @@ function readingOf(records: readonly FluxRecord[], request: MetricRequest): Metr
 
 /**
  * Records of annotated CSV: tables are divided by empty lines, and each has annotations (`#datatype`, `#group`, `#default`), then the names of its
- * columns. Throws for a row of another length than its header.
+ * columns.
  */
 function recordsOf(text: string): FluxRecord[] {
   const records: FluxRecord[] = [];
@@ -59,20 +60,29 @@ function recordsOf(text: string): FluxRecord[] {
   let defaults: readonly string[] = [];
   for (const row of rowsOf(text)) {
     const [first = ''] = row;
-    if (row.length === 1 && first === '') {
-      header = undefined;
-    } else if (first.startsWith('#')) {
-      header = undefined;
-      if (first === '#default') defaults = row;
-    } else if (!header) {
-      header = row;
-    } else {
-      if (row.length !== header.length) throw new Error('a row of another length');
-      const cells = header.map((name, index) => [name, row[index] || defaults[index] || ''] as const);
-      records.push(Object.fromEntries(cells.filter(([name]) => name !== '')));
-    }
+    if (first === '#default') defaults = row;
+    if (first.startsWith('#') || (row.length === 1 && first === '')) header = undefined;
+    else if (header) records.push(recordOf(row, header, defaults));
+    else header = headerIn(row);
   }
   return records;
+}
+
+/** Throws for what names the columns of neither a table nor an error: it is a page of something else. */
+function headerIn(row: readonly string[]): readonly string[] {
+  if (row.includes('table') || row.includes('error')) return row;
+  throw new Error('no header');
+}
+
+/** Throws for a row of another length than its header. */
+function recordOf(
+  row: readonly string[],
+  header: readonly string[],
+  defaults: readonly string[],
+): FluxRecord {
+  if (row.length !== header.length) throw new Error('a row of another length');
+  const cells = header.map((name, index) => [name, row[index] || defaults[index] || ''] as const);
+  return Object.fromEntries(cells.filter(([name]) => name !== ''));
 }
 
 /** Cells by row (RFC 4180); an empty line is a row of one empty cell. */
