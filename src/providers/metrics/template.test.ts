@@ -7,7 +7,14 @@ const values = {
   namespace: 'shop',
   target: 'podinfo-primary',
   interval: '1m',
-  variables: { color: 'blue', empty: '', evil: 'x"} or vector(1) #', pattern: 'a\\.b', tail: 'x\\' },
+  variables: {
+    color: 'blue',
+    empty: '',
+    evil: 'x"} or vector(1) #',
+    pattern: 'a\\.b',
+    tail: 'x\\',
+    raw: 'x` or vector(1) #',
+  },
 };
 
 describe('a query template', () => {
@@ -31,6 +38,10 @@ describe('a query template', () => {
     ['{{ `raw "text"` }}{{ "\\"q\\"" }}{{ printf "%d%%%q" 5 "x" }}', 'raw "text""q"5%"x"'],
     ['{{ variables.evil }}', 'x"} or vector(1) #'],
     ['label="{{ variables.pattern }}"', 'label="a\\.b"'],
+    [
+      '{a="b"} |= `{{ variables.tail }}` | c="{{ variables.raw }}"',
+      '{a="b"} |= `x\\` | c="x` or vector(1) #"',
+    ],
     ['no action at all', 'no action at all'],
   ])('renders %s', (template, text) => {
     expect(renderTemplate(template, values)).toBe(text);
@@ -69,6 +80,8 @@ describe('a query template', () => {
     ['{{ printf "%x" 1 }}', 'printf: %x is not supported'],
     ['x{a="{{ variables.evil }}"}', 'line 1, column 6: this value holds ", a line break or a last backslash'],
     ['x{a="{{ variables.tail }}"}', 'would end the quotes around it'],
+    ['{a="b"} |= `{{ variables.raw }}`', 'line 1, column 13: this value holds `, a line break'],
+    ['{a="b"} |= `say "` | c="{{ variables.evil }}"', 'line 1, column 25: this value holds "'],
     ['{{ constructor }}', 'constructor is unknown'],
     ['{{ variables.toString }}', 'there is no variable toString'],
     [`{{ if ${'('.repeat(200)}}}`, 'parentheses are nested deeper than 20'],

@@ -147,13 +147,13 @@ function ownEntry<T>(record: Readonly<Record<string, T>>, name: string): T | und
   return Object.hasOwn(record, name) ? record[name] : undefined;
 }
 
-/** The quote that is open after a text that began inside `before`; strings of a query language end at the line's end. */
+/** The quote that is open after a text that began inside `before`; strings of a query language end at the line's end. Between backticks a backslash is one. */
 function openQuote(text: string, before: string | undefined): string | undefined {
   let open = before;
   for (let index = 0; index < text.length; index += 1) {
     const character = text[index] ?? '';
-    if (open === undefined && (character === '"' || character === "'")) open = character;
-    else if (open !== undefined && character === '\\') index += 1;
+    if (open === undefined && ['"', "'", '`'].includes(character)) open = character;
+    else if (open !== undefined && open !== '`' && character === '\\') index += 1;
     else if (character === open || character === '\n') open = undefined;
   }
   return open;
