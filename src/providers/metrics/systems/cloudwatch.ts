@@ -33,7 +33,8 @@ export const cloudwatch = restProvider({
     const region = regionOf(request);
     const body = JSON.stringify({
       MetricDataQueries: queriesOf(request),
-      StartTime: Math.floor((nowMs - askedMs(request)) / 1_000),
+      // Of two periods one is complete.
+      StartTime: Math.floor((nowMs - Math.max(askedMs(request), 2 * periodMsOf(request))) / 1_000),
       EndTime: Math.floor(nowMs / 1_000),
       MaxDatapoints: mostPoints,
       ScanBy: 'TimestampDescending',

@@ -58,6 +58,22 @@ test.each(['Forbidden', 'InternalError'])(
   },
 );
 
+test('CloudWatch has a complete period also where that is longer than ten intervals', async () => {
+  const period = 600;
+  const query = JSON.stringify([{ Id: 'm1', MetricStat: { Metric: {}, Period: period, Stat: 'Sum' } }]);
+  /** A value for each period that begins in the time that is asked about. */
+  const send = async ({ body }: HttpRequest) => {
+    const { StartTime, EndTime } = JSON.parse(String(body)) as { StartTime: number; EndTime: number };
+    const Timestamps: number[] = [];
+    for (let at = Math.ceil(StartTime / period) * period; at < EndTime; at += period) Timestamps.unshift(at);
+    const answer = { MetricDataResults: [{ Timestamps, Values: Timestamps.map(() => 7) }] };
+    return { status: 200, headers: {}, body: Buffer.from(JSON.stringify(answer)) };
+  };
+  const asked = { ...request, query, nowMs: nowMs + 100_000, intervalMs: 30_000, windowMs: 30_000 };
+
+  expect(await cloudwatch.query(asked, { send })).toEqual({ kind: 'value', value: 7 });
+});
+
 test('an answer of Cloud Monitoring from which series may be missing is no value', async () => {
   const pointData = [
     { values: [{ doubleValue: 0 }], timeInterval: { endTime: new Date(nowMs).toISOString() } },
