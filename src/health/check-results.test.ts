@@ -36,6 +36,15 @@ describe('a metric without thresholdRange', () => {
   });
 
   it.each([
+    [{ name: 'request-success-rate', threshold: 99 }, 98.9996, 'request-success-rate 98.9996 < 99'],
+    [{ query: 'latency', threshold: 10_000 }, 10_004.2, 'errors 10004 > 10000'],
+    [{ query: 'latency', threshold: 500 }, 512.3456, 'errors 512.3 > 500'],
+  ])('shows as many digits as tell value and bound apart: %j with %d', (metric, number, words) => {
+    const [result] = judged(metric, value(number));
+    expect(result && finding(result)).toBe(words);
+  });
+
+  it.each([
     [4.9, 'fail'],
     [5, 'pass'],
     [10, 'pass'],

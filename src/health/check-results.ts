@@ -65,14 +65,19 @@ export function findings(results: readonly CheckResult[]): string {
 }
 
 /** `name 93.1 < 99`: one finding with its bound, for messages and events. */
-export function finding(result: CheckResult): string {
-  if (result.value === undefined) return `${result.name}: ${result.detail ?? 'no value'}`;
-  const why = result.verdict === 'fail' && result.detail ? ` (${result.detail})` : '';
-  const measured = `${result.name} ${round(result.value)}`;
-  if (result.min !== undefined && result.value < result.min) return `${measured} < ${result.min}${why}`;
-  if (result.max !== undefined && result.value > result.max)
-    return `${measured} > ${round(result.max)}${why}`;
-  return `${measured}${why}`;
+export function finding({ name, value, min, max, verdict, detail }: CheckResult): string {
+  if (value === undefined) return `${name}: ${detail ?? 'no value'}`;
+  const why = verdict === 'fail' && detail ? ` (${detail})` : '';
+  if (min !== undefined && value < min) return `${name} ${apart(value, min)[0]} < ${min}${why}`;
+  if (max !== undefined && value > max) return `${name} ${apart(value, max).join(' > ')}${why}`;
+  return `${name} ${round(value)}${why}`;
+}
+
+/** Both with as many digits as tell them apart. */
+function apart(value: number, bound: number): [value: number, bound: number] {
+  let digits = fewestDigits;
+  while (round(value, digits) === round(bound, digits)) digits += 1;
+  return [round(value, digits), round(bound, digits)];
 }
 
 type Judged = Omit<CheckResult, 'time' | 'name'>;
@@ -143,8 +148,10 @@ export function boundsOf(metric: CanaryMetric): { min?: number; max?: number } {
   return { max: threshold ?? 0 };
 }
 
-function round(value: number): number {
-  return Number(value.toPrecision(4));
+const fewestDigits = 4;
+
+function round(value: number, digits = fewestDigits): number {
+  return Number(value.toPrecision(digits));
 }
 
 /** The verdict of the webhooks of a type as a whole. Each one in the spec must have approved; without webhooks it is approved. */
