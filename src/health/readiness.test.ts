@@ -47,6 +47,11 @@ describe('a primary that serves fails at once', () => {
     expect(failsAtOnce(four({ ...counts, faults: [fault] }), percent)).toBe(fails);
     expect(failsAtOnce(four({ ...counts, faults: [] }), percent)).toBe(false);
   });
+
+  it.each(['ErrImageNeverPull', 'RunContainerError'])('also with %s, which no wait ends', (reason) => {
+    const nothing = { readyReplicas: 0, availableReplicas: 0, faults: [{ ...fault, reason }] };
+    expect(failsAtOnce(four(nothing), 100)).toBe(true);
+  });
 });
 
 function none() {

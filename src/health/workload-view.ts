@@ -130,9 +130,11 @@ const NOT_RUNNING = new Set([
   'CrashLoopBackOff',
   'ImagePullBackOff',
   'ErrImagePull',
+  'ErrImageNeverPull',
   'InvalidImageName',
   'CreateContainerConfigError',
   'CreateContainerError',
+  'RunContainerError',
 ]);
 
 /** Whether a fault is lost readiness: the pod ran and does not any more, or cannot run. */
