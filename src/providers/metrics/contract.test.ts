@@ -320,6 +320,20 @@ it('influxdb: a tag of the name error is no failed query', async () => {
   expect(await read()).toEqual({ kind: 'value', value: 12.5 });
 });
 
+it.each([
+  ['one percentile', { 95: 0.25 }, { kind: 'value', value: 0.25 }],
+  [
+    'two percentiles',
+    { 95: 0.25, 99: 0.5 },
+    { kind: 'error', detail: 'the query returns 2 values; it must return one number' },
+  ],
+])('newrelic: the answer to percentile() with %s', async (_, percentiles, reading) => {
+  const double = doubles.find(({ type }) => type === 'newrelic');
+  if (!double) return expect.fail('there is no double of New Relic');
+  const { read } = await start(double, answering(JSON.stringify({ results: [{ percentiles }] })));
+  expect(await read()).toEqual(reading);
+});
+
 /** Seconds or milliseconds between two parameters of an address. */
 function between(from: string, to: string): ({ url }: AskedOf) => number {
   return ({ url: { searchParams } }) => Number(searchParams.get(to)) - Number(searchParams.get(from));

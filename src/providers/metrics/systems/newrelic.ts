@@ -1,5 +1,6 @@
 /** New Relic: an NRQL query of one account (flagger-behaviour.md 4). */
 import * as z from 'zod';
+import { isRecord } from '../../../api/kubernetes.ts';
 import { onlyOne, valueReading } from '../points.ts';
 import { failedReading } from '../provider.ts';
 import { below, restProvider, secretValue } from '../rest.ts';
@@ -23,8 +24,9 @@ export const newrelic = restProvider({
   },
   reading: ({ results }) =>
     onlyOne(results, 'one function and no FACET', (result) => {
-      // A calculation is called `result`, a function by its own name.
-      const values = 'result' in result ? [result.result] : Object.values(result);
+      // A calculation is called `result`, a function by its own name, and a percentile by its number below that.
+      const named = 'result' in result ? [result.result] : Object.values(result);
+      const values = named.flatMap((value) => (isRecord(value) ? Object.values(value) : [value]));
       if (values.length === 1) return valueReading(values[0]);
       return failedReading(`the query returns ${values.length} values; it must return one number`);
     }),
