@@ -334,6 +334,32 @@ it.each([
   expect(await read()).toEqual(reading);
 });
 
+const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
+const dataOfSplunk = event('data', { data: [{ tsId: 'A', value: 0 }], logicalTimestampMs: nowMs });
+
+it.each([
+  [
+    'with errors',
+    event('error', { errors: [{ code: 'ANALYTICS_PROGRAM_NAME_ERROR', context: { line: 1 } }] }),
+    'the program failed: ANALYTICS_PROGRAM_NAME_ERROR',
+  ],
+  [
+    'that was aborted',
+    dataOfSplunk +
+      event('control-message', {
+        event: 'CHANNEL_ABORT',
+        abortInfo: { sf_job_abortState: 'Aborted', sf_job_abortReason: 'too many jobs' },
+      }),
+    'the program was aborted: too many jobs',
+  ],
+  ['that was cut off', dataOfSplunk, 'the stream ended before the program did'],
+])('splunk: a stream %s is an error, and not a query without data', async (_, stream, detail) => {
+  const double = doubles.find(({ type }) => type === 'splunk');
+  if (!double) return expect.fail('there is no double of Splunk');
+  const { read } = await start(double, answering(stream));
+  expect(await read()).toEqual({ kind: 'error', detail });
+});
+
 /** Seconds or milliseconds between two parameters of an address. */
 function between(from: string, to: string): ({ url }: AskedOf) => number {
   return ({ url: { searchParams } }) => Number(searchParams.get(to)) - Number(searchParams.get(from));

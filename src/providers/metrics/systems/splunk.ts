@@ -11,6 +11,11 @@ const messageSchema = z.object({
   /** Of an error, with its number. */
   error: z.unknown().optional(),
   message: z.unknown().optional(),
+  /** Of a program that could not start. */
+  errors: z.array(z.object({ code: z.union([z.string(), z.number()]).optional() })).optional(),
+  /** Of the stream itself: how the program ended. */
+  event: z.unknown().optional(),
+  abortInfo: z.object({ sf_job_abortReason: z.string().optional() }).optional(),
 });
 type Message = z.infer<typeof messageSchema>;
 
@@ -41,8 +46,10 @@ export const splunk = restProvider({
     };
   },
   reading(messages, request) {
-    const problem = messages.find(({ error }) => error !== undefined);
-    if (problem) return failedReading(`the program failed: ${shorten(String(problem.message), 200)}`);
+    const problem = messages.map(problemIn).find((words) => words !== undefined);
+    if (problem) return failedReading(shorten(problem, 200));
+    if (!messages.some(({ event }) => event === 'END_OF_CHANNEL'))
+      return failedReading('the stream ended before the program did');
     const values = messages.flatMap(({ data = [], logicalTimestampMs = Number.NaN }) =>
       data.map(({ tsId, value }) => ({ tsId, point: { atMs: logicalTimestampMs, value } })),
     );
@@ -57,6 +64,14 @@ export const splunk = restProvider({
     );
   },
 });
+
+/** What a message says about the end of the program; undefined where it did not fail. */
+function problemIn({ error, message, errors, event, abortInfo }: Message): string | undefined {
+  if (event === 'CHANNEL_ABORT')
+    return `the program was aborted: ${abortInfo?.sf_job_abortReason ?? 'it says no reason'}`;
+  if (error !== undefined) return `the program failed: ${message ?? 'it says no reason'}`;
+  return errors && `the program failed: ${errors.map(({ code }) => code).join(', ')}`;
+}
 
 /** The messages of a stream of server-sent events. Throws for anything else. */
 function messagesOf(text: string): Message[] {
