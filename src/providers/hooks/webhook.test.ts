@@ -149,6 +149,12 @@ describe('what an answer means', () => {
     expect(await call(server.url)).toMatchObject({ name: 'gate', verdict, status });
   });
 
+  test('another success than 200 to 202 says what approves', async () => {
+    const server = await serve((_request, response) => void response.writeHead(204).end());
+    const { detail } = await call(server.url);
+    expect(detail).toBe('answered 204; only 200, 201 and 202 approve');
+  });
+
   test('a redirect is never followed and approves nothing', async () => {
     let reached = 0;
     const target = await serve((_request, response) => {

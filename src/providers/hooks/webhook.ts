@@ -87,10 +87,12 @@ function readHookAnswer(status: number, body: Uint8Array, address: URL): Attempt
   const isWorthRetrying = status === 429 || (status >= 500 && status !== 501);
   const isClear = status >= 400 && !NOT_REACHED.has(status);
   const quoted = isClear ? quote(body, address) : '';
+  const said = quoted ? `: ${quoted}` : '';
+  const why = status < 300 ? '; only 200, 201 and 202 approve' : said;
   return {
     verdict: isClear ? 'refused' : 'unreachable',
     status,
-    detail: shorten(`answered ${status}${quoted ? `: ${quoted}` : ''}`, MAX_DETAIL_CHARACTERS),
+    detail: shorten(`answered ${status}${why}`, MAX_DETAIL_CHARACTERS),
     isWorthRetrying,
   };
 }
