@@ -47,8 +47,23 @@ export function freshReading({ atMs, value }: Point, { nowMs, windowMs }: Metric
   const ageMs = nowMs - atMs;
   if (Math.abs(ageMs) <= windowMs + clockSkewMs) return valueReading(value);
   if (Number.isNaN(ageMs)) return { kind: 'noData', detail: 'the time of the sample cannot be read' };
-  const age = `the sample is ${Math.round(ageMs / 1_000)} s old`;
-  return { kind: 'noData', detail: `${age}; the data is stale or a clock is wrong` };
+  const seconds = Math.round(Math.abs(ageMs) / 1_000);
+  const detail =
+    ageMs < 0
+      ? `the sample is ${seconds} s ahead of now; a clock is wrong`
+      : `the sample is ${seconds} s old; the data is stale or a clock is wrong`;
+  return { kind: 'noData', detail };
+}
+
+/** A value with its time as text, if it has one: without, it counts as current, as for Flagger, unless its age is limited. */
+export function timedReading(
+  value: unknown,
+  time: string | null | undefined,
+  request: MetricRequest,
+): MetricReading {
+  if (time) return freshReading({ atMs: Date.parse(time), value }, request);
+  if (request.maxSampleAgeMs === undefined) return valueReading(value);
+  return { kind: 'noData', detail: 'the answer has no time of the value' };
 }
 
 /**

@@ -132,6 +132,25 @@ describe('keptn', () => {
   });
 
   it.each([
+    [null, undefined, { kind: 'value', value: 3 }],
+    [null, '1m', { kind: 'noData', detail: 'the answer has no time of the value (maxSampleAge is 1m)' }],
+    ['yesterday', undefined, { kind: 'noData', detail: 'the time of the sample cannot be read' }],
+  ])('reads a value with the time %j and maxSampleAge %s', async (lastUpdated, maxSampleAge, reading) => {
+    const { cluster } = aCluster({ 'KeptnMetric/shop/m': { status: { value: '3', lastUpdated } } });
+    const bound = maxSampleAge === undefined ? {} : { maxSampleAge };
+    expect(await read('keptn', 'keptnmetric/shop/m', cluster, false, bound)).toEqual(reading);
+  });
+
+  it('says that a value is from the future, and not that it has a negative age', async () => {
+    const lastUpdated = new Date(nowMs + 3_600_000).toISOString();
+    const { cluster } = aCluster({ 'KeptnMetric/shop/m': { status: { value: '3', lastUpdated } } });
+    expect(await read('keptn', 'keptnmetric/shop/m', cluster)).toEqual({
+      kind: 'noData',
+      detail: 'the sample is 3600 s ahead of now; a clock is wrong',
+    });
+  });
+
+  it.each([
     [true, 1],
     [false, 0],
   ])('runs an Analysis, gives its outcome %s as %i, and deletes it', async (pass, value) => {

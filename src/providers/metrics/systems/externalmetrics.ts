@@ -1,7 +1,7 @@
 /** The Kubernetes API of external metrics, as KEDA and adapters serve it (flagger-behaviour.md 4). */
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
-import { freshReading, onlyOne, valueReading } from '../points.ts';
+import { onlyOne, timedReading } from '../points.ts';
 import { clusterFor, failedReading, type MetricProvider, type MetricRequest } from '../provider.ts';
 import { below, credentials, restProvider } from '../rest.ts';
 
@@ -60,13 +60,9 @@ function metricIn({ query, namespace: own }: MetricRequest) {
 }
 
 function readingOf({ items }: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {
-  return onlyOne(items, 'a labelSelector that selects one', (item) => {
-    const value = numberOf(String(item.value));
-    if (item.timestamp) return freshReading({ atMs: Date.parse(item.timestamp), value }, request);
-    // An adapter may report no time: then the value counts as current, as for Flagger, unless its age is limited.
-    if (request.maxSampleAgeMs === undefined) return valueReading(value);
-    return { kind: 'noData', detail: 'the answer has no time of the value' };
-  });
+  return onlyOne(items, 'a labelSelector that selects one', ({ value, timestamp }) =>
+    timedReading(numberOf(String(value)), timestamp, request),
+  );
 }
 
 const factors: Readonly<Record<string, number>> = {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
-import { freshReading, valueReading } from '../points.ts';
+import { timedReading } from '../points.ts';
 import {
   clusterFor,
   failedReading,
@@ -14,7 +14,7 @@ import {
 
 const apiVersion = 'metrics.keptn.sh/v1beta1';
 const metricSchema = z.object({
-  status: z.object({ value: z.string().max(64), lastUpdated: z.string().optional() }).optional(),
+  status: z.object({ value: z.string().max(64), lastUpdated: z.string().nullish() }).optional(),
 });
 const analysisSchema = z.object({
   status: z.object({ state: z.string().optional(), pass: z.boolean().optional() }).optional(),
@@ -61,9 +61,7 @@ async function metricReading(
   const { data } = metricSchema.safeParse(object);
   if (!data?.status?.value)
     return { kind: 'noData', detail: `KeptnMetric ${namespace}/${name} has no value yet` };
-  const { value, lastUpdated } = data.status;
-  const atMs = lastUpdated === undefined ? Number.NaN : Date.parse(lastUpdated);
-  return Number.isNaN(atMs) ? valueReading(value) : freshReading({ atMs, value }, request);
+  return timedReading(data.status.value, data.status.lastUpdated, request);
 }
 
 /** 1 for an Analysis that passed, 0 for one that did not. It is deleted in either case. */
