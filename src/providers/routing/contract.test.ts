@@ -213,6 +213,27 @@ describe.each(routers.map((router) => [router.name, router] as const))('router %
         }
     });
 
+    it.each([null, 'x', [null]])(
+      'who writes %j in place of a field: it is told, and written over',
+      (value) => {
+        const own = router.objects(context, at(some), found);
+        const isOwn = (object: KubernetesObject) => own.some((one) => isSame(one, object));
+        const damages = live.filter(isOwn).flatMap((object) =>
+          Object.keys(object.spec as object).map((field) => {
+            const damaged = { ...object, spec: { ...(object.spec as object), [field]: value } };
+            return live.map((one) => (one === object ? damaged : one));
+          }),
+        );
+        for (const damaged of damages) {
+          const reading = read(damaged);
+
+          if (reading?.accepted) expect(reading).toEqual(read(live));
+          else expect(reading?.problem).toContain('podinfo');
+          expect(read(apply(at(some), damaged, 3))).toEqual(read(live));
+        }
+      },
+    );
+
     it('after one of the objects was deleted, the others are not read as a route that sends requests elsewhere', () => {
       for (const gone of router.objects(context, at(some), found)) {
         const rest = live.filter((object) => !isSame(object, gone));

@@ -92,9 +92,11 @@ interface TrafficRouteSpec {
 
 /** Two namespaces may have a Service of the same name, but there is only one TrafficRoute of it. */
 function isOwn(context: RouteContext, { spec }: KubernetesObject): boolean {
-  const { destinations = [] } = (spec ?? {}) as TrafficRouteSpec;
+  const { destinations } = (spec ?? {}) as TrafficRouteSpec;
   const wanted = tagBefore(context, context.names.apex);
-  return destinations.every(({ match }) => match?.[tag]?.startsWith(wanted) ?? true);
+  // Its schema takes anything here.
+  if (!Array.isArray(destinations)) return true;
+  return destinations.every((one) => String(one?.match?.[tag] ?? wanted).startsWith(wanted));
 }
 
 function read(context: RouteContext, live: readonly KubernetesObject[]): RouteReading | undefined {

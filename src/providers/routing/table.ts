@@ -9,7 +9,7 @@ import { knative } from './knative.ts';
 import { kubernetes } from './kubernetes.ts';
 import { kuma } from './kuma.ts';
 import { nginx } from './nginx.ts';
-import type { RoutingProvider } from './router.ts';
+import { type RoutingProvider, unreadable } from './router.ts';
 import { skipper } from './skipper.ts';
 import { smiProviders } from './smi.ts';
 import { traefik } from './traefik.ts';
@@ -30,7 +30,24 @@ export const routers: readonly RoutingProvider[] = [
   ...appMeshProviders,
   gloo,
   kuma,
-];
+].map(tellingOtherTypes);
+
+/** Schemas of some CRDs let another writer put anything anywhere: that is a problem of the route, and no failure of the whole Canary. */
+function tellingOtherTypes(provider: RoutingProvider): RoutingProvider {
+  return {
+    ...provider,
+    read(context, live) {
+      try {
+        return provider.read(context, live);
+      } catch {
+        const kinds = provider.kinds.map(({ kind }) => kind).join(' or ');
+        return unreadable(
+          `${kinds} of ${context.names.apex}: a field has another type than provider ${provider.name} knows`,
+        );
+      }
+    },
+  };
+}
 
 /** The router of a provider, undefined when this version has none; an unknown provider is never taken for another one. */
 export function routerFor(provider: string): RoutingProvider | undefined {
