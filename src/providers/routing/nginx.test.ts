@@ -47,6 +47,25 @@ describe('the canary Ingress', () => {
     });
   });
 
+  it('is not accepted when another writer made its weight a share of something else', () => {
+    const key = `${prefix}/canary-weight-total`;
+    const readWith = (total: string, weight = '20') => {
+      const annotations = {
+        ...canary?.metadata.annotations,
+        ...{ [key]: total, [`${prefix}/canary-weight`]: weight },
+      };
+      const touched = { ...canary, metadata: { ...canary?.metadata, annotations } } as KubernetesObject;
+      return nginx.read(aContext(canaryFor(nginx)), [...found, touched]);
+    };
+
+    expect(readWith('100')).toMatchObject({ canaryWeight: 20, accepted: true });
+    expect(readWith('1000', '0')).toMatchObject({ canaryWeight: 0, accepted: true });
+    expect(readWith('1000')).toMatchObject({
+      accepted: false,
+      problem: `Ingress podinfo-ingress-canary: its annotation ${key} is 1000, and weights are percent: remove it`,
+    });
+  });
+
   it('is not accepted when another writer added a condition, which is named', () => {
     const key = `${prefix}/canary-by-header`;
     const touched = {

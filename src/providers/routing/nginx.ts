@@ -111,6 +111,12 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const canaryWeight = Number(weight);
   if (!/^\d+$/.test(weight) || canaryWeight > 100)
     return unreadable(`Ingress ${name}: its annotation ${prefix}/canary-weight is no number from 0 to 100`);
+  // It survives every write, too, and makes a weight another share; nothing of anything stays nothing.
+  const total = annotations[`${prefix}/canary-weight-total`] ?? '100';
+  if (total !== '100' && canaryWeight > 0)
+    return unreadable(
+      `Ingress ${name}: its annotation ${prefix}/canary-weight-total is ${total}, and weights are percent: remove it`,
+    );
   return taken({ primaryWeight: 100 - canaryWeight, canaryWeight }, problem);
 }
 
