@@ -139,6 +139,18 @@ describe('what a Prometheus answers', () => {
       { kind: 'error', detail: 'the query returns 2 series; aggregate them to one, as with sum(...)' },
     ],
     [
+      'a native histogram',
+      json({
+        status: 'success',
+        data: { resultType: 'vector', result: [{ metric: {}, histogram: [nowSeconds, { count: '10' }] }] },
+      }),
+      {
+        kind: 'error',
+        detail:
+          'the query returns a native histogram; it must return one number, as with histogram_quantile(...)',
+      },
+    ],
+    [
       'a matrix',
       json({ status: 'success', data: { resultType: 'matrix', result: [] } }),
       { kind: 'error', detail: 'the query returns a matrix; it must return one number' },

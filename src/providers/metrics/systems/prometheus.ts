@@ -6,8 +6,9 @@ import { failedReading, type MetricProvider, type MetricRequest, type PointsRequ
 import { below, credentials, restProvider } from '../rest.ts';
 
 const sample = z.tuple([z.number(), z.string().max(64)]);
+const seriesSchema = z.union([z.object({ value: sample }), z.object({ histogram: z.array(z.unknown()) })]);
 const answerSchema = z.discriminatedUnion('resultType', [
-  z.object({ resultType: z.literal('vector'), result: z.array(z.object({ value: sample })) }),
+  z.object({ resultType: z.literal('vector'), result: z.array(seriesSchema) }),
   z.object({ resultType: z.literal('scalar'), result: sample }),
   z.object({ resultType: z.literal('matrix') }),
   z.object({ resultType: z.literal('string') }),
@@ -67,8 +68,13 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
 function readingOf(answer: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {
   if (answer.resultType !== 'vector' && answer.resultType !== 'scalar')
     return failedReading(`the query returns a ${answer.resultType}; it must return one number`);
-  const samples = answer.resultType === 'scalar' ? [answer.result] : answer.result.map(({ value }) => value);
-  return onlyOne(samples, 'sum(...)', ([seconds, value]) =>
-    freshReading({ atMs: seconds * 1_000, value }, request),
-  );
+  const series = answer.resultType === 'scalar' ? [{ value: answer.result }] : answer.result;
+  return onlyOne(series, 'sum(...)', (only) => {
+    if (!('value' in only))
+      return failedReading(
+        'the query returns a native histogram; it must return one number, as with histogram_quantile(...)',
+      );
+    const [seconds, value] = only.value;
+    return freshReading({ atMs: seconds * 1_000, value }, request);
+  });
 }
