@@ -332,11 +332,14 @@ describe('a MetricTemplate', () => {
     });
   });
 
-  it('sends user name and password when there is no token', async () => {
+  it.each([
+    { username: 'u', password: 'p' },
+    { username: 'u\n', password: 'p\n', token: '\n' },
+  ])('sends user name and password when there is no token, without line breaks: %j', async (secret) => {
     const { http, address, asked } = await aServer(vector('7'));
     const template = aTemplate(address, { secretRef: { name: 's' } });
 
-    await readMetric(aSource(metric, '', { template, secret: { username: 'u', password: 'p' } }), http);
+    await readMetric(aSource(metric, '', { template, secret }), http);
 
     expect(asked[0]?.headers.authorization).toBe(`Basic ${Buffer.from('u:p').toString('base64')}`);
   });

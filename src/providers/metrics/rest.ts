@@ -88,8 +88,10 @@ export function secretValue({ secret, secretName }: MetricRequest, key: string):
 /** `token`, or `username` and `password`. Throws when the Secret has neither, unless it is there for TLS alone. */
 export function credentials({ secret, secretName }: MetricRequest): HttpAuth | undefined {
   if (!secret) return undefined;
-  const { token, username, password } = secret;
-  if (token) return { kind: 'bearer', token: token.trim() };
+  const [token, username, password] = [secret.token, secret.username, secret.password].map((one) =>
+    one?.trim(),
+  );
+  if (token) return { kind: 'bearer', token };
   if (username && password) return { kind: 'basic', username, password };
   if (secret['ca.crt'] || secret['tls.crt']) return undefined;
   throw new Error(`Secret ${secretName} needs the key token, or the keys username and password`);
@@ -178,7 +180,7 @@ function wordsIn(value: unknown, depth = 0): string {
 
 /** A server, or a proxy before it, may repeat what it was sent. */
 function hidden(text: string, { secret = {} }: MetricRequest): string {
-  const { username, password } = secret;
+  const [username, password] = [secret.username?.trim(), secret.password?.trim()];
   const values = Object.values(secret).flatMap((value) => [value.trim(), encodeURIComponent(value.trim())]);
   const sent = username && password ? [Buffer.from(`${username}:${password}`).toString('base64')] : [];
   const secrets = [...values, ...sent].filter(({ length }) => length >= shortestHidden);
