@@ -361,11 +361,13 @@ describe('a MetricTemplate', () => {
       { template: aTemplate('http://x', { secretRef: { name: 's' } }), secret: { username: 'u' } },
       'Secret metrics/s needs the key token, or the keys username and password',
     ],
-    [
-      'its address is none',
-      { template: aTemplate('nonsense') },
-      'the provider address is not a URL; it must be http(s)://host[:port][/path]',
-    ],
+    ...['', 'nonsense', 'prometheus.monitoring:9090'].map(
+      (address): [string, Partial<MetricSource>, string] => [
+        `its address is "${address}"`,
+        { template: aTemplate(address) },
+        'the address must be http(s)://host[:port][/path]: spec.provider.address of the MetricTemplate, or spec.metricsServer of the Canary',
+      ],
+    ),
     [
       'its address carries credentials',
       { template: aTemplate('http://user:hidden@prometheus') },

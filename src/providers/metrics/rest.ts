@@ -61,8 +61,11 @@ export function restProvider<Answer, Request extends MetricRequest = MetricReque
 }
 
 function baseOf(address: string): URL {
-  if (URL.canParse(address)) return new URL(address);
-  throw new Error('the provider address is not a URL; it must be http(s)://host[:port][/path]');
+  // `host:9090` is a URL, too. That of Splunk's stream may be one of a websocket.
+  if (/^(http|ws)s?:/i.test(address) && URL.canParse(address)) return new URL(address);
+  throw new Error(
+    'the address must be http(s)://host[:port][/path]: spec.provider.address of the MetricTemplate, or spec.metricsServer of the Canary',
+  );
 }
 
 /** A path below the address, with these parameters. */
