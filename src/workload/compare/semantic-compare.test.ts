@@ -53,6 +53,15 @@ describe('covers', () => {
     ['text where an object is wanted', { a: 'x' }, { a: { b: 1 } }],
     ['a port that is UDP', ports({ containerPort: 53, protocol: 'UDP' }), ports({ containerPort: 53 })],
     ['inherited properties', {}, { constructor: { name: 'x' } }],
+    ['a token that pods would get', {}, { automountServiceAccountToken: false }],
+    ['a privilege that was forbidden', { name: 'a' }, secured({ allowPrivilegeEscalation: false })],
+    ['root, which was asked for', secured({}), secured({ runAsUser: 0 })],
+    [
+      'a toleration without its end',
+      tolerations('a'),
+      { tolerations: [{ key: 'a', operator: 'Exists', tolerationSeconds: 0 }] },
+    ],
+    ['a budget without its bound', { minAvailable: 1 }, { minAvailable: 1, maxUnavailable: 0 }],
   ])('sees %s', (_, live, wanted) => {
     expect(covers(live, wanted)).toBe(false);
   });
@@ -88,6 +97,9 @@ function range(max: object): object {
 }
 function containers(...names: string[]): object {
   return { containers: names.map((name) => ({ name })) };
+}
+function secured(securityContext: object): object {
+  return { name: 'a', securityContext };
 }
 function ports(port: object): object {
   return { containers: [{ name: 'a', ports: [port] }] };

@@ -28,6 +28,22 @@ const exactMaps: ReadonlySet<string> = new Set([
 const quantityMaps: ReadonlySet<string> = new Set(['limits', 'requests', 'overhead', 'hard']);
 const quantityFields: ReadonlySet<string> = new Set(['sizeLimit', 'divisor', 'storage', 'averageValue']);
 
+/** Fields that the API server keeps at false or zero, since they mean something else when they are left out. */
+const keptAtZero: ReadonlySet<string> = new Set([
+  'allowPrivilegeEscalation',
+  'automountServiceAccountToken',
+  'fsGroup',
+  'maxUnavailable',
+  'minAvailable',
+  'runAsGroup',
+  'runAsNonRoot',
+  'runAsUser',
+  'stabilizationWindowSeconds',
+  'startingDeadlineSeconds',
+  'tolerationSeconds',
+  'ttlSecondsAfterFinished',
+]);
+
 /** Where the API server stores an amount, in a spelling of its own. */
 function isQuantity({ field, parent, from }: Place): boolean {
   const isOfMetric = field === 'value' && parent === 'target';
@@ -36,7 +52,7 @@ function isQuantity({ field, parent, from }: Place): boolean {
   return quantityMaps.has(parent) || quantityFields.has(field) || isOfMetric || isOfRange;
 }
 
-/** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence. */
+/** Whether every wanted field is in `live` with the same meaning. `null` and empty values are met by absence, but for those that are `keptAtZero`. */
 export function covers(live: unknown, wanted: unknown): boolean {
   return compareValues(live, wanted, root, undefined);
 }
@@ -73,7 +89,7 @@ function compareValues(
   if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
   const isMet = isThere
     ? sameScalar(live, wanted, place)
-    : wanted === null || (isEmpty(wanted) && !exactMaps.has(place.parent));
+    : wanted === null || (isEmpty(wanted, place.field) && !exactMaps.has(place.parent));
   if (isMet) return true;
   return differ(live, wanted, place, found);
 }
@@ -152,8 +168,9 @@ function sameScalar(live: unknown, wanted: unknown, place: Place): boolean {
 }
 
 /** Null, and what Go calls the zero value: the API server leaves such fields out of what it returns. */
-function isEmpty(value: unknown): boolean {
-  if (value === undefined || value === null || value === '' || value === 0 || value === false) return true;
+function isEmpty(value: unknown, field: string): boolean {
+  if (value === undefined || value === null || value === '') return true;
+  if (value === 0 || value === false) return !keptAtZero.has(field);
   if (Array.isArray(value)) return value.length === 0;
-  return isRecord(value) && Object.values(value).every(isEmpty);
+  return isRecord(value) && Object.entries(value).every(([name, inner]) => isEmpty(inner, name));
 }
