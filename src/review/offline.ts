@@ -19,22 +19,33 @@ export function sourceForPath(path: string): Source {
   };
 }
 
-/** Namespaced kinds of Kubernetes and of the Gateway API. */
+/** Namespaced kinds of Kubernetes, of the Gateway API and of Contour. */
 const namespacedKinds: ReadonlySet<string> = new Set([
   'ConfigMap',
+  'ControllerRevision',
   'CronJob',
   'DaemonSet',
   'Deployment',
+  'EndpointSlice',
+  'Endpoints',
+  'GRPCRoute',
   'Gateway',
   'HTTPProxy',
   'HTTPRoute',
   'HorizontalPodAutoscaler',
   'Ingress',
   'Job',
+  'Lease',
+  'LimitRange',
   'NetworkPolicy',
   'PersistentVolumeClaim',
   'Pod',
   'PodDisruptionBudget',
+  'PodTemplate',
+  'ReferenceGrant',
+  'ReplicaSet',
+  'ReplicationController',
+  'ResourceQuota',
   'Role',
   'RoleBinding',
   'Secret',
@@ -43,11 +54,16 @@ const namespacedKinds: ReadonlySet<string> = new Set([
   'StatefulSet',
 ]);
 
+/** Kinds of Kubernetes and of the Gateway API without namespaces. */
 const clusterKinds =
-  /^(Namespace|Node|PersistentVolume|CustomResourceDefinition|APIService|GatewayClass|(Cluster|Storage|Priority|Ingress|Runtime).+|.+(WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding))$/;
+  /^(Namespace|Node|PersistentVolume|CustomResourceDefinition|APIService|CSIDriver|CertificateSigningRequest|ClusterRole|ClusterRoleBinding|ClusterTrustBundle|FlowSchema|PriorityLevelConfiguration|(Gateway|Ingress|Priority|Runtime|Storage|VolumeAttributes)Class|(Mutating|Validating)(WebhookConfiguration|AdmissionPolicy|AdmissionPolicyBinding))$/;
 
-/** Whether a kind is namespaced, as far as it is known without a cluster. */
-export function scopeOf(kind: string): 'namespaced' | 'cluster' | 'unknown' {
+/**
+ * Whether a kind is namespaced, as far as it is known without a cluster. `perhapsCluster`: by its name alone, as a ClusterIssuer; a ClusterDeployment is
+ * not, so that a namespace is neither filled in nor taken away.
+ */
+export function scopeOf(kind: string): 'namespaced' | 'cluster' | 'perhapsCluster' | 'unknown' {
   if (namespacedKinds.has(kind)) return 'namespaced';
-  return clusterKinds.test(kind) ? 'cluster' : 'unknown';
+  if (clusterKinds.test(kind)) return 'cluster';
+  return /^Cluster./.test(kind) ? 'perhapsCluster' : 'unknown';
 }

@@ -39,6 +39,19 @@ const objectsOf = (source: SourcePlanned) =>
   source.objects.map(({ change, kind, name, role }) => `${change} ${kind} ${name} ${role}`);
 
 describe('a plan', () => {
+  it.each([
+    ['traefik.io/v1alpha1', 'IngressRoute'],
+    ['hive.openshift.io/v1', 'ClusterDeployment'],
+  ])('tells apart objects of one name in two namespaces, also of %s %s', async (apiVersion, kind) => {
+    const route = (namespace: string) =>
+      JSON.stringify({ apiVersion, kind, metadata: { name: 'web', namespace }, spec: {} });
+    bed.repository.commit({ 'apps/a.json': route('shop'), 'apps/b.json': route('staging') });
+    const source = only(await bed.plan());
+
+    expect(source.problems).toEqual([]);
+    expect(source.objects.map(({ namespace }) => namespace)).toEqual(['shop', 'staging']);
+  });
+
   it('of a new image is a rollout with its flight plan and the line that changes', async () => {
     bed.repository.commit({ 'apps/web.yaml': deploymentText('shop/web:2') }, 'Pay faster');
     const report = await bed.plan();

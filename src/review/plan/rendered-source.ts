@@ -168,6 +168,7 @@ function offlineKind(
 ): { readonly namespaced: boolean } | undefined {
   if (/^(flagger\.app|holdfast\.dev)\//.test(apiVersion)) return { namespaced: true };
   const scope = scopeOf(kind);
+  if (scope === 'perhapsCluster') return undefined;
   if (scope !== 'unknown') return { namespaced: scope === 'namespaced' };
   return spec.defaultNamespace === undefined ? undefined : { namespaced: true };
 }

@@ -254,7 +254,10 @@ function inNamespaces(
   defaultNamespace: string | undefined,
 ): Pick<RenderResult, 'objects' | 'problems'> {
   if (!defaultNamespace) return settle(parts, {});
-  return settle(parts, { defaultNamespace, isNamespaced: (_, kind) => scopeOf(kind) !== 'cluster' });
+  return settle(parts, {
+    defaultNamespace,
+    isNamespaced: (_, kind) => ['namespaced', 'unknown'].includes(scopeOf(kind)),
+  });
 }
 
 function defaultNamespaceOf(source: Source | undefined): string | undefined {
