@@ -37,6 +37,11 @@ spec:
   url: https://git.example.com/shop.git
   ref: {branch: main}
 `;
+const role = (namespace: string) => `apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: reader, namespace: ${namespace}}
+rules: []
+`;
 
 let folder: string;
 
@@ -78,6 +83,11 @@ describe('validate', () => {
       'a duplicate object',
       { 'a.yaml': deployment, 'b.yaml': deployment },
       /^a\.yaml:1: Deployment shop\/web is also in .*b\.yaml:1/,
+    ],
+    [
+      'an object without a namespace that two files put in different ones',
+      { 'a.yaml': role('a'), 'b.yaml': role('b') },
+      /^a\.yaml:1: ClusterRole reader is also in .*b\.yaml:1/,
     ],
     [
       'an unknown provider',

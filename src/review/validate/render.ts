@@ -249,15 +249,24 @@ async function renderGroup(
   return { rendered: { ...settled, lineOf }, complete, ...(complete ? { source } : {}) };
 }
 
+/** As the controller places them: what lives in no namespace loses the one that it names, which the API server drops. */
 function inNamespaces(
   parts: readonly SourcePart[],
   defaultNamespace: string | undefined,
 ): Pick<RenderResult, 'objects' | 'problems'> {
-  if (!defaultNamespace) return settle(parts, {});
-  return settle(parts, {
+  const scoped = parts.map((part) => ({ ...part, objects: part.objects.map(inItsScope) }));
+  if (!defaultNamespace) return settle(scoped, {});
+  return settle(scoped, {
     defaultNamespace,
     isNamespaced: (_, kind) => ['namespaced', 'unknown'].includes(scopeOf(kind)),
   });
+}
+
+function inItsScope(entry: RenderedObject): RenderedObject {
+  const { kind, metadata } = entry.object;
+  if (metadata.namespace === undefined || scopeOf(kind) !== 'cluster') return entry;
+  const { namespace: _, ...unscoped } = metadata;
+  return { ...entry, object: { ...entry.object, metadata: unscoped } };
 }
 
 function defaultNamespaceOf(source: Source | undefined): string | undefined {
