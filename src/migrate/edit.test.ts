@@ -32,6 +32,19 @@ it('changes one field of one document, and keeps comments and the rest as it was
   ).toEqual([]);
 });
 
+it('keeps the line ends of Windows', () => {
+  const windows = (unix: string) => unix.replaceAll('\n', '\r\n');
+  const kustomization = windows('resources:\n- apps.yaml\n');
+  const before = new Map([
+    ['apps.yaml', windows(text)],
+    ['kustomization.yaml', kustomization],
+  ]);
+  const after = edited(before, 'apps.yaml', which, (document) => document.setIn(['spec', 'prune'], false));
+  expect(after.get('apps.yaml')).toBe(windows(text.replace('prune: true', 'prune: false')));
+  const added = listed(before, 'kustomization.yaml', { entry: 'source.yaml', sibling: 'apps.yaml' });
+  expect(added.get('kustomization.yaml')).toBe(`${kustomization}- source.yaml\r\n`);
+});
+
 it('leaves numbers as they are written', () => {
   const numbers = 'values: {mode: 0644, id: 12345678901234567890, share: 1.10, port: 8080}\n';
   const before = new Map([['apps.yaml', text + numbers]]);

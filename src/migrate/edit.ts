@@ -36,9 +36,9 @@ export function edited(
     const { head, body } = split(chunk);
     const document = asWritten(body);
     if (!isIt(document, which)) return chunk;
-    const before = document.toString(styleOf(body));
+    const before = asText(document, body);
     edit(document);
-    const after = document.toString(styleOf(body));
+    const after = asText(document, body);
     return after === before ? chunk : head + after;
   });
 }
@@ -78,7 +78,7 @@ export function listed(
   if (at >= 0 === isAdded || (isAdded && placeOf(sibling) < 0)) return files;
   if (isAdded) resources.add(entry);
   else resources.delete(at);
-  return new Map([...files, [kustomization, document.toString(styleOf(text))]]);
+  return new Map([...files, [kustomization, asText(document, text)]]);
 }
 
 /** Sets a field. One above it that is there without a value, as `syncPolicy:` alone, becomes a mapping. */
@@ -133,6 +133,12 @@ function isIt(document: Document, { kind, name, namespace }: Identity): boolean 
   );
 }
 
+/** In the style of the text that it was read from, and with its line ends. */
+function asText(document: Document, text: string): string {
+  const lines = document.toString(styleOf(text));
+  return text.includes('\r\n') ? lines.replaceAll('\n', '\r\n') : lines;
+}
+
 /** As the file is written: lists below their key or beside it, braces with or without spaces. */
 function styleOf(text: string) {
   const [, key = '', dash = '  '] = /^( *)[\w-]+:[^\S\n]*\n( *)- /m.exec(text) ?? [];
@@ -147,7 +153,7 @@ function styleOf(text: string) {
 
 /** Lines as `diff -u` and `git apply` know them, without line feeds. */
 export function unifiedDiff({ file, before, after }: FileChange): string[] {
-  const sections = sectionsOf(linesOf(before), linesOf(after));
+  const sections = sectionsOf(patchLines(before), patchLines(after));
   // Counts from 1; where there is no line, it is the one before.
   const range = (start: number, end: number) => `${start === end ? start : start + 1},${end - start}`;
   return [
@@ -155,7 +161,15 @@ export function unifiedDiff({ file, before, after }: FileChange): string[] {
     after === undefined ? '+++ /dev/null' : `+++ b/${file}`,
     ...sections.flatMap(({ oldStart, oldEnd, newStart, newEnd, lines }) => [
       `@@ -${range(oldStart, oldEnd)} +${range(newStart, newEnd)} @@`,
-      ...lines,
+      ...lines.flatMap((line) => line.split('\n')),
     ]),
   ];
+}
+
+/** The last one with a remark where no line feed is behind it: without that the diff does not fit the file. */
+function patchLines(text: string | undefined): string[] {
+  const lines = linesOf(text);
+  const last = lines.pop();
+  if (last === undefined) return lines;
+  return [...lines, text?.endsWith('\n') ? last : `${last}\n\\ No newline at end of file`];
 }

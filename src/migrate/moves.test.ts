@@ -1,8 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { execFileSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import type { Connection } from '../server/connection.ts';
+import { unifiedDiff } from './edit.ts';
 import { planMoves } from './moves.ts';
 import { moveLines } from './moves-text.ts';
 import { movesExitCode } from './steps.ts';
@@ -229,4 +231,18 @@ it('a chart is given back to Argo CD with the namespace that its objects are in'
     .join('\n')
     .split('+  destination:\n');
   expect(destination).toMatch(/^\+ {4}server: .*\n\+ {4}namespace: delivery\n/);
+});
+
+it.each([
+  ['without a line feed at its end', (text: string) => text.trimEnd()],
+  ['with line ends of Windows', (text: string) => text.replaceAll('\n', '\r\n')],
+])('git applies the first commit to a file %s', async (_, written) => {
+  const text = `${repository}---\n${head('Kustomization', 'web')}spec:\n  ${from}\n  prune: true\n`;
+  const [move] = await plan({ 'a.yaml': written(text) });
+  const changes = move?.steps[0]?.changes ?? [];
+  const patch = changes.flatMap(unifiedDiff).join('\n').replaceAll(`${folder}/`, '');
+
+  execFileSync('git', ['apply', '-'], { cwd: folder, input: `${patch}\n`, stdio: 'pipe' });
+
+  expect(await readFile(join(folder, 'a.yaml'), 'utf8')).toBe(changes[0]?.after);
 });

@@ -32,7 +32,10 @@ export async function readMoveTree(path: string): Promise<MoveTree> {
   const local = await readLocalFiles([path]);
   const texts = local.files.flatMap((file) => {
     const { text } = decodeText(file.bytes);
-    return text === undefined ? [] : [[file.path, text] as const];
+    if (text === undefined) return [];
+    // As it is on the disk: a line feed at the end may have been added.
+    const isWhole = file.bytes.at(-1) === 0x0a;
+    return [[file.path, isWhole ? text : text.replace(/\n$/, '')] as const];
   });
   const kept = texts.filter(([file, text]) => isKustomization(file) || tools.test(text));
   const names = new Set(kept.map(([file]) => file));
