@@ -11,6 +11,8 @@ import { abort, approve, ignoreWindow, promote, retry, rollback, skipStep } from
 import { begin, request, type VerbCommand } from './verbs.ts';
 import { waitFor } from './wait.ts';
 
+const [mine, next] = ['a'.repeat(40), 'b'.repeat(40)];
+
 function canaryNamed(name: string, status: object): KubernetesObject {
   const metadata = { name, namespace: 'shop', labels: { tier: 'web' } };
   return { apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata, spec: {}, status };
@@ -339,6 +341,22 @@ it('a commit that was seen under way and whose place a newer one took is not wai
   });
 });
 
+it.each([
+  ['a message without a phase', undefined, { message: 'spec: \u001b[2J\nforged' }],
+  ['the phase before a commit', mine, { phase: '\u001b[2J\nforged' }],
+])('waiting shows %s without what would move the cursor', async (_, commit, status) => {
+  const { client } = clusterOf(canaryNamed('web', status));
+  const lines: string[] = [];
+  const { stderr } = await waitFor(client, systemClock, {
+    ...{ namespace: 'shop', name: 'web', commit, timeoutMs: 0, format: 'text' },
+    progress: (line) => lines.push(line),
+  });
+  expect(lines).toEqual([
+    expect.stringMatching(/^waiting for Canary shop\/web: [^\p{Cc}]* \[2J forged.*\n$/u),
+  ]);
+  expect(stderr).toMatch(/^Canary [^\p{Cc}]* \[2J forged[^\p{Cc}]*\n$/u);
+});
+
 it('a release that is taken back is waited for to its end, though Git is past its commit', async () => {
   const run = { digest: 'v1:1', commit: mine };
   expect(await waitedFor(mine, { run })).toMatchObject({
@@ -346,8 +364,6 @@ it('a release that is taken back is waited for to its end, though Git is past it
     stderr: expect.stringContaining('at 10 %'),
   });
 });
-
-const [mine, next] = ['a'.repeat(40), 'b'.repeat(40)];
 
 /** What a minute of waiting for a commit says, while the release of the next one is under way and more is in the status. */
 async function waitedFor(commit: string, more: object) {

@@ -91,7 +91,7 @@ export async function waitFor(
     if (isMeant && commit) seen = { commit, subject: commitSubject(canary, commit) };
     const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit, seen);
     if (end) return { canary, status, ...end };
-    const now = isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit);
+    const now = printable(isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit));
     if (now !== awaited) {
       options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
       changes += 1;
@@ -178,9 +178,7 @@ function whatGoesOn(canary: KubernetesObject): string {
   if (phase === '-') return message;
   const at = step === '-' ? `weight ${weight}` : `weight ${weight}, step ${step}`;
   const { next } = canaryStatus(canary);
-  return printable(
-    `${phase}, ${at}: ${message}${why ? `; why: ${why}` : ''}${next ? `; next: ${next.action}` : ''}`,
-  );
+  return `${phase}, ${at}: ${message}${why ? `; why: ${why}` : ''}${next ? `; next: ${next.action}` : ''}`;
 }
 
 /** The release of that commit has not begun. */

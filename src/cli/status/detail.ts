@@ -120,7 +120,8 @@ export function sourceDetail(object: KubernetesObject, screen: Screen, nowMs: nu
   ];
 }
 
-function heading(screen: Screen, title: string, state: string, tone: Tone): string {
+function heading(screen: Screen, title: string, text: string, tone: Tone): string {
+  const state = printable(text);
   // A pipe has no right edge.
   const space = Number.isFinite(screen.columns)
     ? Math.max(2, screen.columns - title.length - state.length)

@@ -248,6 +248,13 @@ describe('status', () => {
     expect((await lines({ name: 'web' }, [forged])).join('|')).toContain('fine [2J really');
   });
 
+  it('shows those of a reason as blanks, too', async () => {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'X\u001b[2J\nforged', message: '' }];
+    const forged = { ...source, status: { conditions } };
+    const [title] = await lines({ kind: 'Source', name: 'shop' }, [forged]);
+    expect(title).toMatch(/^Source shop\/shop +X \[2J forged$/);
+  });
+
   it('gives programs the objects without managed fields', async () => {
     const { stdout } = await status(reader(calm, source), { ...options, format: 'json' });
     const { items } = JSON.parse(stdout) as { items: KubernetesObject[] };
