@@ -123,6 +123,14 @@ describe('validate', () => {
       /^a\.yaml:7: spec\.service\.targetPort: Canary shop\/web: "web" is not the name of a TCP port of Deployment shop\/web, .*its ports: http \(8080\)/,
     ],
     [
+      'a scaler whose version and name are no texts',
+      {
+        'a.yaml': `${canary}  autoscalerRef: {apiVersion: 2, kind: HorizontalPodAutoscaler, name: {web: 1}}\n`,
+        'd.yaml': deployment,
+      },
+      /^a\.yaml:15: spec\.autoscalerRef\.apiVersion: (?!.*\[object)/,
+    ],
+    [
       'a large file',
       { 'a.yaml': `# ${'x'.repeat(20 * 1024 * 1024)}` },
       /^a\.yaml: has 20971522 bytes; at most 1048576 are read/,

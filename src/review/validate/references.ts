@@ -1,4 +1,4 @@
-import { type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, recordOf, textOf } from '../../api/kubernetes.ts';
 import type { Source } from '../../api/source/source.ts';
 import type { RenderResult } from '../../render/rendered-object.ts';
 import { scopeOf } from '../offline.ts';
@@ -79,27 +79,30 @@ function referencesOf({ metadata, spec }: KubernetesObject): Reference[] {
   const scaler = scalerOf(autoscalerRef, metadata.namespace ?? '');
   const named = lists.flatMap(({ at, entries, by, kind }) =>
     (Array.isArray(entries) ? (entries as RawEntry[]) : []).flatMap((entry, index) => {
-      const reference = entry?.[by];
-      if (!reference?.name) return [];
-      const namespace = reference.namespace || metadata.namespace || '';
+      const reference = recordOf(entry?.[by]);
+      const name = textOf(reference.name);
+      if (name === undefined) return [];
+      const namespace = textOf(reference.namespace) ?? metadata.namespace ?? '';
       const field = `spec.${at}[${index}].${by}`;
-      return [{ field, group: 'flagger.app', kind, namespace, name: reference.name }];
+      return [{ field, group: 'flagger.app', kind, namespace, name }];
     }),
   );
   return [...named, ...scaler];
 }
 
-function scalerOf(reference: RawSpec['autoscalerRef'], namespace: string): Reference[] {
-  const { apiVersion, kind, name } = reference ?? {};
-  if (!kind || !name) return [];
-  const group = apiVersion?.split('/')[0] ?? (kind === 'ScaledObject' ? 'keda.sh' : 'autoscaling');
+function scalerOf(autoscalerRef: unknown, namespace: string): Reference[] {
+  const reference = recordOf(autoscalerRef);
+  const [kind, name] = [textOf(reference.kind), textOf(reference.name)];
+  if (kind === undefined || name === undefined) return [];
+  const group =
+    textOf(reference.apiVersion)?.split('/')[0] ?? (kind === 'ScaledObject' ? 'keda.sh' : 'autoscaling');
   return [{ field: 'spec.autoscalerRef', group, kind, namespace, name }];
 }
 
 interface RawSpec {
-  analysis?: { metrics?: unknown; alerts?: unknown };
-  postPromotion?: { metrics?: unknown };
-  autoscalerRef?: { apiVersion?: string; kind?: string; name?: string };
+  analysis?: { metrics?: unknown; alerts?: unknown } | null;
+  postPromotion?: { metrics?: unknown } | null;
+  autoscalerRef?: unknown;
 }
 
-type RawEntry = { [By in 'templateRef' | 'providerRef']?: { name?: string; namespace?: string } } | null;
+type RawEntry = { [By in 'templateRef' | 'providerRef']?: unknown } | null;
