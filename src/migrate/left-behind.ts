@@ -1,5 +1,5 @@
 /** What belongs to an object of Flux or Argo CD and is no field of it, so that a Source has nothing of it. Pure. */
-import { type KubernetesObject, namespacedName } from '../api/kubernetes.ts';
+import { type KubernetesObject, namespacedName, recordOf, recordsOf } from '../api/kubernetes.ts';
 
 /** Notes on its annotations, and on the objects of the tree that name it or its repository. */
 export function leftBehind(owner: KubernetesObject, objects: readonly KubernetesObject[]): string[] {
@@ -31,10 +31,7 @@ interface Named {
 
 function notesOn(object: KubernetesObject, owner: KubernetesObject): string[] {
   if (!object.apiVersion.startsWith('notification.toolkit.fluxcd.io/')) return [];
-  const { eventSources = [], resources = [] } = (object.spec ?? {}) as {
-    eventSources?: readonly Named[];
-    resources?: readonly Named[];
-  };
+  const { eventSources, resources } = recordOf(object.spec);
   const { sourceRef } = (owner.spec ?? {}) as { sourceRef?: Named };
   const { namespace = '', name } = owner.metadata;
   const own = { kind: owner.kind, name, namespace };
@@ -44,9 +41,9 @@ function notesOn(object: KubernetesObject, owner: KubernetesObject): string[] {
       (one) => one.kind === kind && one.namespace === where && (wanted === '*' || one.name === wanted),
     );
   const told = `${object.kind} ${namespacedName(object)}`;
-  if (object.kind === 'Alert' && eventSources.some(names))
+  if (object.kind === 'Alert' && recordsOf(eventSources).some(names))
     return [`${told} reports about it, and does not about a Source: use spec.alerts`];
-  if (object.kind === 'Receiver' && resources.some(names))
+  if (object.kind === 'Receiver' && recordsOf(resources).some(names))
     return [
       `${told} reconciles it at a push: let the Git server call /hooks/${namespace}/${name} of Holdfast, too`,
     ];

@@ -246,3 +246,40 @@ it.each([
 
   expect(await readFile(join(folder, 'a.yaml'), 'utf8')).toBe(changes[0]?.after);
 });
+
+it.each([
+  ['dependsOn:', alertNaming('')],
+  ['dependsOn: [{name: base}]', alertNaming('  eventSources:\n')],
+])('a list without a value is an empty one, in the cluster, too: %s', async (field, alert) => {
+  const client = {
+    find: async () => undefined,
+    get: async () => undefined,
+    list: async () => ({ items: [] }),
+  };
+  const compare = async () => ({ missing: [], created: [], changed: [], refused: [] });
+  const text = `${head('Kustomization', 'web')}spec:\n  ${from}\n  prune: true\n  ${field}\n---\n${repository}---\n${alert}`;
+  await writeFile(join(folder, 'a.yaml'), text);
+
+  const [move] = await planMoves({
+    ...{ tool: 'flux', path: folder, isBack: false },
+    cluster: { connection: { client } as unknown as Connection, compare },
+  });
+
+  expect(move?.stops).toEqual([]);
+});
+
+function alertNaming(sources: string): string {
+  return `apiVersion: notification.toolkit.fluxcd.io/v1beta3\nkind: Alert\nmetadata: {name: all, namespace: flux-system}\nspec:\n  providerRef: {name: chat}\n${sources}`;
+}
+
+it.each(['flux', 'argocd'] as const)(
+  'a Source that is not valid is refused with its line on the way back: %s',
+  async (tool) => {
+    const source =
+      'apiVersion: holdfast.dev/v1alpha1\nkind: Source\nmetadata: {name: shop, namespace: delivery}\nspec:\n  url: https://git.example.com/a.git\n  ref:\n';
+
+    const [move] = await plan({ 'a.yaml': source }, tool, true);
+
+    expect(move?.stops).toEqual([expect.stringMatching(/a\.yaml:6: spec\.ref: /)]);
+  },
+);

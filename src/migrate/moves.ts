@@ -1,5 +1,5 @@
 import { parseSource } from '../api/kinds/parse.ts';
-import { namespacedName, type ObjectReference } from '../api/kubernetes.ts';
+import { namespacedName, type ObjectReference, recordOf, recordsOf } from '../api/kubernetes.ts';
 import { InputError } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
@@ -125,10 +125,7 @@ function inOrder(subjects: readonly Subject[]): Subject[] {
   const visit = (subject: Subject): void => {
     if (seen.has(subject)) return;
     seen.add(subject);
-    const { dependsOn } = (subject.owner?.object.spec ?? {}) as {
-      dependsOn?: Array<{ name: string; namespace?: string }> | null;
-    };
-    for (const { name, namespace = subject.former.namespace } of dependsOn ?? []) {
+    for (const { name, namespace } of dependenciesOf(subject)) {
       const needed = byKey.get(`${namespace}/${name}`);
       if (needed) visit(needed);
     }
@@ -170,27 +167,42 @@ async function planFromSource(
   const { former, source, owner } = subject;
   const { namespace, name } = former;
   const title = `Source ${namespace}/${name}`;
-  if ((source?.object as Source | undefined)?.spec?.apply === false) {
+  const parsed = source && parseSource(source.object);
+  const valid = parsed?.ok ? parsed.value : undefined;
+  if (valid?.spec.apply === false) {
     const note =
       'spec.apply is false: another tool applies its objects, so that there is nothing to hand back';
     return { name: title, stops: [], notes: [note], steps: [] };
   }
-  const made =
-    source && !owner
-      ? (former.kind === 'Application' ? argoOfSource : fluxOfSource)(source.object as Source)
-      : undefined;
-  const stops = (made?.stops ?? []).map(
-    ({ field, message }) => `${source ? tree.at(source.origin, field) : ''}: ${field}: ${message}`,
-  );
-  for (const one of [source, owner])
-    if (one && !one.object.metadata.namespace)
-      stops.push(`${tree.at(one.origin, 'metadata')}: has no namespace; set it in the file`);
+  const made = valid && !owner ? toolObjects(former.kind, valid) : undefined;
+  const stops = [
+    ...(source ? sourceStops(tree, source, made?.stops ?? []) : []),
+    ...namespaceStops(tree, [source, owner]),
+  ];
   if (stops.length > 0) return { name: title, stops, notes: [], steps: [] };
 
   const facts = connection && (await readFacts(connection, { former, dependsOn: [] }));
   const tool = former.kind === 'Application' ? argoFromSource : fluxFromSource;
   const steps = fromSourceSteps(tool, { ...subject, files: tree.files, wanted: made?.objects ?? [], facts });
   return { name: title, stops: [], notes: made?.notes ?? [], steps: placeSteps(steps) };
+}
+
+function toolObjects(kind: FormerOwner['kind'], source: Source): ReturnType<typeof fluxOfSource> {
+  return kind === 'Application' ? argoOfSource(source) : fluxOfSource(source);
+}
+
+/** What is wrong with a Source, else what of it the other tool cannot say. */
+function sourceStops({ at }: MoveTree, { object, origin }: Placed, stops: readonly Stop[]): string[] {
+  const parsed = parseSource(object);
+  const problems = parsed.ok ? stops : parsed.problems.map(({ path, message }) => ({ field: path, message }));
+  return problems.map(({ field, message }) => `${at(origin, field)}: ${field}: ${message}`);
+}
+
+function namespaceStops({ at }: MoveTree, placed: ReadonlyArray<Placed | undefined>): string[] {
+  return placed
+    .filter((one) => one !== undefined)
+    .filter(({ object }) => !object.metadata.namespace)
+    .map(({ origin }) => `${at(origin, 'metadata')}: has no namespace; set it in the file`);
 }
 
 /** Plans the move of one Kustomization or Application to a Source. Throws ApiError. */
@@ -286,14 +298,13 @@ async function compared(
   );
 }
 
-function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subject): string[] {
-  const found: string[] = [];
+function earlyStops(tree: MoveTree, { owner, source, former }: Subject): string[] {
+  const { at, objects } = tree;
+  const found = namespaceStops(tree, [owner, source]);
   for (const one of [owner, source]) {
     if (!one) continue;
     if (one.origin.items.length > 0)
       found.push(`${at(one.origin, '')}: is inside a List; move it to a document of its own`);
-    if (!one.object.metadata.namespace)
-      found.push(`${at(one.origin, 'metadata')}: has no namespace; set it in the file`);
   }
   const same = objects.find(
     ({ object }) =>
@@ -308,15 +319,18 @@ function earlyStops({ at, objects }: MoveTree, { owner, source, former }: Subjec
   return found;
 }
 
-function factsQuery({ former, owner }: Subject): FactsQuery {
-  const { dependsOn = [] } = (owner?.object.spec ?? {}) as {
-    dependsOn?: Array<{ name: string; namespace?: string }>;
-  };
-  return {
-    former,
-    repository: owner && repositoryOf(owner.object),
-    dependsOn: dependsOn.map(({ name, namespace = former.namespace }) => ({ namespace, name })),
-  };
+function factsQuery(subject: Subject): FactsQuery {
+  const { former, owner } = subject;
+  const repository = owner && repositoryOf(owner.object);
+  return { former, repository, dependsOn: dependenciesOf(subject) };
+}
+
+/** In a file a field may be there without a value. */
+function dependenciesOf({ former, owner }: Subject): FactsQuery['dependsOn'] {
+  return recordsOf(recordOf(owner?.object.spec).dependsOn).map(({ name, namespace = former.namespace }) => ({
+    namespace: String(namespace),
+    name: String(name),
+  }));
 }
 
 /** Argo CD keeps credentials in the namespace of its Applications, by the address of the repository. */
