@@ -43,7 +43,7 @@ export interface AdoptionQuery {
 export interface ObservedCanary {
   /** As read, also where it cannot be understood. */
   readonly object: KubernetesObject;
-  /** Who acts on it now, so that Holdfast would not. */
+  /** Who acts on it now, so that Holdfast would not; also that this is not known. */
   readonly foreignController: string | undefined;
   readonly found:
     | { readonly refusal: string }
@@ -71,13 +71,15 @@ export async function readCanaries(connection: Connection, query: AdoptionQuery)
       views.set(namespace, view);
     }
     const look = await createLook(connection, query, { canaries, views });
+    // It is known of all namespaces at once.
+    await within(async () => flagger.actsOn('') !== unknownController || undefined);
     const seen: ObservedCanary[] = [];
     for (const object of canaries) {
-      const known = await within(async () => {
-        const who = flagger.actsOn(object.metadata.namespace ?? '');
-        return who === unknownController ? undefined : { who };
-      });
-      seen.push({ object, foreignController: known?.who, found: await look(object) });
+      const who = flagger.actsOn(object.metadata.namespace ?? '');
+      const why = flagger.problem() ?? 'listing its Deployments timed out';
+      const foreignController =
+        who === unknownController ? `it is not known whether Flagger runs (${why})` : who;
+      seen.push({ object, foreignController, found: await look(object) });
     }
     return seen;
   } finally {
