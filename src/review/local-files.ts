@@ -93,8 +93,16 @@ async function readManifest(walk: Walk, path: string, bytes: number): Promise<vo
   }
   if (walk.files.length > limits.sourceFiles) return;
   const content = await readFile(path).catch(() => undefined);
-  if (content) walk.files.push({ path, bytes: content });
-  else report(walk, path, 'cannot be read');
+  if (!content) return report(walk, path, 'cannot be read');
+  walk.files.push({ path, bytes: content });
+  // Several Sources may each be small enough, so that nobody else would say it.
+  const most = limits.sourceFiles;
+  if (walk.files.length > most)
+    report(
+      walk,
+      dirname(path),
+      `there are more than ${most} manifests, of which the others are not read; choose a smaller path`,
+    );
 }
 
 function reportLink(walk: Walk, path: string): void {
