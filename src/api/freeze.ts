@@ -63,8 +63,10 @@ function dataOf({ data }: KubernetesObject): Readonly<Partial<Record<string, str
   return (data ?? {}) as Readonly<Partial<Record<string, string>>>;
 }
 
+/** In one line, as it stands in messages and is read back from them. */
 function shown(reason: string | undefined): string {
-  return (reason && beginningOf(reason, reasonCharacters)) || 'no reason is given';
+  const line = reason?.replace(/\s+/g, ' ').trim();
+  return (line && beginningOf(line, reasonCharacters)) || 'no reason is given';
 }
 
 function quoted(text: string | undefined): string {

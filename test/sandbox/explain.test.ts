@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { freeze } from '../../src/cli/requests/freeze.ts';
 import { run } from './cli-run.ts';
+import { connectTo } from './connect-to.ts';
 import {
   type Bed,
   canary,
@@ -89,4 +91,25 @@ test('explain says what is wrong with what it was asked', async () => {
     text: expect.stringContaining('must be one of Paused'),
   });
   expect(await explain()).toMatchObject({ code: 2, text: expect.stringContaining('not found') });
+});
+
+test('a freeze whose reason has several lines holds the release in explain, too', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const app = await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const connection = await connectTo(bed);
+  await freeze(connection.client, {
+    ...{ namespace: 'shop', selector: undefined, until: undefined, reason: 'the sale\nof the year\n' },
+    ...{ format: 'text', windows: undefined, startsOnly: false, nowMs: 0, ownNamespace: 'default' },
+  });
+  await connection.close();
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await waitForPhase(bed, 'Waiting');
+  await app.drain();
+
+  const { forecast } = JSON.parse((await explain('-o', 'json')).stdout);
+
+  expect(forecast.moments.map(({ phase }: { phase: string }) => phase)).toEqual(['Waiting']);
+  expect(forecast.moments[0].message).toContain('until it is lifted: the sale of the year');
 });
