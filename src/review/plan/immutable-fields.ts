@@ -7,7 +7,15 @@ const immutable: Readonly<Record<string, readonly string[]>> = {
   DaemonSet: ['spec.selector'],
   ReplicaSet: ['spec.selector'],
   StatefulSet: ['spec.selector', 'spec.serviceName', 'spec.podManagementPolicy', 'spec.volumeClaimTemplates'],
-  Job: ['spec.selector', 'spec.template', 'spec.completionMode', 'spec.podFailurePolicy'],
+  Job: [
+    'spec.selector',
+    'spec.template',
+    'spec.completionMode',
+    'spec.completions',
+    'spec.backoffLimitPerIndex',
+    'spec.podFailurePolicy',
+    'spec.successPolicy',
+  ],
   PersistentVolumeClaim: [
     'spec.accessModes',
     'spec.selector',
@@ -17,7 +25,8 @@ const immutable: Readonly<Record<string, readonly string[]>> = {
     'spec.dataSource',
   ],
   StorageClass: ['provisioner', 'parameters', 'reclaimPolicy', 'volumeBindingMode'],
-  PriorityClass: ['value'],
+  PriorityClass: ['value', 'preemptionPolicy'],
+  RuntimeClass: ['handler'],
   RoleBinding: ['roleRef'],
   ClusterRoleBinding: ['roleRef'],
   IngressClass: ['spec.controller'],
@@ -29,11 +38,13 @@ const immutable: Readonly<Record<string, readonly string[]>> = {
 const defaulted: ReadonlySet<string> = new Set([
   'spec.podManagementPolicy',
   'spec.completionMode',
+  'spec.completions',
   'spec.storageClassName',
   'spec.volumeMode',
   'spec.volumeName',
   'reclaimPolicy',
   'volumeBindingMode',
+  'preemptionPolicy',
   'type',
 ]);
 
@@ -42,6 +53,7 @@ export function immutableFields(before: KubernetesObject, after: KubernetesObjec
   const paths = (immutable[after.kind] ?? []).filter((path) => {
     const [old, now] = [valueAt(before, path), valueAt(after, path)];
     const isLeftOut = old === undefined || now === undefined;
+    if (path === 'spec.completions' && valueAt(after, 'spec.completionMode') === 'Indexed') return false;
     return !(isLeftOut && defaulted.has(path)) && differ(old, now);
   });
   const found = [...paths, ...clusterAddress(before, after)];

@@ -70,6 +70,28 @@ describe('changes that cannot be taken back', () => {
       ['immutableField refused'],
     ],
     [
+      'completions',
+      'Job',
+      { spec: { completions: 3 } },
+      { spec: { completions: 5 } },
+      ['immutableField refused'],
+    ],
+    [
+      'completions by index',
+      'Job',
+      { spec: { completionMode: 'Indexed', completions: 3, parallelism: 3 } },
+      { spec: { completionMode: 'Indexed', completions: 5, parallelism: 5 } },
+      [],
+    ],
+    [
+      'preemption',
+      'PriorityClass',
+      { value: 1, preemptionPolicy: 'Never' },
+      { value: 1, preemptionPolicy: 'PreemptLowerPriority' },
+      ['immutableField refused'],
+    ],
+    ['handler', 'RuntimeClass', { handler: 'runc' }, { handler: 'gvisor' }, ['immutableField refused']],
+    [
       'class',
       'PersistentVolumeClaim',
       claim('1Gi', { storageClassName: 'a' }),
