@@ -105,6 +105,21 @@ it('is 1 where the Job completed, and nothing of it is left', async () => {
   expect([...world.objects.values()].map(({ kind }) => kind)).toEqual(['CronJob']);
 });
 
+it.each([
+  [0, 3_600],
+  [7_200, 7_200],
+])(
+  'keeps a Job whose template says %i s for %i s: its outcome may be read an interval later',
+  async (given, kept) => {
+    const world = aWorld(() => complete);
+    const { jobTemplate } = cronJob.spec as { jobTemplate: { spec: object } };
+    const spec = { jobTemplate: { spec: { ...jobTemplate.spec, ttlSecondsAfterFinished: given } } };
+    world.objects.set('CronJob/shop/smoke', { ...cronJob, spec });
+    await read(world);
+    expect(world.made).toMatchObject([{ spec: { ttlSecondsAfterFinished: kept } }]);
+  },
+);
+
 it('is 0 where it failed, with the last words of its pod', async () => {
   const world = aWorld(() => failed);
   const end = { exitCode: 3, message: 'login\n page\u0000 is gone' };

@@ -11,7 +11,7 @@ const apiVersion = 'batch/v1';
 /** A check waits this long for its Job, and looks this often; a longer one is answered in a later check. */
 const waitsMs = 20_000;
 const lookAgainMs = 500;
-/** Seconds after which a finished Job is deleted by Kubernetes, should Holdfast not be there to do it. */
+/** Seconds for which Kubernetes keeps a finished Job at least: its outcome may be read an interval later, and Holdfast deletes it then. */
 const keptSeconds = 3_600;
 const defaultSeconds = 600;
 const longestWords = 200;
@@ -128,7 +128,7 @@ function jobOf(
     ...container,
     env: [...(container.env ?? []).filter(({ name: known }) => !variables.has(known)), ...added],
   }));
-  const { activeDeadlineSeconds = defaultSeconds, ttlSecondsAfterFinished = keptSeconds } = spec;
+  const { activeDeadlineSeconds = defaultSeconds, ttlSecondsAfterFinished = 0 } = spec;
   return {
     apiVersion,
     kind: 'Job',
@@ -142,7 +142,7 @@ function jobOf(
     spec: {
       ...spec,
       activeDeadlineSeconds: Math.min(activeDeadlineSeconds, limits.checkJobSeconds),
-      ttlSecondsAfterFinished,
+      ttlSecondsAfterFinished: Math.max(ttlSecondsAfterFinished, keptSeconds),
       template: { ...spec.template, spec: { ...spec.template.spec, containers } },
     },
   };
