@@ -334,6 +334,20 @@ it.each([
   expect(await read()).toEqual(reading);
 });
 
+it('loki: the words of a refusal in plain text are told, without the token', async () => {
+  const double = doubles.find(({ type }) => type === 'loki');
+  if (!double) return expect.fail('there is no double of Loki');
+  const words = `parse error at line 1, col 5: unexpected IDENTIFIER; ${double.secret.token}\nmore`;
+  const plain = { 'content-type': 'text/plain; charset=utf-8' };
+  const refused = await start(double, answering(words, 400, plain));
+  expect(await refused.read()).toEqual({
+    kind: 'error',
+    detail: 'HTTP 400: parse error at line 1, col 5: unexpected IDENTIFIER; ***',
+  });
+  const answered = await start(double, answering(words, 200, plain));
+  expect(await answered.read()).toEqual({ kind: 'error', detail: 'the answer is not JSON' });
+});
+
 const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const dataOfSplunk = event('data', { data: [{ tsId: 'A', value: 0 }], logicalTimestampMs: nowMs });
 

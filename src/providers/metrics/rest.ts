@@ -144,7 +144,8 @@ function readingOf<Answer, Request extends MetricRequest>(
   const parsed = isGood ? answer.safeParse(value) : undefined;
   if (parsed?.success)
     return reading(parsed.data, { ...request, nowMs: serverTimeMs(headers) ?? request.nowMs });
-  const words = shorten(hidden(wordsIn(value), request).replace(/[\p{Cc}\s]+/gu, ' '), messageLimit);
+  const said = value === undefined ? plainWords(headers, body) : wordsIn(value);
+  const words = shorten(hidden(said, request).replace(/[\p{Cc}\s]+/gu, ' '), messageLimit);
   if (isGood) return failedReading(words || `the answer is not ${title}`);
   return failedReading(`HTTP ${status}${words ? `: ${words}` : ''}`);
 }
@@ -180,6 +181,16 @@ function wordsIn(value: unknown, depth = 0): string {
   const said = [error, errors, message].map((one) => wordsIn(one, depth + 1)).filter(Boolean);
   return said.length === 0 ? '' : [kind, ...said].filter(Boolean).join(': ');
 }
+
+/** The first line of a refusal in plain text, as Loki writes it. A page of HTML is somebody else's. */
+function plainWords({ 'content-type': type = '' }: HttpResponse['headers'], body: Uint8Array): string {
+  if (!type.startsWith('text/plain')) return '';
+  const [line = ''] = new TextDecoder().decode(body.subarray(0, plainBytes)).trim().split('\n');
+  return line;
+}
+
+/** What is read of plain text: more than `withoutSecrets` shows, since a cut may go through a secret. */
+const plainBytes = 4_096;
 
 /** A server, or a proxy before it, may repeat what it was sent. */
 function hidden(text: string, { secret = {} }: MetricRequest): string {
