@@ -348,6 +348,19 @@ it('loki: the words of a refusal in plain text are told, without the token', asy
   expect(await answered.read()).toEqual({ kind: 'error', detail: 'the answer is not JSON' });
 });
 
+it('loki: a secret that is repeated as JSON writes it is not shown', async () => {
+  const double = doubles.find(({ type }) => type === 'loki');
+  if (!double) return expect.fail('there is no double of Loki');
+  const secret = { username: 'reader', password: 'two"halves' };
+  const words = `refused: ${JSON.stringify(secret)}`;
+  const { read, letIn } = await start(double, answering(words, 403, { 'content-type': 'text/plain' }));
+  letIn(undefined);
+  expect(await read({ secret })).toEqual({
+    kind: 'error',
+    detail: 'HTTP 403: refused: {"username":"***","password":"***"}',
+  });
+});
+
 const event = (name: string, data: object) => `event: ${name}\ndata: ${JSON.stringify(data)}\n\n`;
 const dataOfSplunk = event('data', { data: [{ tsId: 'A', value: 0 }], logicalTimestampMs: nowMs });
 

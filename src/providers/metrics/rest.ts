@@ -195,7 +195,10 @@ const plainBytes = 4_096;
 /** A server, or a proxy before it, may repeat what it was sent. */
 function hidden(text: string, { secret = {} }: MetricRequest): string {
   const [username, password] = [secret.username?.trim(), secret.password?.trim()];
-  const values = Object.values(secret).flatMap((value) => [value.trim(), encodeURIComponent(value.trim())]);
+  const values = Object.values(secret).flatMap((text) => {
+    const value = text.trim();
+    return [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)];
+  });
   const sent = username && password ? [Buffer.from(`${username}:${password}`).toString('base64')] : [];
   const secrets = [...values, ...sent].filter(({ length }) => length >= shortestHidden);
   return withoutSecrets(text, secrets);
