@@ -334,6 +334,17 @@ it.each([
   expect(await read()).toEqual(reading);
 });
 
+it.each([
+  ['the newest point is', '[[7, -60], [1e9999, 0]]', { kind: 'noData', detail: 'the value is Infinity' }],
+  ['an older point is', '[[1e9999, -60], [7, 0]]', { kind: 'value', value: 7 }],
+])('graphite: %s infinite, which it writes as 1e9999', async (_, points, reading) => {
+  const double = doubles.find(({ type }) => type === 'graphite');
+  if (!double) return expect.fail('there is no double of Graphite');
+  const datapoints = points.replace('-60', String(nowMs / 1_000 - 60)).replace(' 0]', ` ${nowMs / 1_000}]`);
+  const { read } = await start(double, answering(`[{"target": "a", "datapoints": ${datapoints}}]`));
+  expect(await read()).toEqual(reading);
+});
+
 it('loki: the words of a refusal in plain text are told, without the token', async () => {
   const double = doubles.find(({ type }) => type === 'loki');
   if (!double) return expect.fail('there is no double of Loki');

@@ -6,8 +6,8 @@ import { below, credentials, restProvider } from '../rest.ts';
 
 const answerSchema = z.array(
   z.object({
-    /** Value, and seconds at which its bucket begins; either may be text. */
-    datapoints: z.array(z.tuple([z.union([z.number(), z.string(), z.null()]), z.coerce.number()])),
+    /** Value, which may be infinite, and seconds at which its bucket begins; either may be text. */
+    datapoints: z.array(z.tuple([z.unknown(), z.coerce.number()])),
   }),
 );
 
