@@ -334,13 +334,19 @@ it.each([
   expect(await read()).toEqual(reading);
 });
 
+const at = (seconds: number) => nowMs / 1_000 + seconds;
+
 it.each([
-  ['the newest point is', '[[7, -60], [1e9999, 0]]', { kind: 'noData', detail: 'the value is Infinity' }],
-  ['an older point is', '[[1e9999, -60], [7, 0]]', { kind: 'value', value: 7 }],
-])('graphite: %s infinite, which it writes as 1e9999', async (_, points, reading) => {
+  ['text', `[["7", "${at(-60)}"], ["12.5", "${at(0)}"]]`, { kind: 'value', value: 12.5 }],
+  [
+    'infinite now, as 1e9999',
+    `[[7, ${at(-60)}], [1e9999, ${at(0)}]]`,
+    { kind: 'noData', detail: 'the value is Infinity' },
+  ],
+  ['infinite before', `[[1e9999, ${at(-60)}], [7, ${at(0)}]]`, { kind: 'value', value: 7 }],
+])('graphite: points may be %s', async (_, datapoints, reading) => {
   const double = doubles.find(({ type }) => type === 'graphite');
   if (!double) return expect.fail('there is no double of Graphite');
-  const datapoints = points.replace('-60', String(nowMs / 1_000 - 60)).replace(' 0]', ` ${nowMs / 1_000}]`);
   const { read } = await start(double, answering(`[{"target": "a", "datapoints": ${datapoints}}]`));
   expect(await read()).toEqual(reading);
 });

@@ -103,21 +103,6 @@ describe('where Linkerd is the mesh', () => {
   });
 });
 
-it('Graphite may write values and times as text', async () => {
-  const datapoints = [
-    ['7', String(nowSeconds - 60)],
-    ['12.5', String(nowSeconds)],
-  ];
-  const { http, address } = await aServer(json([{ target: 'errors', datapoints }]));
-  const template = {
-    metadata: { name: 'errors', namespace: 'shop' },
-    spec: { provider: { type: 'graphite', address }, query: 'target=errors&from=-2min' },
-  } as MetricTemplate;
-  const metric = { name: 'errors', templateRef: { name: 'errors' } };
-
-  expect(await readMetric(aSource(metric, '', { template }), http)).toEqual({ kind: 'value', value: 12.5 });
-});
-
 describe('what a Prometheus answers', () => {
   it.each<[string, Handler, object]>([
     ['one number', vector('12.5'), { kind: 'value', value: 12.5 }],
