@@ -23,4 +23,4 @@ it('says once that there are more manifests than are read', async () => {
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
-}, 60_000);
+});
