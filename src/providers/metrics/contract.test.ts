@@ -365,6 +365,14 @@ it('loki: the words of a refusal in plain text are told, without the token', asy
   expect(await answered.read()).toEqual({ kind: 'error', detail: 'the answer is not JSON' });
 });
 
+it('loki: a long problem is told also where the Secret has authorities, which are no secret', async () => {
+  const double = doubles.find(({ type }) => type === 'loki');
+  if (!double) return expect.fail('there is no double of Loki');
+  const { read } = await start(double, answering(double.problem('unknown word '.repeat(100)), 400));
+  const reading = await read({ secret: { ...double.secret, 'ca.crt': testCertificate.repeat(3) } });
+  expect(reading.kind === 'error' && reading.detail).toMatch(/^HTTP 400: bad_data: unknown word/);
+});
+
 it('loki: a secret that is repeated as JSON writes it is not shown', async () => {
   const double = doubles.find(({ type }) => type === 'loki');
   if (!double) return expect.fail('there is no double of Loki');

@@ -195,8 +195,9 @@ const plainBytes = 4_096;
 /** A server, or a proxy before it, may repeat what it was sent. */
 function hidden(text: string, { secret = {} }: MetricRequest): string {
   const [username, password] = [secret.username?.trim(), secret.password?.trim()];
-  const values = Object.values(secret).flatMap((text) => {
+  const values = Object.entries(secret).flatMap(([key, text]) => {
     const value = text.trim();
+    if (certificates.includes(key)) return [];
     return [value, encodeURIComponent(value), JSON.stringify(value).slice(1, -1)];
   });
   const sent = username && password ? [Buffer.from(`${username}:${password}`).toString('base64')] : [];
@@ -204,5 +205,7 @@ function hidden(text: string, { secret = {} }: MetricRequest): string {
   return withoutSecrets(text, secrets);
 }
 
+/** Everybody may see them; hiding something as long would cut the end of a long text as long. */
+const certificates: readonly string[] = ['ca.crt', 'tls.crt'];
 /** What is shorter, an account's number or a name like `a`, would leave no message readable. */
 const shortestHidden = 4;
