@@ -1,6 +1,6 @@
 import { parseSource } from '../api/kinds/parse.ts';
 import { namespacedName, type ObjectReference, recordOf, recordsOf } from '../api/kubernetes.ts';
-import { InputError } from '../api/problems.ts';
+import { InputError, type Problem } from '../api/problems.ts';
 import type { Source } from '../api/source/source.ts';
 import { type FormerOwner, formerOwnerOf } from '../engine/sync/scope/former-owner.ts';
 import type { Connection } from '../server/connection.ts';
@@ -175,8 +175,10 @@ async function planFromSource(
     return { name: title, stops: [], notes: [note], steps: [] };
   }
   const made = valid && !owner ? toolObjects(former.kind, valid) : undefined;
+  // What is wrong with the Source, else what of it the other tool cannot say.
+  const found = parsed?.ok === false ? parsed.problems.map(stopOf) : (made?.stops ?? []);
   const stops = [
-    ...(source ? sourceStops(tree, source, made?.stops ?? []) : []),
+    ...(source ? found.map((stop) => stopLine(tree, source, stop)) : []),
     ...namespaceStops(tree, [source, owner]),
   ];
   if (stops.length > 0) return { name: title, stops, notes: [], steps: [] };
@@ -191,11 +193,12 @@ function toolObjects(kind: FormerOwner['kind'], source: Source): ReturnType<type
   return kind === 'Application' ? argoOfSource(source) : fluxOfSource(source);
 }
 
-/** What is wrong with a Source, else what of it the other tool cannot say. */
-function sourceStops({ at }: MoveTree, { object, origin }: Placed, stops: readonly Stop[]): string[] {
-  const parsed = parseSource(object);
-  const problems = parsed.ok ? stops : parsed.problems.map(({ path, message }) => ({ field: path, message }));
-  return problems.map(({ field, message }) => `${at(origin, field)}: ${field}: ${message}`);
+function stopOf({ path, message }: Problem): Stop {
+  return { field: path, message };
+}
+
+function stopLine({ at }: MoveTree, { origin }: Placed, { field, message }: Stop): string {
+  return `${at(origin, field)}: ${field}: ${message}`;
 }
 
 function namespaceStops({ at }: MoveTree, placed: ReadonlyArray<Placed | undefined>): string[] {
@@ -344,14 +347,15 @@ async function credentialsFor(
 }
 
 function stopsIn(
-  { at }: MoveTree,
+  tree: MoveTree,
   { owner, repository }: { owner: Placed; repository: Placed | undefined },
   { stops }: ConvertedSource,
 ): string[] {
-  return stops.map(({ field, message }: Stop) => {
+  return stops.map((stop: Stop) => {
+    const { field, message } = stop;
     const [, ofRepository] = /^GitRepository (.+)$/.exec(field) ?? [];
-    if (ofRepository === undefined) return `${at(owner.origin, field)}: ${field}: ${message}`;
-    return `${repository ? `${at(repository.origin, ofRepository)}: ` : ''}${field}: ${message}`;
+    if (ofRepository === undefined) return stopLine(tree, owner, stop);
+    return `${repository ? `${tree.at(repository.origin, ofRepository)}: ` : ''}${field}: ${message}`;
   });
 }
 
