@@ -48,6 +48,20 @@ describe('a primary that serves fails at once', () => {
     expect(failsAtOnce(four({ ...counts, faults: [] }), percent)).toBe(false);
   });
 
+  const scaled = { desiredReplicas: 10, replicas: 4, readyReplicas: 3, availableReplicas: 3 };
+  const starting = (reason: string, more = {}) =>
+    Array.from({ length: 6 }, (_, index) => ({ ...fault, pod: `web-${index + 5}`, reason, ...more }));
+
+  it.each([
+    ['are not created yet', scaled, [], false],
+    ['start', { ...scaled, replicas: 10 }, starting('ContainerCreating'), false],
+    ['find no node', { ...scaled, replicas: 10 }, starting('Unschedulable'), false],
+    ['crash, too', { ...scaled, replicas: 10 }, starting('CrashLoopBackOff'), true],
+    ['run once more', { ...scaled, replicas: 10 }, starting('NotReadyYet', { lastReason: 'Error' }), true],
+  ])('one of four crashes, and six that a scaler added %s', (_what, counts, others, fails) => {
+    expect(failsAtOnce(four({ ...counts, faults: [fault, ...others] }), 50)).toBe(fails);
+  });
+
   it.each(['ErrImageNeverPull', 'RunContainerError'])('also with %s, which no wait ends', (reason) => {
     const nothing = { readyReplicas: 0, availableReplicas: 0, faults: [{ ...fault, reason }] };
     expect(failsAtOnce(four(nothing), 100)).toBe(true);

@@ -53,7 +53,25 @@ export function lostReadiness({ faults }: WorkloadView): PodFault | undefined {
 export function failsAtOnce(view: WorkloadView | undefined, readyPercent: number): boolean {
   if (!view || lostReadiness(view) === undefined) return false;
   if (servingPods(view) === 0) return true;
-  return view.availableReplicas < enoughPods({ updatedReplicas: view.desiredReplicas }, { readyPercent });
+  const enough = enoughPods({ updatedReplicas: view.desiredReplicas }, { readyPercent });
+  return view.availableReplicas + comingPods(view) < enough;
+}
+
+/** Reasons of pods that have not run yet, as those that a scaler asks for under load. */
+const COMING = new Set([
+  'ContainerCreating',
+  'PodInitializing',
+  'NotReadyYet',
+  'Unschedulable',
+  'SchedulingGated',
+]);
+
+/** Pods that are to come, and were never lost: not created yet, or in their first start. */
+function comingPods({ desiredReplicas, replicas, faults }: WorkloadView): number {
+  const isComing = ({ reason, lastReason }: PodFault) => COMING.has(reason) && lastReason === undefined;
+  const others = new Set(faults.filter((fault) => !isComing(fault)).map(({ pod }) => pod));
+  const started = new Set(faults.filter(isComing).map(({ pod }) => pod));
+  return Math.max(0, desiredReplicas - replicas) + [...started].filter((pod) => !others.has(pod)).length;
 }
 
 /** Why a workload is not ready, in one line: its worst fault, else the first difference that blocks. */
