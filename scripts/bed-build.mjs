@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 // Builds the programs of the test bed (see test/cluster/bed/README.md) into a cache folder outside the checkout.
 //   node scripts/bed-build.mjs          builds what is missing and prints the paths as JSON
-//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio, knative or traefik: few suites need them, and the others do not wait for them
+//   node scripts/bed-build.mjs gitea    builds the forge, flagger, istio, knative or traefik, or several of them one after the other: few suites need them, and
+//                                       the others do not wait for them
 // A second run with the same pinned modules does nothing.
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -88,8 +89,9 @@ export function requireGo() {
 }
 
 /**
- * Runs `go build -v` and says from time to time how many packages are compiled. A program that single tests use is compiled without inlining, which
- * takes a fifth to a third less of the processor's time; `isBusy`: one that computes in every run.
+ * Runs `go build -v` and says from time to time how many packages are compiled. Nobody debugs these programs, and one thread for each package is
+ * enough: with the facts for debuggers and four threads a build takes a sixth more of the processor's time. A program that single tests use is compiled
+ * without inlining, which takes a fifth to a third less; `isBusy`: one that computes in every run.
  */
 export function goBuild(folder, outputFolder, packages, options = {}) {
   const { ldflags = '', flags = [], cgo = '0', isBusy = false } = options;
@@ -102,13 +104,13 @@ export function goBuild(folder, outputFolder, packages, options = {}) {
     `-s -w ${ldflags}`,
     '-o',
     `${outputFolder}/`,
-    ...(isBusy ? [] : ['-gcflags=all=-l']),
+    `-gcflags=all=-dwarf=false -c=1${isBusy ? '' : ' -l'}`,
     ...flags,
   ];
   const child = spawn('go', [...args, ...packages], {
     cwd: folder,
     // The compiler collects its garbage a quarter as often: a fifth less to do, for more memory.
-    env: { GOGC: '400', ...process.env, CGO_ENABLED: cgo },
+    env: { GOGC: '400', CGO_CFLAGS: '-O0', ...process.env, CGO_ENABLED: cgo },
   });
   const startedAt = Date.now();
   const output = [];
@@ -185,7 +187,7 @@ function controlPlaneFolder() {
 async function buildContour(target) {
   await folderOnce(target, 'building contour', async (folder) => {
     requireGo();
-    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour'], { isBusy: true });
+    await goBuild(contourFolder, folder, ['github.com/projectcontour/contour/cmd/contour']);
     const moduleFolder = (name) => run('go', ['list', '-m', '-f', '{{.Dir}}', name], { cwd: contourFolder });
     const crds = join(folder, 'crds');
     fs.mkdirSync(crds);
@@ -207,20 +209,23 @@ async function buildApp(target) {
   });
 }
 
-/** What single suites need, by the name that such a suite has in its own: built beside everything else. */
+/**
+ * What single suites need, by the name that such a suite has in its own: built beside everything else, one after the other in this order. Their modules
+ * require the same versions of what they share, which is then compiled once (test/cluster/bed/README.md).
+ */
 const LATE = {
-  gitea: fillGitea,
-  flagger: (folder) => {
-    requireGo();
-    return goBuild(join(toolsFolder, 'flagger'), folder, ['github.com/fluxcd/flagger/cmd/flagger']);
-  },
+  knative: fillKnative,
+  traefik: fillTraefik,
   istio: async (folder) => {
     requireGo();
     await goBuild(join(toolsFolder, 'istio'), folder, ['istio.io/istio/pilot/cmd/pilot-discovery']);
     fs.renameSync(join(folder, 'pilot-discovery'), join(folder, 'istio'));
   },
-  knative: fillKnative,
-  traefik: fillTraefik,
+  flagger: (folder) => {
+    requireGo();
+    return goBuild(join(toolsFolder, 'flagger'), folder, ['github.com/fluxcd/flagger/cmd/flagger']);
+  },
+  gitea: fillGitea,
 };
 
 /** Names of the programs that are built beside everything else. */
@@ -283,19 +288,21 @@ export function lateTarget(name) {
   return join(cacheRoot(), `${name}-${digestOf(sources.sort())}`);
 }
 
-/** Builds one of them. Throws BedUnavailable; what it says is also in `<folder>.failed`, for those who wait for the folder. */
-export async function buildLate(name) {
+/** Builds one of them. Throws BedUnavailable; what it says is also in `failureOf`, for those who wait for the folder. */
+async function buildLate(name) {
   const target = lateTarget(name);
-  const failure = `${target}.failed`;
   fs.mkdirSync(cacheRoot(), { recursive: true });
-  fs.rmSync(failure, { force: true });
   try {
     await folderOnce(target, `building ${name}`, LATE[name]);
   } catch (error) {
-    fs.writeFileSync(failure, error.message);
+    fs.writeFileSync(failureOf(name), error.message);
     throw error;
   }
   return { [name]: join(target, name) };
+}
+
+function failureOf(name) {
+  return `${lateTarget(name)}.failed`;
 }
 
 async function fetchEnvoy(target) {
@@ -415,14 +422,26 @@ export async function buildBed() {
   };
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) {
-  try {
-    const name = process.argv[2];
-    const built = await (lateNames.includes(name) ? buildLate(name) : buildBed());
-    process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
-  } catch (error) {
-    if (!(error instanceof BedUnavailable)) throw error;
-    say(error.message);
-    process.exitCode = 1;
+/** The bed without names; of those named each is built, whatever becomes of the others. */
+async function main(names) {
+  const unknown = names.find((name) => !lateNames.includes(name));
+  if (unknown) throw new BedUnavailable(`${unknown} is none of ${lateNames.join(', ')}`);
+  const built = names.length === 0 ? await buildBed() : {};
+  for (const name of names) fs.rmSync(failureOf(name), { force: true });
+  for (const name of names) {
+    try {
+      Object.assign(built, await buildLate(name));
+    } catch (error) {
+      failed(error);
+    }
   }
+  process.stdout.write(`${JSON.stringify(built, null, 2)}\n`);
 }
+
+function failed(error) {
+  if (!(error instanceof BedUnavailable)) throw error;
+  say(error.message);
+  process.exitCode = 1;
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) await main(process.argv.slice(2)).catch(failed);

@@ -64,13 +64,14 @@ function runInside(flags, command, tools) {
  * Builds what single suites need beside everything else, where the network is, when cluster suites run: all of them, or those with the
  * program's name in their own. They wait for its folder.
  */
-function buildBeside(command, name) {
+function buildBeside(command) {
   const named = command.filter((word) => word.includes('test/'));
-  const isWanted =
+  const isWanted = (name) =>
     named.length === 0 ? command.includes('cluster') : named.some((word) => word.includes(name));
-  if (!isWanted || existsSync(lateTarget(name))) return;
+  const missing = lateNames.filter((name) => isWanted(name) && !existsSync(lateTarget(name)));
+  if (missing.length === 0) return;
   const script = fileURLToPath(new URL('bed-build.mjs', import.meta.url));
-  const child = spawn('nice', ['-n', '15', process.execPath, script, name], {
+  const child = spawn('nice', ['-n', '15', process.execPath, script, ...missing], {
     stdio: ['ignore', 'ignore', 'inherit'],
   });
   child.on('error', () => undefined);
@@ -85,8 +86,9 @@ async function main(command) {
   try {
     const flags = unshareFlags();
     requireIp();
-    for (const name of lateNames) buildBeside(command, name);
-    return await runInside(flags, command, await buildBed());
+    const tools = await buildBed();
+    buildBeside(command);
+    return await runInside(flags, command, tools);
   } catch (error) {
     if (!(error instanceof BedUnavailable)) throw error;
     process.stderr.write(`\nThe cluster suites did not run: ${error.message}\n`);
