@@ -5,7 +5,7 @@ import { entries } from './scripts/bundle/entries.mjs';
 import { LongestFirst } from './test/longest-first.ts';
 import { nodeFlags } from './test/node-flags.ts';
 
-// `unit` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
+// `unit`, `worlds` and `sandbox` need nothing but Node and git; `programs` needs Go; `cluster` and `bench` run inside the test bed's network namespace.
 
 /** These start processes by the hundred: they run beside the sandbox's, so that `npm run check` stays below a minute. */
 const manyProcesses = [
@@ -19,6 +19,13 @@ const manyProcesses = [
   'src/render/build/process.test.ts',
   'test/conformance/sandbox.test.ts',
   'test/hostile/**/*.test.ts',
+];
+
+/** The core in every world of a table, or in random ones: two minutes of processor time, which `npm run check` does without. */
+const simulatedWorlds = [
+  'test/explore/*.test.ts',
+  'test/rollout/{adoption,advised-requests,git-meanwhile,matrix,moving,native,native-kinds}.test.ts',
+  'test/rollout/{packed-status,properties,refused-writes,trouble}.test.ts',
 ];
 
 /** Behind the bed, whose logs stay when a test fails. */
@@ -58,11 +65,24 @@ export default defineConfig({
               '**/node_modules/**',
             ],
             ...manyProcesses,
+            ...simulatedWorlds,
           ],
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
           maxWorkers: 3,
           // A few seconds at most on a quiet machine; the limit only ends a hang.
+          testTimeout: 900_000,
+          hookTimeout: 900_000,
+        },
+      },
+      {
+        extends: true,
+        test: {
+          name: 'worlds',
+          setupFiles: ['test/property-seed.ts'],
+          include: simulatedWorlds,
+          isolate: false,
+          maxWorkers: 3,
           testTimeout: 900_000,
           hookTimeout: 900_000,
         },

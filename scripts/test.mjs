@@ -1,4 +1,4 @@
-// The whole test suite, in this order: format, lint and types; unit; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
+// The whole test suite, in this order: format, lint and types; unit; worlds; programs; build; sandbox; cluster on the real bed. Ends with `N passed, N failed`.
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -82,6 +82,7 @@ if (wanted('check')) {
   step("types of the dashboard's page", bin('tsc'), ['-p', 'src/dashboard']);
 }
 if (wanted('unit')) suite('unit', bin('vitest'), []);
+if (wanted('worlds')) suite('worlds', bin('vitest'), []);
 if (wanted('programs')) {
   if (hasGo() || process.env.CI === 'true') suite('programs', bin('vitest'), []);
   else console.log('\n== programs: not run, since Go is not installed');

@@ -5,6 +5,9 @@ import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { contextOf, type State, type StateKind, stateOf, statusOf } from '../../src/rollout/state.ts';
 import { TABLE } from '../../src/rollout/table.ts';
 import { STAGES, type Stage } from '../../src/rollout/verbs/verbs.ts';
+import { events } from './matrix/events.ts';
+import { columnsOf } from './matrix/expected.ts';
+import { page as pageByEvent } from './matrix/page.ts';
 import { GOOD, Model } from './model.ts';
 import stored from './stored-statuses.json' with { type: 'json' };
 
@@ -67,6 +70,19 @@ describe('the table of states', () => {
       return [serves, followsHead, deadline].some((words) => words.length < 5);
     });
     expect(silent).toEqual([]);
+  });
+});
+
+describe('the table of states by events', () => {
+  it('names no state twice in one row', () => {
+    const twice = events.filter((event) => new Set(columnsOf(event)).size < columnsOf(event).length);
+    expect(twice).toEqual([]);
+  });
+
+  it('is docs/guides/state-by-event.md (UPDATE_DOCS=1 writes it)', () => {
+    const path = resolve(import.meta.dirname, '../../docs/guides/state-by-event.md');
+    if (process.env.UPDATE_DOCS) writeFileSync(path, pageByEvent());
+    expect(readFileSync(path, 'utf8')).toBe(pageByEvent());
   });
 });
 
