@@ -20,6 +20,8 @@ export interface ControllerFlags extends ReleaseFlags {
   readonly includeLabelPrefix: string[];
   readonly ingressAnnotationsPrefix: string;
   readonly metricsServer: string;
+  readonly metricsServerCredentials?: string;
+  readonly cloudIdentity?: boolean;
   readonly defaultServiceAccount?: string;
   readonly trustedSourceNamespaces: string[];
 }

@@ -6,7 +6,7 @@ import type { MetricTemplate } from '../api/metric-template.ts';
 import type { Cluster, Metrics, WatchedSet } from '../contracts/cluster.ts';
 import type { HttpClient } from '../http/types.ts';
 import { createPauses, type Pauses } from '../providers/metrics/pauses.ts';
-import type { CloudIdentity, JobAccess, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
+import type { JobAccess, MetricAccess, MetricCluster } from '../providers/metrics/provider.ts';
 import { type MetricSource, templateOf } from '../providers/metrics/question.ts';
 import { readMetric } from '../providers/metrics/read-metric.ts';
 import { secretValues } from './cluster.ts';
@@ -14,8 +14,8 @@ import { secretValues } from './cluster.ts';
 /** What asking metrics needs. */
 interface MetricsPortOptions {
   readonly http: HttpClient;
-  /** Undefined: it is not lent to MetricTemplates. */
-  readonly cloudIdentity?: CloudIdentity | undefined;
+  /** `notHere`: it is lent by the controller alone. Undefined: it is not lent to MetricTemplates. */
+  readonly cloudIdentity?: MetricAccess['identity'];
   readonly clock: Clock;
   readonly metricsServer: string;
   /** Routing provider of Canaries that name none. */

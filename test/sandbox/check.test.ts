@@ -243,10 +243,53 @@ describe('check, on a cluster', () => {
     expect(line(lines, /twice, metric asked$/)).toMatchObject({ detail: 'is 42 now' });
     expect(line(lines, /twice, metric asked \(2\)/)).toMatchObject({ detail: 'is 7 now' });
     expect(line(lines, /lost, metric/)).toMatchObject({
-      state: 'failed',
+      ...{ state: 'failed', actor: 'author' },
       detail: expect.stringContaining('MetricTemplate default/nothing does not exist'),
+      act: expect.stringContaining('correct MetricTemplate default/nothing'),
     });
-    expect(line(lines, /blind, metric/)).toMatchObject({ state: 'failed', actor: 'administrator' });
+    expect(line(lines, /blind, metric/)).toMatchObject({
+      ...{ state: 'failed', actor: 'author' },
+      act: expect.stringContaining('correct spec.metricsServer'),
+    });
+    await apply(asking('blind', builtIn));
+    expect(line(await linesOf({ metricsServer: 'http://127.0.0.1:9' }), /blind, metric/)).toMatchObject({
+      ...{ state: 'failed', actor: 'administrator' },
+      act: expect.stringContaining('correct --metrics-server (http://127.0.0.1:9)'),
+    });
+  });
+
+  it('does not fail a metric that the controller alone can ask', async () => {
+    const template = (name: string, provider: object, query: string) =>
+      apply({
+        apiVersion: 'flagger.app/v1beta1',
+        kind: 'MetricTemplate',
+        metadata: { name, namespace: 'default' },
+        spec: { provider, query },
+      });
+    await template('queue', { type: 'externalmetrics' }, 'orders');
+    await template('keptn', { type: 'keptn' }, 'keptnmetric/shared/response-time');
+    await template(
+      'cloud',
+      { type: 'cloudwatch', region: 'eu-north-1' },
+      '[{"Id": "a", "Expression": "1", "Period": 60}]',
+    );
+    const metrics = ['queue', 'keptn', 'cloud'].map((name) => ({
+      ...{ name, thresholdRange: { max: 50 } },
+      templateRef: { name },
+    }));
+    metrics.push({ name: 'request-success-rate', thresholdRange: { min: 99 } } as never);
+    const analysis = { interval: '1m', threshold: 1, iterations: 2, metrics };
+    await apply(
+      canaryDocument({ provider: 'kubernetes', analysis }, { name: 'remote' }) as unknown as KubernetesObject,
+    );
+    const lines = await linesOf({ lendsIdentity: true, needsCredentials: true });
+    expect(lines.filter(({ subject }) => subject.includes('remote, metric'))).toMatchObject([
+      { state: 'ok', detail: expect.stringContaining('the controller asks the API server for it') },
+      { state: 'ok', detail: expect.stringContaining('the controller asks the API server for it') },
+      { state: 'ok', detail: expect.stringContaining('with its cloud identity') },
+      { state: 'ok', detail: expect.stringContaining('with its credentials') },
+    ]);
+    expect(line(await linesOf(), /remote, metric cloud/)).toMatchObject({ state: 'failed', actor: 'author' });
   });
 
   it('tells which provider needs which kind', async () => {

@@ -76,6 +76,9 @@ export const checkCommand: CliCommand = {
                 defaultProvider: found.meshProvider,
                 forbidsOtherNamespaces: releaseLimitsIn(found).forbidsOtherNamespaces,
                 metricsServer: found.metricsServer,
+                // Whoever names a server means one that can be asked from here.
+                needsCredentials: !flags.metricsServer && found.metricsServerCredentials !== undefined,
+                lendsIdentity: found.cloudIdentity === true,
                 env: process.env,
               },
             );

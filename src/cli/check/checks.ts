@@ -36,6 +36,10 @@ export interface CheckOptions {
   /** References to objects of other namespaces are refused. */
   readonly forbidsOtherNamespaces: boolean;
   readonly metricsServer: string;
+  /** The controller has credentials for that server, which are in its pod alone. */
+  readonly needsCredentials?: boolean;
+  /** The controller lends its cloud identity to MetricTemplates. */
+  readonly lendsIdentity?: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -48,7 +52,7 @@ interface CheckParts {
 /** Checks everything Holdfast depends on, each thing after those that it needs. Changes nothing. */
 export async function check(parts: CheckParts, options: CheckOptions): Promise<CheckSection[]> {
   const { access, client, transport } = parts.connection;
-  const { sources: given, watchNamespaces: watched, defaultProvider, metricsServer } = options;
+  const { sources: given, watchNamespaces: watched, defaultProvider } = options;
   const server = await guarded(access.server, async () => [await checkServer(transport, access.server)]);
   const sections: CheckSection[] = [{ title: 'API server', lines: server }];
   if (server.some(({ state }) => state === 'failed'))
@@ -76,7 +80,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
   const trust = await checkTrust({ client, transport, ...options }, sources);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
-  const asked = { client, http: parts.http, metricsServer, defaultProvider, templates: templates.objects };
+  const asked = { ...options, client, http: parts.http, templates: templates.objects };
   const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
   return [...sections, { title: 'Metrics', lines: metrics }];
 }

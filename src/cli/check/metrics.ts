@@ -6,6 +6,7 @@ import type { MetricReading } from '../../api/observed.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import type { Metrics } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
+import { templateOf } from '../../providers/metrics/question.ts';
 import { listed } from '../../review/plan/metrics.ts';
 import { createMetricsPort } from '../../server/metrics-port.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
@@ -15,6 +16,10 @@ interface MetricChecks {
   readonly client: Pick<ClusterClient, 'get'>;
   readonly http: HttpClient;
   readonly metricsServer: string;
+  /** With credentials that only the controller has. */
+  readonly needsCredentials?: boolean | undefined;
+  /** The controller lends its cloud identity. */
+  readonly lendsIdentity?: boolean | undefined;
   readonly defaultProvider: string;
   /** All MetricTemplates. */
   readonly templates: readonly KubernetesObject[];
@@ -32,6 +37,7 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
     clock: systemClock,
     templates: listed(checks.templates),
     cluster: checks.client,
+    cloudIdentity: checks.lendsIdentity ? 'notHere' : undefined,
   });
   const lines = canaries.flatMap((canary) => {
     const { analysis, postPromotion } = canary.spec;
@@ -44,16 +50,19 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
 
 async function checkOne(
   metrics: Metrics,
-  { defaultProvider }: MetricChecks,
+  { defaultProvider, metricsServer, needsCredentials }: MetricChecks,
   canary: Canary,
   { id, metric }: { readonly id: string; readonly metric: CanaryMetric },
 ): Promise<CheckLine> {
+  const subject = `${describe(canary)}, metric ${id}`;
+  const repair = repairOf(canary, metric, metricsServer);
+  if (repair.actor === 'administrator' && needsCredentials)
+    return ok(subject, `the controller asks ${metricsServer} with its credentials at each check`);
   const provider = canary.spec.provider ?? defaultProvider;
   const question = { canary, metric, role: 'primary', provider } as const;
   const reading = await metrics
     .read(question, AbortSignal.timeout(deadlineMs))
     .catch((error: Error): MetricReading => ({ kind: 'error', detail: error.message }));
-  const subject = `${describe(canary)}, metric ${id}`;
   switch (reading.kind) {
     case 'value':
       return ok(subject, `is ${Number(reading.value.toPrecision(6))} now`);
@@ -64,9 +73,25 @@ async function checkOne(
         act: 'send some traffic, or check the query and the labels it selects',
       });
     case 'error':
-      return bad('failed', subject, reading.detail, {
-        actor: 'administrator',
-        act: 'check the address (--metrics-server, spec.metricsServer or the MetricTemplate) and that it is reachable from here',
-      });
+      return bad('failed', subject, reading.detail, repair);
   }
+}
+
+/** Who names the server of a metric, and where. */
+function repairOf(
+  canary: Canary,
+  metric: CanaryMetric,
+  metricsServer: string,
+): { readonly actor: 'author' | 'administrator'; readonly act: string } {
+  const template = templateOf(canary, metric);
+  const reachable = 'the server must be reachable from here';
+  if (template)
+    return {
+      actor: 'author',
+      act: `correct MetricTemplate ${template.namespace}/${template.name} or its Secret; ${reachable}`,
+    };
+  if (canary.spec.metricsServer)
+    return { actor: 'author', act: `correct spec.metricsServer or the metric; ${reachable}` };
+  const query = metric.query ? 'the query, or ' : '';
+  return { actor: 'administrator', act: `correct ${query}--metrics-server (${metricsServer}); ${reachable}` };
 }

@@ -37,9 +37,9 @@ export interface JobAccess {
 
 /** Through what providers ask. */
 export interface MetricAccess extends MetricHttp {
-  /** Undefined: it is not lent to MetricTemplates. */
-  readonly identity?: CloudIdentity | undefined;
-  /** Undefined: the API server is not asked from here. */
+  /** `notHere`: it is lent by the controller alone. Undefined: it is not lent to MetricTemplates. */
+  readonly identity?: CloudIdentity | 'notHere' | undefined;
+  /** Undefined: the controller alone asks the API server. */
   readonly cluster?: MetricCluster | undefined;
   /** `notHere`: Jobs are the controller's alone. Undefined: no Source holds the Canary, so they must not run. */
   readonly jobs?: JobAccess | 'notHere' | undefined;
@@ -100,12 +100,26 @@ export function clusterFor(
   { namespace: own }: MetricRequest,
   { cluster, crossesNamespaces }: MetricAccess,
 ): MetricCluster {
+  if (!cluster) throw new NotHereError('the controller asks the API server for it at each check');
   if (namespace !== own && crossesNamespaces !== true)
     throw new Error(
       `the query is about namespace ${namespace}, and the template is in ${own}; others are read only with --cross-namespace-refs`,
     );
-  if (!cluster) throw new Error('only the controller asks the API server for it');
   return cluster;
+}
+
+/** The controller can ask it, and a command cannot. */
+export class NotHereError extends Error {}
+
+/** A reading for what was thrown instead of an answer. `shown` takes secrets out of its message. */
+export function unanswered(error: unknown, shown = (message: string) => message): MetricReading {
+  if (error instanceof NotHereError) return pendingReading(error.message);
+  return failedReading(shown(error instanceof Error ? error.message : 'the request failed'));
+}
+
+/** A result that is still to come, and never counts as a failure. */
+export function pendingReading(detail: string): MetricReading {
+  return { kind: 'noData', detail, isPending: true };
 }
 
 /** A reading without a value, and why. */

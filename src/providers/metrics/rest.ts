@@ -10,6 +10,7 @@ import {
   type MetricHttp,
   type MetricProvider,
   type MetricRequest,
+  unanswered,
 } from './provider.ts';
 
 /** What is sent. */
@@ -54,7 +55,7 @@ export function restProvider<Answer, Request extends MetricRequest = MetricReque
         const reading = readingOf(provider, answer, request);
         return reading.kind === 'value' ? reading : { ...reading, detail: hidden(reading.detail, request) };
       } catch (error) {
-        return failedReading(hidden(error instanceof Error ? error.message : 'the request failed', request));
+        return unanswered(error, (message) => hidden(message, request));
       }
     },
   };

@@ -2,7 +2,7 @@
 import { createHash, createHmac } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { HttpRequest } from '../../../http/types.ts';
-import type { CloudIdentity, MetricRequest } from '../provider.ts';
+import { type CloudIdentity, type MetricAccess, type MetricRequest, NotHereError } from '../provider.ts';
 import { secretValue } from '../rest.ts';
 
 /** Keys that sign. */
@@ -72,7 +72,7 @@ function bytesOf(data: ArrayBuffer | ArrayBufferView): Uint8Array {
 export async function awsKeys(
   request: MetricRequest,
   region: string,
-  identity: CloudIdentity | undefined,
+  identity: MetricAccess['identity'],
 ): Promise<AwsKeys> {
   if (request.secret) {
     const sessionToken = request.secret.aws_session_token?.trim();
@@ -86,7 +86,7 @@ export async function awsKeys(
 }
 
 /** The pod's identity. Throws where it is not lent, and where it would go to a server that the template chose. */
-export function lent({ address }: MetricRequest, identity: CloudIdentity | undefined): CloudIdentity {
+export function lent({ address }: MetricRequest, identity: MetricAccess['identity']): CloudIdentity {
   if (!identity)
     throw new Error(
       'the template names no Secret, and the cloud identity of Holdfast is used only if it runs with --cloud-identity',
@@ -95,6 +95,8 @@ export function lent({ address }: MetricRequest, identity: CloudIdentity | undef
     throw new Error(
       'the cloud identity of Holdfast is used without an address only; name a Secret, or leave the address out',
     );
+  if (identity === 'notHere')
+    throw new NotHereError('the controller asks for it at each check with its cloud identity');
   return identity;
 }
 

@@ -2,7 +2,7 @@
 import { createSign } from 'node:crypto';
 import * as z from 'zod';
 import { readPrivateKey } from '../../../http/private-key.ts';
-import type { CloudIdentity, MetricHttp, MetricRequest } from '../provider.ts';
+import type { MetricAccess, MetricHttp, MetricRequest } from '../provider.ts';
 import { tlsOf } from '../rest.ts';
 import { lent } from './aws.ts';
 
@@ -58,7 +58,7 @@ function signature(text: string, privateKey: string): string {
 /** A token of the pod's service account. Throws where it is not lent. */
 export async function tokenOfPod(
   request: MetricRequest,
-  identity: CloudIdentity | undefined,
+  identity: MetricAccess['identity'],
 ): Promise<string> {
   const path = '/instance/service-accounts/default/token';
   return tokenIn(...(await askMetadata(path, request, identity)), 'metadata.google.internal');
@@ -67,7 +67,7 @@ export async function tokenOfPod(
 /** The project that the pod runs in. */
 export async function projectOfPod(
   request: MetricRequest,
-  identity: CloudIdentity | undefined,
+  identity: MetricAccess['identity'],
 ): Promise<string> {
   const [body, status] = await askMetadata('/project/project-id', request, identity);
   if (status === 200) return Buffer.from(body).toString('utf8').trim();
@@ -77,7 +77,7 @@ export async function projectOfPod(
 async function askMetadata(
   path: string,
   request: MetricRequest,
-  identity: CloudIdentity | undefined,
+  identity: MetricAccess['identity'],
 ): Promise<[Uint8Array, number]> {
   const { http } = lent(request, identity);
   const { body, status } = await http.send({

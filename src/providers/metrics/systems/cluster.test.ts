@@ -206,8 +206,9 @@ describe.each([
     const { cluster } = aCluster({ 'KeptnMetric/bank/errors': value });
     expect(await read(type, query, cluster, true)).toMatchObject({ kind: 'value' });
     expect(await read(type, query, undefined, true)).toEqual({
-      kind: 'error',
-      detail: 'only the controller asks the API server for it',
+      kind: 'noData',
+      detail: 'the controller asks the API server for it at each check',
+      isPending: true,
     });
   });
 });

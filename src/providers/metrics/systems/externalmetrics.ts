@@ -2,7 +2,13 @@
 import * as z from 'zod';
 import type { MetricReading } from '../../../api/observed.ts';
 import { onlyOne, timedReading } from '../points.ts';
-import { clusterFor, failedReading, type MetricProvider, type MetricRequest } from '../provider.ts';
+import {
+  clusterFor,
+  failedReading,
+  type MetricProvider,
+  type MetricRequest,
+  unanswered,
+} from '../provider.ts';
 import { below, credentials, restProvider } from '../rest.ts';
 
 const answerSchema = z.object({
@@ -40,7 +46,7 @@ export const externalmetrics: MetricProvider = {
       if (!parsed.success) return failedReading('the answer is not a list of external metrics');
       return readingOf(parsed.data, request);
     } catch (error) {
-      return failedReading(error instanceof Error ? error.message : 'the request failed');
+      return unanswered(error);
     }
   },
 };

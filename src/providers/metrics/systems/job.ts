@@ -5,7 +5,14 @@ import * as z from 'zod';
 import { describe, type KubernetesObject, type ObjectReference } from '../../../api/kubernetes.ts';
 import { limits, shorten } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
-import { failedReading, type JobAccess, type MetricProvider, type MetricRequest } from '../provider.ts';
+import {
+  failedReading,
+  type JobAccess,
+  type MetricProvider,
+  type MetricRequest,
+  pendingReading,
+  unanswered,
+} from '../provider.ts';
 
 const apiVersion = 'batch/v1';
 /** A check waits this long for its Job, and looks this often; a longer one is answered in a later check. */
@@ -97,7 +104,7 @@ export const job: MetricProvider = {
       const wanted = jobOf(cronJob, request, variables, jobs);
       return wanted ? await outcomeOf(wanted, jobs) : failedReading(`${where} has no job template`);
     } catch (error) {
-      return failedReading(error instanceof Error ? error.message : 'the request failed');
+      return unanswered(error);
     }
   },
 };
@@ -204,7 +211,7 @@ async function found(
 
 /** A result that is still to come, and never counts as a failure. */
 function pending(detail: string): MetricReading {
-  return { kind: 'noData', detail: shorten(detail, longestWords * 2), isPending: true };
+  return pendingReading(shorten(detail, longestWords * 2));
 }
 
 /** How the newest pod of a Job ended, with its termination message, or what it waits for. */

@@ -10,6 +10,7 @@ import {
   type MetricAccess,
   type MetricProvider,
   type MetricRequest,
+  unanswered,
 } from '../provider.ts';
 
 const apiVersion = 'metrics.keptn.sh/v1beta1';
@@ -40,7 +41,7 @@ export const keptn: MetricProvider = {
         'the query must be like keptnmetric/NAMESPACE/NAME or analysis/NAMESPACE/DEFINITION/5m/key=value',
       );
     } catch (error) {
-      return failedReading(error instanceof Error ? error.message : 'the request failed');
+      return unanswered(error);
     }
   },
 };
