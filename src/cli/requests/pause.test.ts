@@ -14,6 +14,6 @@ it('a Canary that is resumed and suspended as well is not said to go on', async 
   expect(await resumed({})).toMatchObject({ stdout: 'Canary shop/web: resumed\n', stderr: '' });
   expect(await resumed({ suspend: true })).toMatchObject({
     stderr:
-      'note: spec.suspend of the Canary is set, so that nothing is done for it; remove that, too, where its manifest is\n',
+      'note: spec.suspend of the Canary is true, so Holdfast does nothing for it; set it to false where the manifest of the Canary is\n',
   });
 });

@@ -92,7 +92,7 @@ export async function setPause(client: RequestClient, options: PauseOptions): Pr
 }
 
 const stillSuspended =
-  'note: spec.suspend of the Canary is set, so that nothing is done for it; remove that, too, where its manifest is\n';
+  'note: spec.suspend of the Canary is true, so Holdfast does nothing for it; set it to false where the manifest of the Canary is\n';
 
 /** Sets spec.suspend of a Source. Throws ApiError, and InputError where Git would set it back. */
 export async function setSuspend(client: RequestClient, options: PauseOptions): Promise<CommandResult> {

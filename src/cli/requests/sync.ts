@@ -88,7 +88,9 @@ async function synced(
   if (!status) {
     const before = conditionOf(seen, 'Ready');
     const why =
-      before?.reason === 'InvalidSpec' ? `its spec is refused: ${before.message}` : 'is Holdfast running?';
+      before?.reason === 'InvalidSpec'
+        ? `its spec is refused: ${before.message}`
+        : 'holdfast check says whether a controller runs';
     const stderr = `${describe(source)}: no fetch from Git yet; ${printable(why)}\n`;
     const body = { source: namespacedName(source), fetched: false };
     const stdout = format === 'text' ? '' : formatOutput('SyncResult', body, format);

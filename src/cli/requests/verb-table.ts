@@ -77,7 +77,12 @@ export const rollback: VerbCommand = {
     const older = good.find(({ digest }) => gitPart(digest) !== gitPart(lastKnownGood?.digest ?? ''));
     const wanted = lastKnownGoodServes(status) ? older : good[0];
     if (wanted) return wanted.digest;
-    throw new UnfitRequestError('NotKept', 'no earlier good release is stored; see holdfast history');
+    const { name, namespace } = canary.metadata;
+    const history = `holdfast history -n ${namespace} canary/${name}`;
+    throw new UnfitRequestError(
+      'NotKept',
+      `no earlier good release is kept; to list the releases, run: ${history}`,
+    );
   },
   async digests(client, canary) {
     const { history = [] } = canaryStatus(canary);

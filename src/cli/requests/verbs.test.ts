@@ -137,7 +137,7 @@ it.each([promote, approve, skipStep, ignoreWindow, abort, retry, rollback])(
 
     expect(exitCode).toBe(1);
     expect(stderr).toBe(
-      'Canary shop/web: refused (Suspended): spec.suspend is set, so that nothing is done for it; remove that first\n',
+      'Canary shop/web: refused (Suspended): spec.suspend is true, so Holdfast does nothing for it; set it to false where the manifest of the Canary is, then try again\n',
     );
     expect(asked).toEqual([]);
   },

@@ -118,7 +118,8 @@ export async function begin(
   const canary = await readOne(client, 'Canary', options);
   // The request would stay on the Canary unanswered, and be carried out when spec.suspend is removed.
   if (isSuspended(canary)) {
-    const message = 'spec.suspend is set, so that nothing is done for it; remove that first';
+    const message =
+      'spec.suspend is true, so Holdfast does nothing for it; set it to false where the manifest of the Canary is, then try again';
     return refused(canary, { reason: 'Suspended', message }, options.format);
   }
   try {

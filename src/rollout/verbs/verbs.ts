@@ -280,7 +280,8 @@ function recordedRelease(context: Context, request: Request): RecordView | Answe
     namesRelease(request, { digest, commit: commit.commit }),
   );
   if (record?.promotedTime === undefined) {
-    const message = `${request.revision.slice(0, 16) || 'nothing'} is not among the recorded releases: see holdfast history`;
+    const { name, namespace } = context.world.canary.metadata;
+    const message = `${request.revision.slice(0, 16) || 'nothing'} is not a kept release; to list them, run: holdfast history -n ${namespace} canary/${name}`;
     return { result: 'Refused', reason: 'NotKept', message };
   }
   if (isLost(record)) return recordDamaged(record);
