@@ -160,7 +160,7 @@ test('problems name file, line and field, and the other files are read', () => {
     'text.yaml:1: is not a Kubernetes object (a mapping)',
     'twice.yaml:7: the same key is written twice in one mapping',
     'open.yaml:6: is not valid YAML: wrong indentation, or an open bracket or quote above',
-    'big.yaml: has 1048577 bytes; at most 1048576 are read',
+    'big.yaml: has 1048577 bytes; at most 1048576 are read; split the file',
     'latin.yaml:2: is not UTF-8 text',
     'version.yaml:1: directives (%...) are not supported',
   ]);
@@ -202,14 +202,14 @@ test('prototype names are fields like any other', () => {
 test('too many files, bytes or objects refuse the Source as a whole', () => {
   const few = { ...limits, sourceFiles: 1, objectsPerSource: 1, sourceBytes: 100 };
   expect(problemsOf({ 'a.yaml': '', 'b.yaml': '' }, { limits: few })).toEqual([
-    'the Source selects 2 files; at most 1 are read',
+    'the Source selects 2 files; at most 1 are read; choose a smaller spec.path, or divide it between several Sources',
   ]);
   expect(problemsOf({ 'a.yaml': `${map('a')}---\n${map('b')}` }, { limits: few })).toEqual([
     expect.stringContaining('at most 100 are read'),
   ]);
   expect(
     problemsOf({ 'a.yaml': `${map('a')}---\n${map('b')}` }, { limits: { ...few, sourceBytes: 1000 } }),
-  ).toEqual(['the Source holds 2 objects; at most 1 are taken']);
+  ).toEqual(['the Source holds 2 objects; at most 1 are taken; divide them between several Sources']);
 });
 
 test('manifests are recognized by their names', () => {

@@ -44,7 +44,7 @@ export function settle(
   const { objectsPerSource } = options.limits ?? defaultLimits;
   const named = rendered.flatMap(({ objects }) => objects.map((entry) => inNamespace(entry, options)));
   if (named.length > objectsPerSource) {
-    const message = `the Source holds ${named.length} objects; at most ${objectsPerSource} are taken`;
+    const message = `the Source holds ${named.length} objects; at most ${objectsPerSource} are taken; divide them between several Sources`;
     return { objects: [], problems: [{ file: '', line: 0, message }] };
   }
   const problems = [...rendered.flatMap((file) => file.problems), ...duplicateProblems(named)];
@@ -83,14 +83,14 @@ export function sizeProblem(files: readonly SourceFile[], limits: RenderLimits):
     return {
       file: '',
       line: 0,
-      message: `the Source selects ${files.length} files; at most ${limits.sourceFiles} are read`,
+      message: `the Source selects ${files.length} files; at most ${limits.sourceFiles} are read; choose a smaller spec.path, or divide it between several Sources`,
     };
   }
   // Files that are too large are refused one by one, unread.
   const read = files.filter((file) => file.bytes.length <= limits.fileBytes);
   const bytes = read.reduce((sum, file) => sum + file.bytes.length, 0);
   if (bytes <= limits.sourceBytes) return undefined;
-  const message = `the files of the Source have ${bytes} bytes together; at most ${limits.sourceBytes} are read`;
+  const message = `the files of the Source have ${bytes} bytes together; at most ${limits.sourceBytes} are read; choose a smaller spec.path, or divide it between several Sources`;
   return { file: '', line: 0, message };
 }
 
@@ -146,7 +146,7 @@ const maxProblems = 50;
 /** Reads one file. Depends on its bytes, path and the limits alone, so results may be cached by blob id. Never throws on bad input. */
 export function renderFile(file: SourceFile, limits: RenderLimits): RenderedFile {
   if (file.bytes.length > limits.fileBytes) {
-    const message = `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read`;
+    const message = `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read; split the file`;
     return { objects: [], problems: [{ file: file.path, line: 0, message }] };
   }
   const decoded = decodeText(file.bytes);

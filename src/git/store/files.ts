@@ -169,7 +169,10 @@ function problem(path: string, reason: FileProblem['reason'], what: string): Fil
 }
 
 function tooMuch(what: string): GitError {
-  return new GitError('TooLarge', `spec.path holds ${what}; choose a smaller path or raise the limit`);
+  return new GitError(
+    'TooLarge',
+    `spec.path holds ${what}; choose a smaller path, or divide it between several Sources`,
+  );
 }
 
 function sorted<T extends { readonly path: string }>(items: readonly T[]): T[] {

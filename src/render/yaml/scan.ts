@@ -22,7 +22,7 @@ export function scanFile(file: { path: string; bytes: Uint8Array }, limits: Rend
     problem: { file: file.path, line, message },
   });
   if (file.bytes.length > limits.fileBytes)
-    return fault(0, `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read`);
+    return fault(0, `has ${file.bytes.length} bytes; at most ${limits.fileBytes} are read; split the file`);
   const decoded = decodeText(file.bytes);
   if (decoded.problem !== undefined) return fault(decoded.line, decoded.problem);
   const { text } = decoded;
