@@ -153,7 +153,7 @@ async function capabilitiesOf(
   const { gitVersion } = (body ?? {}) as { gitVersion?: unknown };
   const [kubeVersion] = /^v\d+\.\d+\.\d+/.exec(String(gitVersion)) ?? [];
   if (kubeVersion === undefined)
-    throw localError('badAnswer', `${object} is none: /version has no gitVersion`);
+    throw localError('badAnswer', `${object} is unknown: its answer to /version has no gitVersion`);
   const infos = [...(resources?.values() ?? [])];
   const names = resources ? infos.map(({ apiVersion }) => apiVersion) : await groupVersions(transport);
   const kinds = infos.map(({ apiVersion, kind }) => `${apiVersion}/${kind}`);

@@ -57,7 +57,8 @@ function parseSshSignature(armored: string): SshSignature {
     [];
   if (body === undefined) throw unreadableSignature('its armor is malformed');
   const bytes = Buffer.from(body.replaceAll('\n', ''), 'base64');
-  if (!bytes.subarray(0, magic.length).equals(magic)) throw unreadableSignature('it is none');
+  if (!bytes.subarray(0, magic.length).equals(magic))
+    throw unreadableSignature('it does not begin with SSHSIG');
   const reader = createFieldReader(bytes, magic.length, unreadableSignature);
   if (reader.number() !== 1) throw unreadableSignature('its version is not 1');
   const key = reader.field();
