@@ -38,7 +38,8 @@ export function parseFreeze(object: KubernetesObject): Freeze | string {
   const { selector = '', until, reason, windows, holds } = dataOf(object);
   try {
     const untilMs = until ? parseTimeMs(until) : undefined;
-    if (until && untilMs === undefined) return `until ${quoted(until)} is no time`;
+    if (until && untilMs === undefined)
+      return `until ${quoted(until)} is not a time such as 2026-12-27T08:00:00Z`;
     if (holds !== undefined && holds !== 'starts' && holds !== 'all')
       return `holds ${quoted(holds)} is neither all nor starts`;
     return {

@@ -365,7 +365,7 @@ export const rolloutReasons = {
     'the record of the last-known-good is missing, was changed, or belongs to another release',
     'as before',
     'written again if Git has the same digest; else nothing is written',
-    'restore the Secret from a backup, or make the release that the message names the head again',
+    'restore the Secret from a backup, or put the release that the message names at head again',
   ),
   RecordTooLarge: row(
     'the release at head is too large to be recorded, so it is not started',

@@ -35,11 +35,14 @@ describe('webhooks', () => {
   });
 
   test.each([
-    [{ url: 'loadtester' }, 'spec.analysis.webhooks[0].url is no http:// or https:// address'],
-    [{ url: 'ftp://gate.test/' }, 'spec.analysis.webhooks[0].url is no http:// or https:// address'],
+    [{ url: 'loadtester' }, 'spec.analysis.webhooks[0].url is not an http:// or https:// URL'],
+    [{ url: 'ftp://gate.test/' }, 'spec.analysis.webhooks[0].url is not an http:// or https:// URL'],
     [{ url: 'http://bob:secret@gate.test/' }, 'spec.analysis.webhooks[0].url holds credentials'],
     [{ retries: 1.5 }, 'spec.analysis.webhooks[0].retries must be a whole number'],
-    [{ deadline: '1h' }, 'spec.analysis.webhooks[0].deadline is for gates; type rollout is none'],
+    [
+      { deadline: '1h' },
+      'spec.analysis.webhooks[0].deadline applies to gates only, and type rollout is not a gate',
+    ],
     [{ type: 'confirm-rollout', deadline: '0s' }, 'spec.analysis.webhooks[0].deadline is 0'],
   ])('%j is stopped', (fields, expected) => {
     expect(found([{ name: 'hook', url, ...fields }]).problems).toEqual([expect.stringContaining(expected)]);
@@ -50,7 +53,7 @@ describe('webhooks', () => {
     [{ retries: 1000 }, 'spec.analysis.webhooks[0].retries is above what is made'],
     [{ timeout: '10sec' }, 'spec.analysis.webhooks[0].timeout cannot be read'],
     [{ timeout: '90m', type: 'pre-rollout' }, 'spec.analysis.webhooks[0].timeout is above the longest'],
-    [{ timeout: '0s', type: 'pre-rollout' }, 'spec.analysis.webhooks[0].timeout is 0, which is no limit'],
+    [{ timeout: '0s', type: 'pre-rollout' }, 'spec.analysis.webhooks[0].timeout is 0, which means no limit'],
     [{ timeout: '2m' }, 'spec.analysis.webhooks those of type rollout may take 120s'],
   ])('%j is warned about', (fields, expected) => {
     const { problems, warnings } = found([{ name: 'hook', url, ...fields }]);
@@ -89,7 +92,7 @@ describe('webhooks', () => {
       'spec.postPromotion.webhooks[0].type',
     ]);
     expect(found([], { after: [{ name: 'smoke', url: 'smoke' }] }).problems).toEqual([
-      'spec.postPromotion.webhooks[0].url is no http:// or https:// address',
+      'spec.postPromotion.webhooks[0].url is not an http:// or https:// URL',
     ]);
   });
 });

@@ -55,14 +55,14 @@ function checkCall({ url, timeout, retries }: Webhook, path: string, found: Foun
   if (timeout !== undefined && timeoutMs === undefined)
     found.warnings.push({ path: `${path}.timeout`, message: 'cannot be read as a duration; 10s is used' });
   else if (timeoutMs === 0)
-    found.warnings.push({ path: `${path}.timeout`, message: 'is 0, which is no limit; 1h is used' });
+    found.warnings.push({ path: `${path}.timeout`, message: 'is 0, which means no limit; 1h is used' });
   else if (webhookTimeoutMs(timeout) > limits.hookTimeoutMs)
     found.warnings.push({ path: `${path}.timeout`, message: 'is above the longest timeout; 1h is used' });
 }
 
 function urlProblem(text: string): string | undefined {
   if (!URL.canParse(text) || !/^https?:$/.test(new URL(text).protocol))
-    return 'is no http:// or https:// address';
+    return 'is not an http:// or https:// URL';
   const { username, password } = new URL(text);
   if (username || password) return 'holds credentials, which everybody who may read the Canary would see';
   return undefined;
@@ -101,7 +101,10 @@ function checkDeadlines({ spec }: Canary, found: Found): void {
     const path = `spec.analysis.webhooks[${index}].deadline`;
     if (webhook.deadline === undefined) return;
     if (!typeOf(webhook).startsWith('confirm-'))
-      found.problems.push({ path, message: `is for gates; type ${typeOf(webhook)} is none` });
+      found.problems.push({
+        path,
+        message: `applies to gates only, and type ${typeOf(webhook)} is not a gate`,
+      });
     else if (parseDurationMs(webhook.deadline) === 0)
       found.problems.push({ path, message: 'is 0: the gate would fail every release' });
   });

@@ -65,8 +65,11 @@ describe('a Canary that the schema lets in', () => {
     [{ stepWeight: 0 }, 'spec.analysis.stepWeight the analysis would never end'],
     [{ stepWeight: 1.5 }, 'spec.analysis.stepWeight must be a whole number'],
     [{ maxWeight: 101 }, 'spec.analysis.maxWeight must be between 0 and 100'],
-    [{ webhooks: [{ name: 'load', url: 'loadtester' }] }, 'spec.analysis.webhooks[0].url is no http://'],
-    [{ sessionAffinity: { cookieName: 'a b' } }, 'spec.analysis.sessionAffinity.cookieName is no name'],
+    [{ webhooks: [{ name: 'load', url: 'loadtester' }] }, 'spec.analysis.webhooks[0].url is not an http://'],
+    [
+      { sessionAffinity: { cookieName: 'a b' } },
+      'spec.analysis.sessionAffinity.cookieName is not a valid cookie name',
+    ],
     [
       { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } },
       'spec.analysis.sessionAffinity.primaryCookieName must differ',
@@ -213,10 +216,10 @@ describe('a Source that the schema lets in', () => {
   });
 
   test.each([
-    [{ url: 'https://' }, 'spec.url is no address'],
+    [{ url: 'https://' }, 'spec.url is not a valid URL'],
     [{ path: '../other' }, 'spec.path must stay inside the repository'],
     [{ interval: '500ms' }, 'spec.interval must be at least 1s'],
-    [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is no known time zone'],
+    [{ schedule: '@hourly', timeZone: 'Mars/Base' }, 'spec.timeZone is not a known time zone'],
     [{ verify: { mode: 'Tag', secretRef: { name: 'keys' } } }, 'spec.verify.mode is Tag, which takes'],
     [
       { windows: [{ kind: 'deny', schedule: '0 0 * * *', duration: '9999999h' }] },

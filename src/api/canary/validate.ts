@@ -209,7 +209,7 @@ function checkAffinity({ spec }: Canary, found: Findings): void {
   const path = 'spec.analysis.sessionAffinity';
   for (const [field, name] of Object.entries({ cookieName, primaryCookieName }))
     if (name !== undefined && !/^[\w!#$%&'*+.^`|~-]+$/.test(name))
-      found.problems.push({ path: `${path}.${field}`, message: 'is no name that a cookie can have' });
+      found.problems.push({ path: `${path}.${field}`, message: 'is not a valid cookie name' });
   if (cookieName !== undefined && cookieName === primaryCookieName)
     found.problems.push({ path: `${path}.primaryCookieName`, message: 'must differ from cookieName' });
 }

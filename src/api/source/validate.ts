@@ -58,7 +58,7 @@ function checkUrl({ spec }: Source, found: Findings): void {
     return;
   }
   if (!URL.canParse(spec.url)) {
-    found.problems.push({ path, message: 'is no address' });
+    found.problems.push({ path, message: 'is not a valid URL' });
     return;
   }
   const url = new URL(spec.url);
@@ -93,6 +93,6 @@ function checkTimeZone(timeZone: string | undefined, path: string, found: Findin
   try {
     new Intl.DateTimeFormat('en', { timeZone });
   } catch {
-    found.problems.push({ path, message: 'is no known time zone; write it as Europe/Oslo' });
+    found.problems.push({ path, message: 'is not a known time zone; use a name such as Europe/Oslo' });
   }
 }

@@ -251,7 +251,7 @@ spec:
   it.each([
     [
       'until: tomorrow',
-      /^f\.yaml:4: data: until "tomorrow" is no time; .* everything in its scope is frozen$/,
+      /^f\.yaml:4: data: until "tomorrow" is not a time such as .*; .* everything in its scope is frozen$/,
     ],
     ['holds: start', /data: holds "start" is neither all nor starts/],
     ['selector: "team in (a"', /data: /],

@@ -230,7 +230,7 @@ const inCanary: readonly Slip[] = [
   [
     'url: http://load.shop/',
     'url: load.shop',
-    ['apps/canary.yaml:28: spec.analysis.webhooks[0].url: is no http:// or https:// address'],
+    ['apps/canary.yaml:28: spec.analysis.webhooks[0].url: is not an http:// or https:// URL'],
   ],
   [
     'timeout: 5s',

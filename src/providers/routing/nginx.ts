@@ -110,7 +110,9 @@ function read(context: RouteContext, live: readonly KubernetesObject[]): RouteRe
   const weight = annotations[`${prefix}/canary-weight`] ?? '';
   const canaryWeight = Number(weight);
   if (!/^\d+$/.test(weight) || canaryWeight > 100)
-    return unreadable(`Ingress ${name}: its annotation ${prefix}/canary-weight is no number from 0 to 100`);
+    return unreadable(
+      `Ingress ${name}: its annotation ${prefix}/canary-weight is not a number from 0 to 100`,
+    );
   // It survives every write, too, and makes a weight another share; nothing of anything stays nothing.
   const total = annotations[`${prefix}/canary-weight-total`] ?? '100';
   if (total !== '100' && canaryWeight > 0)

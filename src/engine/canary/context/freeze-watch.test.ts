@@ -76,8 +76,8 @@ it('freezes without an end where it cannot be read, and says what is wrong', () 
   ];
   const views = wrong.map((data) => freezesInForce([freeze('shop', 'a', data)], canary, at).freeze);
   expect(views).toMatchObject([
-    { untilMs: undefined, reason: 'sale (until "tonight" is no time)' },
-    { untilMs: undefined, reason: expect.stringContaining('until "end of 2026" is no time') },
+    { untilMs: undefined, reason: 'sale (until "tonight" is not a time such as 2026-12-27T08:00:00Z)' },
+    { untilMs: undefined, reason: expect.stringContaining('until "end of 2026" is not a time') },
     { untilMs: undefined, reason: expect.stringContaining('cannot be parsed') },
     { untilMs: undefined, reason: expect.stringContaining('holds "steps" is neither all nor starts') },
     { untilMs: undefined, reason: expect.stringContaining('windows cannot be read as YAML') },
