@@ -3,6 +3,7 @@ import { dirname, join, relative, resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
 import type { Canary } from '../../src/api/canary/canary.ts';
+import { fieldsOfFewProviders } from '../../src/api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../src/api/canary/validate.ts';
 import { freezeLabel, parseFreeze } from '../../src/api/freeze.ts';
 import { apiVersionOf, kindNames } from '../../src/api/kinds/kinds.ts';
@@ -138,16 +139,21 @@ describe('YAML in the pages', () => {
 
 describe('what the guides list is what the code has', () => {
   it('fields that are not acted on', () => {
-    const [, rows = ''] = read('src/api/canary/unsupported-fields.ts').split('const canaryRows');
-    const empty = { spec: {} } as Canary;
-    const ignored = routers
-      .flatMap((router) => router.ignores(empty))
-      .map((path) => path.replaceAll('.*', '[]'));
+    const ofTargets = pathsIn(read('src/api/canary/unsupported-fields.ts'));
+    const ignored = routers.flatMap(ignoredBy);
     const page = read('docs/guides/from-flagger.md');
-    const paths = new Set([...pathsIn(rows), ...ignored]);
+    const paths = new Set([...ofTargets, ...ignored]);
     const missing = [...paths].filter((path) => !page.includes(`\`${path}`));
+    expect(ofTargets).toContain('spec.service.portDiscovery');
     expect(paths.size).toBeGreaterThan(20);
     expect(missing).toEqual([]);
+  });
+
+  it.each(fieldsOfFewProviders.map(asOnPages))('which providers act on %s', (path) => {
+    const acting = routers.filter((router) => !ignoredBy(router).includes(path)).map(({ name }) => name);
+    const rows = read('docs/guides/from-flagger.md').match(/^\| .*$/gm) ?? [];
+    const told = rows.filter((row) => row.includes(`\`${path}\``)).join('\n');
+    expect(acting.filter((name) => !told.includes(`\`${name}\``))).toEqual([]);
   });
 
   it('metrics', () => {
@@ -177,7 +183,14 @@ describe('what the guides list is what the code has', () => {
 });
 
 function pathsIn(rows: string): string[] {
-  return [...rows.matchAll(/'(spec\.[^']+)'/g)].map(([, path = '']) =>
-    path.replace(/\.\*$/, '').replaceAll('.*', '[]'),
-  );
+  return [...rows.matchAll(/'(spec\.[^']+)'/g)].map(([, path = '']) => asOnPages(path));
+}
+
+function asOnPages(path: string): string {
+  return path.replaceAll('.*', '[]');
+}
+
+/** With a Canary that sets nothing. */
+function ignoredBy(router: (typeof routers)[number]): string[] {
+  return router.ignores({ spec: {} } as Canary).map(asOnPages);
 }
