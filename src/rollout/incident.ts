@@ -259,7 +259,9 @@ function staysApplied({ world }: Result, outcome: IncidentOutcome, commit: strin
 }
 
 /** Reasons for which reverting the commit does not help. */
-const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canary'>> = {
+const OTHER_COMMANDS: Partial<Record<RolloutReason, 'check' | 'primary' | 'canary' | 'retry'>> = {
+  CapacityNotReached: 'retry',
+  GateDeadlineExceeded: 'retry',
   ChecksUnavailable: 'check',
   LKGNotReady: 'primary',
   LKGFailsToo: 'canary',
@@ -276,7 +278,10 @@ export function commandFor(
   const revert = isRelease && other === undefined ? revertCommand(commit, isMerge) : undefined;
   if (revert) return revert;
   if (other === 'check') return 'holdfast check';
-  const inNamespace = `kubectl -n ${metadata.namespace ?? 'default'} describe`;
+  const namespace = metadata.namespace ?? 'default';
+  if (other === 'retry' && outcome !== 'Held')
+    return `holdfast retry -n ${namespace} canary/${metadata.name}`;
+  const inNamespace = `kubectl -n ${namespace} describe`;
   if (other !== 'primary') return `${inNamespace} canary/${metadata.name}`;
   const { apiVersion, kind, name } = spec.targetRef;
   if (apiVersion.startsWith('serving.knative.dev/'))
