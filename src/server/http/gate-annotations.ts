@@ -52,7 +52,7 @@ export function createGateAnnotations(options: GateAnnotationsOptions): GateStor
         const isRefused = isApiError(error, 'forbidden', 'unknownKind', 'notFound');
         return {
           kind: 'unavailable',
-          why: isRefused ? `${why}: Holdfast has no right to; use holdfast gate` : why,
+          why: isRefused ? `${why}: Holdfast has no permission for that` : why,
         };
       }
     },

@@ -137,6 +137,11 @@ describe('switching', () => {
     expect(gates.changes).toEqual([]);
   });
 
+  test('a token that cannot be reviewed is answered with a command that needs none', async () => {
+    const { text } = await post('/gate/open', undefined, 'late-token');
+    expect(text).toBe('the token could not be reviewed; or run: holdfast gate open canary/web -n shop\n');
+  });
+
   test('a gate that Git sets is refused with who sets it', async () => {
     const answer = await post('/gate/open', { name: 'from-git', namespace: 'shop' }, 'alice-token');
     expect(answer).toEqual({ status: 409, text: 'is set by holdfast\n' });

@@ -71,7 +71,11 @@ async function change(
   if (permission.kind === 'forbidden')
     return { status: 403, body: `${permission.user} may not ${gate} canaries.flagger.app ${name}\n` };
   if (permission.kind === 'unavailable')
-    return { status: 503, body: `${permission.why}\n`, retryAfterSeconds: 1 };
+    return {
+      status: 503,
+      body: `${permission.why}; or run: ${commandFor(canary, gate, open)}\n`,
+      retryAfterSeconds: 1,
+    };
   try {
     const change = await store.set(canary, gate, { open, user: permission.user });
     if (change.kind === 'absent') return { status: 404, body: `there is no Canary ${name}\n` };
@@ -89,10 +93,15 @@ function wrong(why: string): Answer {
 
 /** Without a valid token: what to do instead, for scripts that were written for Flagger. */
 function tokenNeeded({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): Answer {
-  const option = gate === 'gate' ? '' : ' --rollback';
-  const command = `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
+  const command = commandFor({ namespace, name }, gate, open);
   const body = `needs a Canary ${namespace}/${name} and "Authorization: Bearer" with a token for the audience holdfast.dev; or run: ${command}\n`;
   return { status: 401, body };
+}
+
+/** For people, who have credentials of their own. */
+function commandFor({ namespace, name }: NamespacedName, gate: BuiltInGate, open: boolean): string {
+  const option = gate === 'gate' ? '' : ' --rollback';
+  return `holdfast gate ${open ? 'open' : 'close'} canary/${name} -n ${namespace}${option}`;
 }
 
 /** Limit of a webhook's payload, which contains the user's metadata. */
