@@ -232,6 +232,9 @@ export const sourceAccount = 'holdfast-source';
 /** The Secret in Holdfast's namespace with the key that hashes Secrets. */
 export const clusterKeySecret = 'holdfast-key';
 
+/** For messages: installs the CRDs of this version, also over those of Flagger or of a chart, whose fields another manager owns. */
+export const applyCrds = 'holdfast install --crds-only | kubectl apply --server-side --force-conflicts -f -';
+
 // Names that fit where Kubernetes allows fewer characters.
 
 const mostLabelCharacters = 63;

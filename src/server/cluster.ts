@@ -1,6 +1,6 @@
 import { type Clock, sleep } from '../api/clock.ts';
 import { apiVersionOf, type KindName } from '../api/kinds/kinds.ts';
-import type { KubernetesObject } from '../api/kubernetes.ts';
+import { applyCrds, type KubernetesObject } from '../api/kubernetes.ts';
 import type { Caches } from '../cluster/caches/caches.ts';
 import type { ClusterClient } from '../cluster/client/client.ts';
 import { isApiError } from '../cluster/errors.ts';
@@ -247,7 +247,7 @@ async function missingKinds(cluster: Pick<Cluster, 'kindOf'>): Promise<string | 
     const found = await Promise.all(neededKinds.map((kind) => cluster.kindOf(apiVersionOf(kind), kind)));
     const missing = neededKinds.filter((_, index) => found[index] === undefined);
     if (missing.length === 0) return undefined;
-    return `the cluster lacks the CRDs of ${missing.join(', ')}; apply the output of: holdfast install --crds-only`;
+    return `the cluster lacks the CRDs of ${missing.join(', ')}; run: ${applyCrds}`;
   } catch (error) {
     return `cannot reach the API server: ${error instanceof Error ? error.message : String(error)}`;
   }

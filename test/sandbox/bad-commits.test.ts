@@ -400,7 +400,7 @@ test('a cluster without our CRDs is told on /readyz, and Holdfast begins once th
       const text = await answer.text();
       return answer.status === 503 && text.includes('Canary') && text;
     });
-    expect(told).toMatch(/lacks the CRDs of Canary; apply the output of: holdfast install --crds-only/);
+    expect(told).toMatch(/lacks the CRDs of Canary; run: holdfast install --crds-only \| kubectl apply/);
     const { apiVersion, kind, spec } = crd;
     await bed.send('POST', path, { apiVersion, kind, metadata: { name }, spec });
     await waitForPhase(bed, 'Initialized');

@@ -111,7 +111,7 @@ describe('check, on a cluster', () => {
     ).toMatchObject({
       state: 'failed',
       actor: 'administrator',
-      act: 'apply the output of: holdfast install --crds-only',
+      act: 'run: holdfast install --crds-only | kubectl apply --server-side --force-conflicts -f -',
     });
     expect(checkReport(sections, 'text', screen).exitCode).toBe(1);
   });

@@ -1,14 +1,14 @@
 import { flaggerSelectors, isAvailable } from '../../api/flagger.ts';
 import { objectSchemaOf, type StructuralSchema } from '../../api/kinds/crd.ts';
 import { apiVersionOf, type KindName, kindNames, kinds } from '../../api/kinds/kinds.ts';
-import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
+import { applyCrds, describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Transport } from '../../cluster/transport/transport.ts';
 import { bad, type CheckLine, guarded, ok } from '../../terminal/check-report.ts';
 import { readLeader } from '../leader.ts';
 
-const installCrds = 'apply the output of: holdfast install --crds-only';
+const installCrds = `run: ${applyCrds}`;
 /** From here on the admission policy that install prints is served. */
 const oldestMinor = 30;
 const fieldsNamed = 4;

@@ -1,7 +1,7 @@
 import { packStatus, unpackStatus, withShortCommit } from '../../../api/canary/bookkeeping.ts';
 import type { Canary } from '../../../api/canary/canary.ts';
 import { type CanaryStatus, withoutSpecInForce, writtenCondition } from '../../../api/canary/status.ts';
-import { type Condition, referenceOf } from '../../../api/kubernetes.ts';
+import { applyCrds, type Condition, referenceOf } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure } from '../../failure.ts';
 import {
   asStored,
@@ -41,7 +41,7 @@ export async function writeStatus(
   if (lost)
     throw new EngineError(
       'SchemaOutdated',
-      `the installed CRD of Canary dropped status fields (${Object.keys(lost).join(', ')}); apply the output of holdfast install --crds-only`,
+      `the installed CRD of Canary dropped status fields (${Object.keys(lost).join(', ')}); run: ${applyCrds}`,
     );
   return { ...canary, metadata: written.metadata, status: wanted, storedStatus: packed };
 }

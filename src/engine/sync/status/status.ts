@@ -1,5 +1,6 @@
 import type { Incident } from '../../../api/incident.ts';
 import {
+  applyCrds,
   type Condition,
   type KubernetesObject,
   objectKey,
@@ -129,7 +130,7 @@ function fieldsLost(patch: object, next: SourceStatus, stored: KubernetesObject)
 }
 
 function outdated(lost: readonly string[]): EventNews {
-  const message = `the installed CRD of Source dropped status fields (${lost.join(', ')}); apply the output of holdfast install --crds-only`;
+  const message = `the installed CRD of Source dropped status fields (${lost.join(', ')}); run: ${applyCrds}`;
   return { type: 'Warning', reason: 'SchemaOutdated', message };
 }
 
