@@ -47,7 +47,7 @@ export async function refuseWhileActive(
   } = (lease?.spec ?? {}) as { holderIdentity?: string; renewTime?: string; leaseDurationSeconds?: number };
   if (holderIdentity !== '' && Date.parse(renewTime) + leaseDurationSeconds * 1000 > nowMs)
     throw new InputError(
-      `Holdfast is running (Lease ${ownNamespace}/holdfast is held); scale it to zero first`,
+      `Holdfast is running (Lease ${ownNamespace}/holdfast is held); first stop it: kubectl -n ${ownNamespace} scale deployment/holdfast --replicas=0`,
     );
   const who = seen.find(({ foreignController }) => foreignController !== undefined)?.foreignController;
   if (who !== undefined)
@@ -121,10 +121,12 @@ export function judgeHandBack(world: World): HandBack {
   if (canary.metadata.deletionTimestamp !== undefined) return refused('it is being deleted');
   if (primary?.digest === undefined)
     return { outcome: 'notOurs', why: 'Holdfast did not take it over, so nothing has changed for Flagger' };
-  if (runOf(status))
+  if (runOf(status)) {
+    const { name, namespace } = canary.metadata;
     return refused(
-      `a rollout is in progress (${status.message ?? status.phase}); wait until it ends, or stop it with holdfast abort`,
+      `a rollout is in progress (${status.message ?? status.phase}); start Holdfast again and wait until it ends, or end it with: holdfast abort -n ${namespace} canary/${name}`,
     );
+  }
   const problem = problemOf(world);
   if (problem) return refused(problem);
   const isBarred = world.target?.digest !== primary.digest;
@@ -137,14 +139,16 @@ export function judgeHandBack(world: World): HandBack {
 function problemOf(world: World): string | undefined {
   const { canary, primary, target, route, scaler } = world;
   const good = lastKnownGood(world);
-  if (!good || primary?.digest !== good.digest) return 'its primary does not run the last known good release';
+  if (!good || primary?.digest !== good.digest)
+    return 'its primary does not run the last known good release; start Holdfast again until it does';
   if (!target) return 'its target does not exist';
   if (
     target.digest === undefined ||
     !(target.digest === good.digest || rejectionOf(contextOf(world), target.digest))
   )
     return 'the target has a revision that was not rolled out, which Flagger would treat as promoted; start Holdfast again until it is rolled out';
-  if ((route?.canaryWeight ?? 0) > 0) return 'the canary has traffic';
+  if ((route?.canaryWeight ?? 0) > 0)
+    return 'the canary has traffic; start Holdfast again until the primary has all of it';
   if (!hasConverged(primary, planOf(canary, world.options).primaryReadyPercent))
     return `the primary is not ready: ${whyNotReady(primary)}`;
   if (scaler?.primary?.restoreMinReplicas !== undefined || scaler?.canary?.restoreMinReplicas !== undefined)
