@@ -171,7 +171,7 @@ describe('migrate plan', () => {
     const { code, text } = await holdfast(plan);
     expect(flat(text)).toContain('shop/web: taken over');
     expect(flat(text)).toContain(
-      'Source: failed the cluster has no sources.holdfast.dev; apply the output of',
+      'Source: failed the cluster has no sources.holdfast.dev; run: holdfast install --crds-only',
     );
     expect(code).toBe(1);
   });
