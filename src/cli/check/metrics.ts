@@ -21,6 +21,9 @@ interface MetricChecks {
   /** The controller lends its cloud identity. */
   readonly lendsIdentity?: boolean | undefined;
   readonly defaultProvider: string;
+  /** Where Holdfast runs. */
+  readonly ownNamespace: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
   /** All MetricTemplates. */
   readonly templates: readonly KubernetesObject[];
 }
@@ -50,12 +53,13 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
 
 async function checkOne(
   metrics: Metrics,
-  { defaultProvider, metricsServer, needsCredentials }: MetricChecks,
+  checks: MetricChecks,
   canary: Canary,
   { id, metric }: { readonly id: string; readonly metric: CanaryMetric },
 ): Promise<CheckLine> {
+  const { defaultProvider, metricsServer, needsCredentials } = checks;
   const subject = `${describe(canary)}, metric ${id}`;
-  const repair = repairOf(canary, metric, metricsServer);
+  const repair = repairOf(canary, metric, checks);
   if (repair.actor === 'administrator' && needsCredentials)
     return ok(subject, `the controller asks ${metricsServer} with its credentials at each check`);
   const provider = canary.spec.provider ?? defaultProvider;
@@ -81,17 +85,20 @@ async function checkOne(
 function repairOf(
   canary: Canary,
   metric: CanaryMetric,
-  metricsServer: string,
+  { metricsServer, ownNamespace, env }: MetricChecks,
 ): { readonly actor: 'author' | 'administrator'; readonly act: string } {
   const template = templateOf(canary, metric);
-  const reachable = 'the server must be reachable from here';
+  // A pod reaches what the controller does.
+  const inPod = env.KUBERNETES_SERVICE_HOST
+    ? ''
+    : `; if only pods reach the server, run: kubectl -n ${ownNamespace} exec deployment/holdfast -- node /app/main.js check`;
   if (template)
     return {
       actor: 'author',
-      act: `correct MetricTemplate ${template.namespace}/${template.name} or its Secret; ${reachable}`,
+      act: `correct MetricTemplate ${template.namespace}/${template.name} or its Secret${inPod}`,
     };
   if (canary.spec.metricsServer)
-    return { actor: 'author', act: `correct spec.metricsServer or the metric; ${reachable}` };
+    return { actor: 'author', act: `correct spec.metricsServer or the metric${inPod}` };
   const query = metric.query ? 'the query, or ' : '';
-  return { actor: 'administrator', act: `correct ${query}--metrics-server (${metricsServer}); ${reachable}` };
+  return { actor: 'administrator', act: `correct ${query}--metrics-server (${metricsServer})${inPod}` };
 }
