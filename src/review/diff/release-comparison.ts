@@ -35,9 +35,7 @@ export function changesBetween(
   const outside = after.liveConfigs.map(({ kind, name }) => `${kind} ${name}`);
   const isOutside = livePart(from.digest) !== livePart(to.digest);
   const notes = isOutside
-    ? [
-        `config that is not in Git is not the same any more; it is not compared: ${outside.join(', ') || 'none is left'}`,
-      ]
+    ? [`config that is not in Git has changed and is not compared: ${outside.join(', ') || 'none is left'}`]
     : [];
   return { objects: objects.filter(({ diff }) => diff.length > 0), notes };
 }

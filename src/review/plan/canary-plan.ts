@@ -137,8 +137,11 @@ function summaryOf(
       return 'first release: promoted to the primary without analysis';
     case 'again':
       return 'already promoted: no analysis; a rollout in progress ends, and the primary runs this release again';
-    case 'rejected':
-      return `this release was rejected before (${rejectionOf(input.promoted, release)?.reason ?? ''}) and is only rolled out again with holdfast.dev/retry`;
+    case 'rejected': {
+      const reason = rejectionOf(input.promoted, release)?.reason ?? '';
+      const [namespace, name] = input.key.split('/');
+      return `this release was rejected before (${reason}) and is not rolled out again; to try it again after the merge, run: holdfast retry -n ${namespace} canary/${name}`;
+    }
     case 'settings':
       return isOther
         ? 'replicas, strategy or deadlines change: applied to the primary without analysis; the Canary changes, too: the next rollout uses the new spec'

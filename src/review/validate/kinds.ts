@@ -55,7 +55,7 @@ function jobDoubts({ apiVersion, kind, spec }: KubernetesObject): Problem[] {
   const { ttlSecondsAfterFinished } = (spec ?? {}) as { ttlSecondsAfterFinished?: unknown };
   if (kind !== 'Job' || apiVersion !== 'batch/v1' || typeof ttlSecondsAfterFinished !== 'number') return [];
   const message =
-    'Kubernetes deletes the Job so long after it has ended, a Source applies it again, and it runs again; leave the field out';
+    'Kubernetes deletes the finished Job after this time; then the Source applies it again, and it runs again; leave the field out';
   return [{ path: 'spec.ttlSecondsAfterFinished', message }];
 }
 
