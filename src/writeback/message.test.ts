@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { CanaryStatus } from '../api/canary/status.ts';
 import type { Incident } from '../api/incident.ts';
-import { evidenceFor, type RevertDescription, revertBody, revertTitle } from './message.ts';
+import { bumpComment, evidenceFor, type RevertDescription, revertBody, revertTitle } from './message.ts';
 
 /** The whole text of ordinary reverts is compared in test/rollout/incidents. */
 
@@ -123,4 +123,10 @@ describe('the message of a revert in Git', () => {
     expect(revertTitle(story({}))).toBe('Revert "Faster" for shop/web');
     expect(revertTitle(story({}, { subject: 'x'.repeat(80) }))).toBe('Revert 2222222 for shop/web');
   });
+});
+
+it('the comment on a release that comes back shows how to try it again', () => {
+  expect(bumpComment('abc1234', digest, 'shop/web')).toBe(
+    'abc1234 has the same release again (v1:bbbbbbbbbbbb). It stays rejected and is not rolled out; to try it anyway, run: holdfast retry -n shop canary/web',
+  );
 });

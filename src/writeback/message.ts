@@ -87,9 +87,10 @@ export function closedComment(head: string): string {
   return `Closed: ${head.slice(0, 7)} has another release, so there is nothing left to revert.`;
 }
 
-/** The comment on the pull request when another commit brings the rejected release back. */
-export function bumpComment(commit: string, digest: string): string {
-  return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, annotate the Canary with holdfast.dev/retry.`;
+/** The comment on the pull request when another commit brings the rejected release back. `canaryKey`: namespace/name. */
+export function bumpComment(commit: string, digest: string, canaryKey: string): string {
+  const [namespace, name] = canaryKey.split('/');
+  return `${commit} has the same release again (${digest.slice(0, 15)}). It stays rejected and is not rolled out; to try it anyway, run: holdfast retry -n ${namespace} canary/${name}`;
 }
 
 /** Pull requests are Markdown; commit messages are read as they are. */

@@ -89,12 +89,12 @@ async function setStatus(
 }
 
 async function reportBump(
-  { git }: WriteContext,
+  { git, canaryKey }: WriteContext,
   { branch, digest, commit }: NonNullable<WantedInGit['bump']>,
 ): Promise<GitRecord> {
   const forge = await git.forge();
   const request = await forge?.findPullRequest(branch);
-  if (request) await forge?.comment(request.number, bumpComment(commit, digest));
+  if (request) await forge?.comment(request.number, bumpComment(commit, digest, canaryKey));
   return bumpRecord(commit);
 }
 
