@@ -189,7 +189,7 @@ test('a header with a line break in it is named, and its value is not', async ()
   const error = await failure(newClient(), { url: server.url, auth });
   expect(error).toMatchObject({
     code: 'InvalidUrl',
-    message: `GET ${new URL(server.url).host}: not sent: invalid authorization header; see what it is set to`,
+    message: `GET ${new URL(server.url).host}: not sent: invalid authorization header; its value must be one line of printable characters`,
   });
 });
 

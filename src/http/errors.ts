@@ -60,7 +60,11 @@ export function toHttpError(method: string, host: string, error: unknown): HttpE
     return new HttpError('Unreachable', host, `${what}: the proxy refused the connection (${proxyStatus})`);
   // Its message names the header, and no value; a proxy that refuses credentials has the same code.
   if (code === 'UND_ERR_INVALID_ARG' && error instanceof Error)
-    return new HttpError('InvalidUrl', host, `${what}: not sent: ${error.message}; see what it is set to`);
+    return new HttpError(
+      'InvalidUrl',
+      host,
+      `${what}: not sent: ${error.message}; its value must be one line of printable characters`,
+    );
   if (TLS_CODES.test(code)) {
     const why = systemWords(code);
     return new HttpError(

@@ -29,7 +29,8 @@ export function createLookups(resolve: Resolver, connectTimeoutMs: number): Look
           callback(...answer);
         }),
       () => {
-        const problem = 'the name was not resolved in time: others before it are not answered';
+        const problem =
+          'the name was not resolved in time: the name servers have not answered earlier questions';
         callback(new HttpError('Timeout', hostname, `${hostname}: ${problem}`));
       },
     );

@@ -53,10 +53,7 @@ export async function checkListing(
   for await (const packet of readPktLines(oneChunk(listing))) {
     const line = packet.toString('utf8', 0, 1_000).trimEnd();
     if (line === 'object-format=sha256') {
-      throw new GitError(
-        'Refused',
-        `${url} is a SHA-256 repository; only SHA-1 repositories are supported yet`,
-      );
+      throw new GitError('Refused', `${url} is a SHA-256 repository; only SHA-1 repositories are supported`);
     }
     if (line.startsWith('ERR ')) {
       throw new GitError('Unreachable', `${url}: the Git server reported an error: ${said(line.slice(4))}`);
