@@ -450,9 +450,10 @@ export function describeDamage(world: World, good: RecordView): string {
   const problem = good.damaged ?? '';
   if (!isLost(good)) return `${problem}; Git has the same release, so the record is written again`;
   const next = provenReleases(world).find((record) => record.damaged === undefined);
-  const way = `restore the Secret from a backup, or make ${describeRelease(good)} the head in Git again`;
+  const way = `restore the Secret from a backup, or put ${describeRelease(good)} at head in Git again`;
+  const { name, namespace } = world.canary.metadata;
   const other = next
-    ? `; the next proven release is ${describeRelease(next)}: make it the head in Git, or annotate the Canary with holdfast.dev/rollback-to: "${next.commit.commit.slice(0, 7) || next.digest}"`
+    ? `; the next proven release is ${describeRelease(next)}: put it at head in Git, or run: holdfast rollback -n ${namespace} canary/${name} --to ${next.commit.commit.slice(0, 7) || next.digest}`
     : '; no other proven release is kept';
   return `${problem}; ${way}${other}`;
 }

@@ -53,6 +53,7 @@ describe('a damaged record of the last-known-good', () => {
     expect([condition?.status, condition?.reason]).toEqual(['False', 'RecordDamaged']);
     expect(condition?.message).toContain('record-b is gone');
     expect(condition?.message).toContain('the next proven release is sha-a "release a"');
+    expect(condition?.message).toMatch(/run: holdfast rollback -n \S+ canary\/\S+ --to sha-a$/);
     expect(model.events.filter(({ reason }) => reason === 'RecordDamaged')).toHaveLength(1);
   });
 
