@@ -57,6 +57,45 @@ test('kinds of one name in two groups are listed once, each by its own right', a
   expect(await listed(members, ({ group }) => group !== 'serving.knative.dev')).toEqual(['web']);
 });
 
+test('a Canary that is deleted, made anew and deleted again is told to be missing each time', async () => {
+  const canary: KubernetesObject = {
+    apiVersion: 'flagger.app/v1beta1',
+    kind: 'Canary',
+    metadata: { namespace: 'shop', name: 'web', uid: '1' },
+    spec: { targetRef: { name: 'web' } },
+  };
+  const world = { version: 0, canary: canary as KubernetesObject | undefined };
+  const timeline = { timesSeconds: [], weightsPercent: [], failedChecks: [], checks: [], since: '' };
+  const model = {
+    enter: () => () => undefined,
+    version: () => world.version,
+    isReady: () => true,
+    freshness: () => ({ isLeader: true }),
+    object: () => world.canary,
+    sourceOf: () => undefined,
+    journal: { timelineOf: () => timeline },
+    sides: () => undefined,
+    pods: () => undefined,
+  };
+  const viewer = {
+    model,
+    access: { may: async () => 'yes' },
+    person: { user: 'alice' },
+    confirm: async () => undefined,
+    nowMs: () => 0,
+    kindOf: async () => ({ apiVersion: 'apps/v1', plural: 'deployments' }),
+    documentation: undefined,
+  } as unknown as Viewer;
+  const feed = canaryFeed(viewer, 'shop', 'web');
+  const shown: string[] = [];
+  for (const now of [canary, undefined, canary, undefined, undefined]) {
+    Object.assign(world, { version: world.version + 1, canary: now });
+    for (const { event } of await feed.next()) if (event !== 'fresh') shown.push(event);
+  }
+
+  expect(shown).toEqual(['canary', 'missing', 'canary', 'missing']);
+});
+
 test('a Canary without a spec, which the CRD lets in, is shown with what is wrong with it', async () => {
   const message = 'spec: is missing';
   const canary: KubernetesObject = {

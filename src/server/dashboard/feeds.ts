@@ -51,13 +51,14 @@ function feedOf(
   >,
 ): Feed {
   const leave = model.enter();
-  const sent = new Map<string, string>();
+  const sent = { fresh: '', view: '' };
   let version = -1;
   let lookedMs = Number.NEGATIVE_INFINITY;
 
-  function isNew(event: string, text: string): boolean {
-    if (sent.get(event) === text) return false;
-    sent.set(event, text);
+  /** Compared with what was sent last of all that the page shows in one place: a Canary, or that there is none. */
+  function isNew(place: keyof typeof sent, text: string): boolean {
+    if (sent[place] === text) return false;
+    sent[place] = text;
     return true;
   }
 
@@ -74,7 +75,7 @@ function feedOf(
       const found = await look().catch(endOfStream);
       return [
         ...changes,
-        ...found.filter(({ event, data, key }) => isNew(event, key ?? JSON.stringify(data))),
+        ...found.filter(({ event, data, key }) => isNew('view', `${event} ${key ?? JSON.stringify(data)}`)),
       ];
     },
   };
