@@ -1,12 +1,14 @@
 import { expect, test } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
 import { groupKindsAnnotation, type KubernetesObject } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
 import type { CanaryView, SourceView } from '../../dashboard/views.ts';
 import type { Wish } from '../http/reviews.ts';
 import { canaryFeed, sourceFeed, type Viewer } from './feeds.ts';
 import { createModel } from './model.ts';
 import { sourceRow } from './rows.ts';
+import { StreamEnd } from './streams.ts';
 
 const shop: KubernetesObject = {
   apiVersion: 'holdfast.dev/v1alpha1',
@@ -94,6 +96,34 @@ test('a Canary that is deleted, made anew and deleted again is told to be missin
   }
 
   expect(shown).toEqual(['canary', 'missing', 'canary', 'missing']);
+});
+
+test('a kind that the API server cannot be asked about ends a page with a word why, and is no fault', async () => {
+  const model = {
+    enter: () => () => undefined,
+    version: () => 1,
+    isReady: () => true,
+    freshness: () => ({ isLeader: true }),
+    object: () => shop,
+    objects: () => [],
+    sourceOf: () => undefined,
+    sourceRow,
+    canaryRow: () => undefined,
+  };
+  const viewer = {
+    model,
+    access: { may: async () => 'yes' },
+    person: { user: 'alice' },
+    confirm: async () => undefined,
+    nowMs: () => 0,
+    kindOf: () => Promise.reject(localError('transient', 'nobody answers')),
+    documentation: undefined,
+  } as unknown as Viewer;
+
+  const looked = sourceFeed(viewer, 'shop', 'shop').next();
+
+  await expect(looked).rejects.toBeInstanceOf(StreamEnd);
+  await expect(looked).rejects.toThrow('the API server cannot be asked at the moment');
 });
 
 test('a Canary without a spec, which the CRD lets in, is shown with what is wrong with it', async () => {

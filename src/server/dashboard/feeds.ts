@@ -1,6 +1,7 @@
 import { type Canary, targetApiVersion } from '../../api/canary/canary.ts';
 import { type KubernetesObject, partOfLabel } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
+import { isApiError } from '../../cluster/errors.ts';
 import type {
   CanaryRow,
   CanaryView,
@@ -82,6 +83,8 @@ function feedOf(
 }
 
 function endOfStream(error: unknown): never {
+  // Which kinds there are is asked in between.
+  if (isApiError(error)) throw new StreamEnd('the API server cannot be asked at the moment');
   throw error instanceof AccessUnknown ? new StreamEnd(error.message) : error;
 }
 
