@@ -231,6 +231,21 @@ test('a copy that waits for the Lease serves the dashboard too, and requests the
   page.close();
 });
 
+test('a request reaches a Source also through a copy that waits and shows nobody anything, as a Service may choose it', async () => {
+  await start();
+  const standby = await start();
+  await rollOut();
+  rights = { alice: admin };
+  const body = { kind: 'Source', namespace: 'shop', name: 'shop', command: 'sync', revision: 'now' };
+
+  const asked = await ask(standby, 'alice', body);
+  const missing = await ask(standby, 'alice', { ...body, name: 'other' });
+
+  expect(asked).toEqual({ status: 202, value: expect.stringMatching(/^now@/) });
+  expect((await bed.source())?.metadata.annotations?.['holdfast.dev/sync']).toBe(asked.value);
+  expect(missing).toEqual({ status: 404, message: 'there is no Source shop/other' });
+});
+
 test('a pause that Git sets is not resumed on the dashboard, as Git would set it again: the answer says who sets it', async () => {
   const app = await start();
   const paused = JSON.parse(canary());

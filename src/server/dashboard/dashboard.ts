@@ -14,9 +14,7 @@ import { answerRequest, type RequestParts } from './request-route.ts';
 import { createStreams, type Feed, StreamEnd, type Streams } from './streams.ts';
 
 /** What the dashboard is made of. */
-interface DashboardOptions
-  extends Omit<ModelOptions, 'clock'>,
-    Omit<RequestParts, 'model' | 'log' | 'clock'> {
+interface DashboardOptions extends Omit<ModelOptions, 'clock'>, Omit<RequestParts, 'log' | 'clock'> {
   readonly kindOf: Viewer['kindOf'];
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>;
   readonly clock: Clock;
@@ -69,7 +67,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
         method: 'POST',
         path: '/api/requests',
         slots,
-        handle: (request) => orUnavailable(answerRequest({ ...options, model }, request)),
+        handle: (request) => orUnavailable(answerRequest(options, request)),
       },
     ],
     follow: model.follow,

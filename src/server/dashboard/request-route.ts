@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Logger } from 'pino';
+import { apiVersionOf } from '../../api/kinds/kinds.ts';
 import { isRecord } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { stamp } from '../../api/time.ts';
@@ -10,14 +11,12 @@ import { whySetBack } from '../../workload/compare/managed-fields.ts';
 import { type Answer, readBody } from '../http/http-server.ts';
 import { type DashboardAccess, missingRight, ourResources } from './access.ts';
 import { isName, json, refuse, userOf } from './answers.ts';
-import type { Model } from './model.ts';
 import { annotationFor } from './requests.ts';
 
 /** What requests on the dashboard use. */
 export interface RequestParts {
   readonly access: DashboardAccess;
-  readonly model: Pick<Model, 'object'>;
-  /** Writes annotations; with a separate request budget. Undefined: requests are refused (shadow mode). */
+  /** Reads objects, which not every copy watches, and writes annotations; with a separate request budget. Undefined: requests are refused (shadow mode). */
   readonly writer: Pick<ClusterClient, 'get' | 'patch'> | undefined;
   readonly events: EventSink;
   readonly log: Pick<Logger, 'info' | 'warn'>;
@@ -36,7 +35,7 @@ interface Asked {
 
 /** Sets the annotation of a verb for a user with the right. */
 export async function answerRequest(parts: RequestParts, request: IncomingMessage): Promise<Answer> {
-  const { access, clock, model, writer } = parts;
+  const { access, clock, writer } = parts;
   const found = await userOf(access, request, 'write');
   if ('answer' in found) return found.answer;
   const body = await readBody(request, limits.dashboardRequestBytes);
@@ -49,43 +48,37 @@ export async function answerRequest(parts: RequestParts, request: IncomingMessag
   const target = { ...ourResources[kind], namespace, name };
   const missing = await missingRight(access, person, target, annotation.verb, 'write');
   if (missing !== undefined) return refuse(403, `${person.user} ${missing}`);
-  const object = model.object(kind, namespace, name);
-  if (!object) return refuse(404, `there is no ${kind} ${namespace}/${name}`);
   if (!writer) return refuse(409, 'Holdfast runs in shadow mode and writes nothing');
-  return write(parts, { asked, annotation, user: person.user, uid: object.metadata.uid ?? '' });
+  return write({ ...parts, writer }, { asked, annotation, user: person.user });
 }
 
 async function write(
-  { model, writer, events, log }: RequestParts,
+  { writer, events, log }: RequestParts & { readonly writer: NonNullable<RequestParts['writer']> },
   {
     asked,
     annotation: { verb, key, value },
     user,
-    uid,
   }: {
     asked: Asked;
     annotation: { verb: string; key: string; value: string | null };
     user: string;
-    uid: string;
   },
 ): Promise<Answer> {
   const { kind, namespace, name, command, revision } = asked;
-  const object = model.object(kind, namespace, name);
   const fields = { user, command, kind, namespace, name, revision };
   try {
-    const body = { metadata: { uid, annotations: { [key]: value } } };
-    const reference = { apiVersion: object?.apiVersion ?? '', kind, namespace, name };
-    // A state, which whoever applies it would set back. What is watched does not say who does.
-    const live = verb === 'pause' ? await writer?.get(reference) : undefined;
-    const setBack = live && whySetBack(live, ['metadata', 'annotations', key]);
+    const reference = { apiVersion: apiVersionOf(kind), kind, namespace, name };
+    const live = await writer.get(reference);
+    if (!live) return refuse(404, `there is no ${kind} ${namespace}/${name}`);
+    // A state, which whoever applies it would set back.
+    const setBack = verb === 'pause' && whySetBack(live, ['metadata', 'annotations', key]);
     if (setBack) return refuse(409, setBack);
-    const changed = await writer?.patch(reference, body, { type: 'merge', manager });
+    const body = { metadata: { uid: live.metadata.uid, annotations: { [key]: value } } };
+    const changed = await writer.patch(reference, body, { type: 'merge', manager });
     log.info(fields, 'requested on the dashboard');
-    if (changed) {
-      const about = revision ? ` of ${revision.slice(0, 15)}` : '';
-      const message = `${user} requested ${command}${about} on the dashboard`;
-      events.emit(changed, { type: 'Normal', reason: 'DashboardRequest', message });
-    }
+    const about = revision ? ` of ${revision.slice(0, 15)}` : '';
+    const message = `${user} requested ${command}${about} on the dashboard`;
+    events.emit(changed, { type: 'Normal', reason: 'DashboardRequest', message });
     return json(202, { value });
   } catch (error) {
     log.warn({ err: error, ...fields }, 'a request of the dashboard could not be written');
