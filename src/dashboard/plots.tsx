@@ -44,6 +44,9 @@ function Plot(props: PlotProps) {
   const { title, timesSeconds, values } = props;
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | undefined>(undefined);
+  // What is drawn over the values may change while the plot stays.
+  const lines = useRef<Lines>(props);
+  lines.current = props;
   const shownTheme = `${theme.value} ${systemChanges.value}`;
   const known = values.filter((value) => value !== null);
   const last = known.at(-1);
@@ -51,7 +54,8 @@ function Plot(props: PlotProps) {
   useEffect(() => {
     const at = place.current;
     if (!at) return undefined;
-    const made = new uPlot(optionsFor(props, at.clientWidth), dataOf(timesSeconds, values), at);
+    const options = optionsFor(props, at.clientWidth, () => lines.current);
+    const made = new uPlot(options, dataOf(timesSeconds, values), at);
     plot.current = made;
     const resized = new ResizeObserver(() => made.setSize({ width: at.clientWidth, height: heightPx }));
     resized.observe(at);
@@ -75,7 +79,7 @@ function dataOf(times: readonly number[], values: readonly (number | null)[]): u
   return [[...times], [...values]];
 }
 
-function optionsFor({ marks, range, bounds = [], isStepped }: PlotProps, width: number): uPlot.Options {
+function optionsFor({ range, isStepped }: PlotProps, width: number, lines: () => Lines): uPlot.Options {
   const axis = {
     stroke: colourOf('--quiet'),
     grid: { stroke: colourOf('--line') },
@@ -108,7 +112,7 @@ function optionsFor({ marks, range, bounds = [], isStepped }: PlotProps, width: 
         ...(paths ? { paths } : {}),
       },
     ],
-    hooks: { draw: [(plot) => drawLines(plot, { marks, bounds })] },
+    hooks: { draw: [(plot) => drawLines(plot, lines())] },
   };
 }
 
@@ -119,12 +123,9 @@ function around(_plot: uPlot, min: number | null, max: number | null): [number, 
   return [low - room, high + room];
 }
 
-interface Lines {
-  readonly marks: PlotProps['marks'];
-  readonly bounds: readonly (number | undefined)[];
-}
+type Lines = Pick<PlotProps, 'marks' | 'bounds'>;
 
-function drawLines(plot: uPlot, { marks, bounds }: Lines): void {
+function drawLines(plot: uPlot, { marks, bounds = [] }: Lines): void {
   const { ctx, bbox } = plot;
   const line = (from: [number, number], to: [number, number], stroke: string) => {
     ctx.strokeStyle = stroke;

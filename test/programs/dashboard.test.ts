@@ -170,6 +170,17 @@ function authorize({ sandbox }: Bed): void {
   });
 }
 
+/** Run in the browser: a canvas says how many dashed lines were drawn on it last. The plot of the weight has no bounds, only incidents. */
+const countLines = `{
+  const { save, restore, setLineDash } = CanvasRenderingContext2D.prototype;
+  let lines = 0;
+  Object.assign(CanvasRenderingContext2D.prototype, {
+    save() { lines = 0; save.call(this); },
+    setLineDash(dash) { if (dash.length > 0) lines += 1; setLineDash.call(this, dash); },
+    restore() { if (lines > 0) this.canvas.dataset.lines = lines; restore.call(this); },
+  });
+}`;
+
 /** What runs in the browser sees this. */
 declare const document: {
   dispatchEvent(event: Event): void;
@@ -306,6 +317,9 @@ describe('a page of the dashboard', () => {
     const row = page.getByRole('link', { name: /shop\/web/ });
     await row.waitFor();
     await page.evaluate(() => Object.assign(globalThis, { stayed: true }));
+    await page.evaluate(countLines);
+    const weight = page.locator('figure', { hasText: 'Canary weight' });
+    const incidentLines = async () => Number(await weight.locator('canvas').getAttribute('data-lines'));
     await bed.commit('Sell by auction', {
       'web.json': deployment('shop/web:2', { env: { MODE: 'auction' } }),
     });
@@ -315,10 +329,7 @@ describe('a page of the dashboard', () => {
     await page.getByText('containers[app].image').waitFor();
     await page.getByText('shop/web:2').first().waitFor();
     await page.locator('figure', { hasText: 'success-rate' }).locator('canvas').waitFor();
-    await page
-      .locator('figure', { hasText: 'Canary weight' })
-      .getByText(/now [1-9]/)
-      .waitFor();
+    await weight.getByText(/now [1-9]/).waitFor();
     await page.getByRole('region', { name: 'Pods' }).first().getByText('web-primary').first().waitFor();
     await page.getByRole('button', { name: 'pause' }).click();
     await page.getByText('· paused').waitFor();
@@ -331,10 +342,12 @@ describe('a page of the dashboard', () => {
     await page.keyboard.press('Escape');
     await dialog.waitFor({ state: 'hidden' });
     await page.getByRole('button', { name: 'resume' }).click();
+    const linesBefore = await incidentLines();
     await page.getByRole('button', { name: 'abort' }).click();
     await dialog.getByRole('button', { name: 'Yes, abort' }).click();
     await page.locator('.answers').getByText('was aborted on request').waitFor();
     await page.locator('.state').getByText('Failed').waitFor();
+    await expect.poll(incidentLines).toBeGreaterThan(linesBefore);
     await page.getByRole('button', { name: 'retry' }).waitFor();
     expect(await page.evaluate(() => (globalThis as unknown as { stayed: boolean }).stayed)).toBe(true);
   });
