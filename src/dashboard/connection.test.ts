@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { follow, login, lost } from './connection.ts';
+import { askSession, follow, logIn, login, lost } from './connection.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -49,6 +49,31 @@ test('a connection over which nothing comes any more, not even heartbeats, is to
 
   expect(whileItBeats).toEqual([1, '']);
   expect([told, asked()]).toEqual([expect.stringContaining('nothing'), 2]);
+});
+
+test('a token that no header can carry is refused, and another one can be given', async () => {
+  const stored = new Map<string, string>();
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => stored.get(key) ?? null,
+    setItem: (key: string, value: string) => stored.set(key, value),
+  });
+  vi.stubGlobal('fetch', async (_: string, init: RequestInit) => {
+    // As a browser does.
+    const token = new Headers(init.headers).get('x-holdfast-token');
+    return token === 'good'
+      ? new Response('{"user": "alice"}')
+      : new Response('{"message": "Paste a token."}', { status: 401 });
+  });
+
+  await logIn('“good”');
+  const refused = login.value;
+  await askSession();
+  const afterReload = login.value;
+  await logIn(' good\n');
+
+  expect(refused).toEqual({ kind: 'loggedOut', message: expect.stringContaining('no token') });
+  expect(afterReload.kind).toBe('loggedOut');
+  expect(login.value.kind).toBe('loggedIn');
 });
 
 test('a login that ended while the connection was lost is asked for anew, and nothing is said to be tried again', async () => {

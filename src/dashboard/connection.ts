@@ -29,9 +29,13 @@ export function takeTokenFromAddress(): void {
   history.replaceState(null, '', location.pathname);
 }
 
-/** Stores the token for this tab. */
-export function setToken(token: string): void {
-  sessionStorage.setItem(tokenKey, token.trim());
+/** Logs in with a token, which is stored for this tab. What no header can carry is not: each request would fail, also after a reload. */
+export async function logIn(text: string): Promise<void> {
+  const token = text.trim();
+  if (!/^[\x21-\x7e]+$/.test(token))
+    return loggedOut('That is no token: it has characters that no token has.');
+  sessionStorage.setItem(tokenKey, token);
+  return askSession();
 }
 
 /** Forgets the token. */

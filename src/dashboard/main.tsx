@@ -1,7 +1,7 @@
 import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { CanaryPage } from './canary-page.tsx';
-import { askSession, login, logOut, lost, setToken, takeTokenFromAddress } from './connection.ts';
+import { askSession, logIn, login, logOut, lost, takeTokenFromAddress } from './connection.ts';
 import { FleetPage } from './fleet-page.tsx';
 import { When } from './parts.tsx';
 import { noFilter } from './routing.ts';
@@ -110,8 +110,7 @@ function LogIn() {
       class="login"
       onSubmit={(event) => {
         event.preventDefault();
-        setToken(field.current?.value ?? '');
-        void askSession();
+        void logIn(field.current?.value ?? '');
       }}
     >
       <h1>Log in</h1>
