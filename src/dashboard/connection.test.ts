@@ -51,6 +51,32 @@ test('a connection over which nothing comes any more, not even heartbeats, is to
   expect([told, asked()]).toEqual([expect.stringContaining('nothing'), 2]);
 });
 
+test('a stream that Holdfast ends after a while is opened anew without a word, and one that ends at once is told', async () => {
+  const said: string[] = [];
+  const fresh = new TextEncoder().encode('event: fresh\ndata: {}\n\n');
+  let isServed = true;
+  vi.stubGlobal('fetch', async () => {
+    said.push(lost.value);
+    const body = new ReadableStream<Uint8Array>({
+      start(controller) {
+        if (isServed) controller.enqueue(fresh);
+        controller.close();
+      },
+    });
+    return new Response(body, { headers: { 'content-type': 'text/event-stream' } });
+  });
+  const close = follow('view=fleet', () => undefined);
+
+  await vi.advanceTimersByTimeAsync(3_500);
+  const whileServed = said.splice(0);
+  isServed = false;
+  await vi.advanceTimersByTimeAsync(8_000);
+  close();
+
+  expect(whileServed).toEqual(['', '', '', '']);
+  expect(said.at(-1)).toBe('The connection to Holdfast ended.');
+});
+
 test('a token that no header can carry is refused, and another one can be given', async () => {
   const stored = new Map<string, string>();
   vi.stubGlobal('sessionStorage', {

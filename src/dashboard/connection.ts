@@ -117,9 +117,11 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
 
   async function run(): Promise<void> {
     while (!closing.signal.aborted) {
-      const why = (await readOnce()) ?? 'The connection to Holdfast ended.';
+      const why = await readOnce();
       if (closing.signal.aborted || login.value.kind === 'loggedOut') return;
-      lost.value = why;
+      // Holdfast ends each stream after some minutes. What ends before anything came is told.
+      if (why !== undefined || retryMs > firstRetryMs)
+        lost.value = why ?? 'The connection to Holdfast ended.';
       await new Promise((resolve) => setTimeout(resolve, retryMs));
       retryMs = Math.min(2 * retryMs, longestRetryMs);
     }

@@ -52,6 +52,26 @@ test('events are sent as they come, with heartbeats in between, and an end is re
   expect(isClosed).toBe(true);
 });
 
+test('a stream ends without a word after five minutes, so that a login proxy is asked again', async () => {
+  const clock = createVirtualClock();
+  const streams = createStreams(clock, () => undefined);
+  let isClosed = false;
+  const { taken, as } = reader();
+  const feed = {
+    next: async () => [],
+    close: () => {
+      isClosed = true;
+    },
+  };
+  streams.open('alice', feed, as);
+  await pass(clock, 299_000);
+  const before = isClosed;
+  await pass(clock, 1_500);
+
+  expect([before, isClosed]).toEqual([false, true]);
+  expect(new Set(taken)).toEqual(new Set([':\n\n']));
+});
+
 test('a slow reader gets the newest state after it has read, and one that is stuck is disconnected', async () => {
   const clock = createVirtualClock();
   const streams = createStreams(clock, () => undefined);

@@ -26,11 +26,14 @@ const tickMs = 500;
 const heartbeatMs = 15_000;
 /** A reader that takes nothing for this long is disconnected. */
 const stuckMs = 60_000;
+/** The page opens its stream anew after this time: a login proxy looks at requests, and a stream would outlast any login. */
+const longestMs = 5 * 60_000;
 
 interface Stream {
   readonly user: string;
   readonly feed: Feed;
   readonly response: ServerResponse;
+  readonly openedMs: number;
   writtenMs: number;
   drainedMs: number;
   isBusy: boolean;
@@ -55,6 +58,7 @@ export function createStreams(
     const { feed, response } = stream;
     if (isStuck(stream)) return void response.destroy();
     if (stream.isBusy || stream.hasEnded || response.writableLength > limits.dashboardBufferedBytes) return;
+    if (clock.nowMs() - stream.openedMs >= longestMs) return close(stream);
     stream.isBusy = true;
     try {
       for (const { event, data } of await feed.next()) write(stream, event, data);
@@ -71,6 +75,10 @@ export function createStreams(
     if (!isForeseen) onError(error);
     const message = isForeseen ? error.message : 'the dashboard failed; see the log of Holdfast';
     write(stream, 'end', { message });
+    close(stream);
+  }
+
+  function close(stream: Stream): void {
     stream.hasEnded = true;
     stream.response.end();
   }
@@ -101,6 +109,7 @@ export function createStreams(
         user,
         feed,
         response,
+        openedMs: nowMs,
         writtenMs: nowMs,
         drainedMs: nowMs,
         isBusy: false,
