@@ -121,6 +121,21 @@ test('a login proxy names the user if it knows the secret, but no user of Kubern
   expect(asked).toEqual([]);
 });
 
+test('names of users and groups that a login proxy sends as UTF-8 are those of the roles', async () => {
+  const { access } = world();
+  const utf8 = (text: string) => Buffer.from(text, 'utf8').toString('latin1');
+  const say = (user: string, groups: string) =>
+    access.identify(
+      { 'x-holdfast-proxy-secret': proxy.secret, 'x-forwarded-user': user, 'x-forwarded-groups': groups },
+      'read',
+    );
+  expect(await say(utf8('jürgen@example.com'), utf8('Büro,Ἀθῆναι'))).toEqual({
+    user: 'jürgen@example.com',
+    groups: ['Büro', 'Ἀθῆναι', 'system:authenticated'],
+  });
+  expect(await say('jürgen', 'Büro')).toMatchObject({ user: 'jürgen', groups: ['Büro', expect.anything()] });
+});
+
 test('only the key of a demo gives access to it', async () => {
   const access = createKeyAccess('0123abcd', 'you');
   expect(await access.identify({ 'x-holdfast-token': '0123abcd' }, 'write')).toMatchObject({ user: 'you' });

@@ -96,15 +96,22 @@ function tokenIn(headers: IncomingHttpHeaders): string | undefined {
 /** Users and groups that Kubernetes itself gives out are not for a proxy to claim. */
 function byProxy(headers: IncomingHttpHeaders, proxy: LoginProxy): Person | undefined {
   const given = headers['x-holdfast-proxy-secret'];
-  const user = headers[proxy.userHeader];
+  const user = textOf(headers[proxy.userHeader]);
   if (typeof given !== 'string' || !isSame(given, proxy.secret)) return undefined;
-  if (typeof user !== 'string' || !user || user.length > 256 || user.startsWith('system:')) return undefined;
-  const groups = String(headers[proxy.groupsHeader] ?? '')
+  if (!user || user.length > 256 || user.startsWith('system:')) return undefined;
+  const groups = textOf(headers[proxy.groupsHeader])
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group && !group.startsWith('system:'))
     .slice(0, 200);
   return { user, groups: [...groups, 'system:authenticated'] };
+}
+
+/** Node reads headers as Latin-1; proxies send names as UTF-8, as `Büro`. What is no UTF-8 stays as it is. */
+function textOf(header: string | string[] | undefined): string {
+  const text = String(header ?? '');
+  const decoded = Buffer.from(text, 'latin1').toString('utf8');
+  return decoded.includes('\ufffd') ? text : decoded;
 }
 
 function isSame(left: string, right: string): boolean {
