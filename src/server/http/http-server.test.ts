@@ -139,6 +139,30 @@ test('a client that leaves in the middle of its request is no error for the log,
   expect(errors).toEqual([fault]);
 });
 
+test('a client that reads the answer once it has sent its body is told that this is too large', async () => {
+  const route: Route = {
+    method: 'POST',
+    path: '/work',
+    async handle(request) {
+      const body = await readBody(request, 1_048_576);
+      return body ? { status: 202, body: 'taken\n' } : { status: 413, body: 'too large\n' };
+    },
+  };
+  const { url } = await serve([route]);
+  const size = 16 * 1_048_576;
+  const socket = connect({ port: Number(new URL(url).port), host: '127.0.0.1' });
+  cleanups.push(() => socket.destroy());
+  socket.write(`POST /work HTTP/1.1\r\nhost: a\r\ncontent-length: ${size}\r\n\r\n`);
+
+  const problem = await new Promise<unknown>((sent) =>
+    socket.on('error', sent).write(Buffer.alloc(size), sent),
+  );
+  const answer = new Promise<string>((read) => socket.once('data', (chunk) => read(chunk.toString())));
+
+  expect(problem ?? undefined).toBeUndefined();
+  expect(await answer).toMatch(/^HTTP\/1.1 413 /);
+});
+
 test('a request beyond the slots of a route is refused before its body is read, with Retry-After', async () => {
   const bodies: number[] = [];
   const slots = { maximum: 2, taken: 0 };

@@ -201,14 +201,18 @@ function listen(server: Server, { host, port }: ListenAddress): Promise<void> {
   });
 }
 
+/** Bytes of a body that is too large that are read and dropped: a client that sends it to its end first gets no answer from a closed connection. */
+const droppedBytes = 32 * 1_048_576;
+
 /** The raw bytes of a body, or undefined when there are more than `maximumBytes`. */
 export async function readBody(request: IncomingMessage, maximumBytes: number): Promise<Buffer | undefined> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > maximumBytes) return undefined;
-    chunks.push(chunk);
+    if (size > droppedBytes) break;
+    if (size <= maximumBytes) chunks.push(chunk);
+    else chunks.length = 0;
   }
-  return Buffer.concat(chunks);
+  return size > maximumBytes ? undefined : Buffer.concat(chunks);
 }
