@@ -339,7 +339,11 @@ describe('a GitHub App', () => {
     await expect(large).rejects.toThrow('githubAppPrivateKey is a key of 16384 bits');
   });
 
-  it('signs in again at its forge after its token was refused', async () => {
+  it.each([
+    [401, 'Bad credentials', 'Unauthorized'],
+    // A token has the rights that the App had when it was made.
+    [403, 'Resource not accessible by integration', 'Forbidden'],
+  ])('signs in again at its forge after its token was refused (%i)', async (status, message, code) => {
     const answers: Record<string, { status: number; json: unknown }> = {};
     const server = await serverWith(answers);
     const grant = (token: string) => {
@@ -356,8 +360,8 @@ describe('a GitHub App', () => {
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const mayWrite = async () => (await open(sourceAt(`${server.url}/acme/shop`), secret))?.mayWrite();
     grant('ghs_revoked');
-    answers['/repos/acme/shop'] = { status: 401, json: { message: 'Bad credentials' } };
-    await expect(mayWrite()).rejects.toMatchObject({ code: 'Unauthorized' });
+    answers['/repos/acme/shop'] = { status, json: { message } };
+    await expect(mayWrite()).rejects.toMatchObject({ code });
 
     grant('ghs_fresh');
     answers['/repos/acme/shop'] = { status: 200, json: { permissions: { push: true } } };

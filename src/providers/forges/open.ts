@@ -81,12 +81,13 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
   };
 }
 
-/** Drops a refused token, which expired early, for instance because the App was reinstalled: the next request gets another one. */
+/** Drops a refused token, as Git does: it may have expired early, for instance because the App was reinstalled, or be older than a right that the App was given. */
 function forgetting(http: Pick<HttpClient, 'send'>, tokens: GithubAppTokens): Pick<HttpClient, 'send'> {
   return {
     async send(request) {
       const answer = await http.send(request);
-      if (answer.status === 401 && request.auth?.kind === 'bearer') tokens.drop(request.auth.token);
+      const isRefused = answer.status === 401 || answer.status === 403;
+      if (isRefused && request.auth?.kind === 'bearer') tokens.drop(request.auth.token);
       return answer;
     },
   };
