@@ -6,6 +6,7 @@ import type { ForgeDialect } from './types.ts';
 const KEY_LIMIT = 40;
 /** The user name that goes with a repository's access token in Git. */
 const TOKEN_USER = 'x-token-auth';
+const API_TOKEN = /^(?<address>[^:]+@[^:]+):(?<apiToken>.+)$/;
 
 const repositorySchema = z.object({ full_name: z.string() }).nullish();
 const pullRequestSchema = z.object({
@@ -40,11 +41,17 @@ export const bitbucket: ForgeDialect = {
   place: (_url, path) => ({ api: 'https://api.bitbucket.org/2.0', repository: path }),
   auth(credentials) {
     if (credentials.kind === 'none') return undefined;
-    if (credentials.kind === 'token') return { kind: 'bearer', token: credentials.token };
-    const { username, password } = credentials;
-    return username === TOKEN_USER
-      ? { kind: 'bearer', token: password }
-      : { kind: 'basic', username, password };
+    if (credentials.kind === 'password') {
+      const { username, password } = credentials;
+      return username === TOKEN_USER
+        ? { kind: 'bearer', token: password }
+        : { kind: 'basic', username, password };
+    }
+    // An API token of a person counts with the address of that account alone, which Git does not take as its user name.
+    const { address, apiToken } = API_TOKEN.exec(credentials.token)?.groups ?? {};
+    return address && apiToken
+      ? { kind: 'basic', username: address, password: apiToken }
+      : { kind: 'bearer', token: credentials.token };
   },
   list: (repository, branch, page) => ({
     method: 'GET',

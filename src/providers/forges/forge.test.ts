@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createHttpClient } from '../../http/client.ts';
+import { bitbucket } from './bitbucket.ts';
 import { createForge } from './forge.ts';
 import { gitea } from './gitea.ts';
 import { github } from './github.ts';
@@ -107,6 +108,16 @@ describe('peculiarities', () => {
     const opened = await forgeAt(double, github, 's3cr3t-token').createPullRequest(request);
     expect(opened.title).toBe('Revert it');
     expect(double.model.pulls[0]).toMatchObject({ title: 'Draft: Revert it', draft: false });
+    await double.close();
+  });
+
+  it('signs in at Bitbucket with a person’s API token and the address of the account, and shows neither', async () => {
+    const authorization = `Basic ${Buffer.from('ada@example.com:ATATT3x=1').toString('base64')}`;
+    const double = await startForgeDouble({ ...bitbucketWire, authorization });
+    const forge = forgeAt(double, bitbucket, 'ada@example.com:ATATT3x=1');
+    expect(await forge.findPullRequest('main')).toBeUndefined();
+    double.failNext({ status: 400, json: { error: { message: `not ATATT3x=1, ${authorization}` } } });
+    await expect(forge.comment(1, 'x')).rejects.toThrow(/not \*\*\*, Basic \*\*\*$/);
     await double.close();
   });
 
