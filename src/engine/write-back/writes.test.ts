@@ -275,6 +275,17 @@ describe('a pull request that takes a release back', () => {
 });
 
 describe('a commit that takes a release back', () => {
+  it('needs no right at the API of the forge, which it does not use', async () => {
+    const refused = Object.assign(new Error('needs read_api'), { code: 'Forbidden' });
+    world.forge.findPullRequest = () => Promise.reject(refused);
+
+    const told = await write({ revert: { ...revert, mode: 'commit' } });
+
+    expect(told).toEqual([`revert ${branch} commit ${onBranch}`]);
+    expect(world.refs.get('refs/heads/main')).toBe(onBranch);
+    await expect(write({ revert })).rejects.toThrow('needs read_api');
+  });
+
   it('is made on what somebody else pushed meanwhile, without waiting for the next poll', async () => {
     const wanted = { ...revert, mode: 'commit' as const };
     const moved = '5'.repeat(40);

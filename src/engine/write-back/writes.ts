@@ -122,7 +122,11 @@ async function writeRevert(context: WriteContext, wanted: WantedRevert): Promise
   const { git } = context;
   const ref = `refs/heads/${wanted.branch}`;
   const forge = await git.forge();
-  const request = await forge?.findPullRequest(wanted.branch);
+  const request = await forge?.findPullRequest(wanted.branch).catch((error: unknown) => {
+    // A token that may push needs no right at the API for a commit; without one it has opened no pull request.
+    if (wanted.mode !== 'commit' || !isRefusal(error)) throw error;
+    return undefined;
+  });
   if (request) return pullRequestRecord(request);
   const there = (await git.repository.listRefs(ref)).get(ref);
   if (there !== undefined && !forge) return revertRecord(wanted.branch, 'pushed');
