@@ -83,11 +83,24 @@ export function createGitAccess({ client: http, clock, env, fileSources }: GitAc
         source,
         async () => {
           const values = await secrets.credentials();
-          return { values: values ?? {}, way: await wayTo(source, values, secrets) };
+          const own = values ?? (fileSources.trusts(source) ? valuesFromEnvironment(env) : {});
+          return { values: own, way: await wayTo(source, values, secrets) };
         },
         signal,
       ),
   };
+}
+
+/** As the Secret of a Source would have them. */
+function valuesFromEnvironment(env: GitAccessSettings['env']): SecretValues {
+  const given = {
+    bearerToken: env.HOLDFAST_GIT_TOKEN,
+    username: env.HOLDFAST_GIT_USERNAME,
+    password: env.HOLDFAST_GIT_PASSWORD,
+  };
+  return Object.fromEntries(
+    Object.entries(given).flatMap(([key, text]) => (text ? [[key, Buffer.from(text)]] : [])),
+  );
 }
 
 async function wayTo(

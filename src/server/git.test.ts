@@ -45,18 +45,22 @@ function aSource(spec: Partial<Source['spec']> = {}): Source {
 }
 
 /** Opens as a process does whose command line named `given`; its environment holds a token. */
+function accessGiven(given: readonly Source[]): GitAccess {
+  return createGitAccess({
+    client: fixture.client,
+    clock: systemClock,
+    env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
+    fileSources: rememberFileSources(given),
+  });
+}
+
 function opener(given: readonly Source[]) {
   return createRepositories({
     client: fixture.client,
     dataDir: fixture.dataDir,
     clock: systemClock,
     identity: { name: 'Holdfast', email: 'holdfast@example.com' },
-    access: createGitAccess({
-      client: fixture.client,
-      clock: systemClock,
-      env: { HOLDFAST_GIT_TOKEN: 'from-the-environment' },
-      fileSources: rememberFileSources(given),
-    }),
+    access: accessGiven(given),
   }).open;
 }
 
@@ -98,6 +102,22 @@ test('gives them to no proxy that the Source was given in the cluster, but to th
 
   expect(seen).toEqual([undefined, 'Bearer from-the-environment']);
   proxy.close();
+});
+
+test('gives them to the forge of a Source of the command line, and to that of no other', async () => {
+  const seen: Array<string | undefined> = [];
+  const forge = await startTestServer(({ url, headers }, response) => {
+    const isVersion = url === '/api/v1/version';
+    if (!isVersion) seen.push(headers.authorization);
+    response.end(JSON.stringify(isVersion ? { version: '1.24' } : { permissions: { push: true } }));
+  });
+  const source = aSource({ url: `${forge.url}/acme/shop.git` });
+
+  for (const given of [[source], []])
+    await (await accessGiven(given).openForge(source, noSecrets))?.mayWrite();
+
+  expect(seen).toEqual(['Bearer from-the-environment', undefined]);
+  await forge.close();
 });
 
 test("ends a request to a Git server that trickles at the Source's timeout", async () => {
