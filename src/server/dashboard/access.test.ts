@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
 import { localError } from '../../cluster/errors.ts';
-import { createAccess, createKeyAccess } from './access.ts';
+import { createAccess, createKeyAccess, type Rights, rightsOf } from './access.ts';
 
 const proxy = {
   secret: 'a secret of two',
@@ -13,7 +13,7 @@ const alice = { user: 'alice', groups: [] };
 
 /** An API server that knows tokens that begin with `of-`, and lets alice do everything. */
 function world() {
-  const state = { nowMs: 0, isDown: false, allowed: true, known: true };
+  const state = { nowMs: 0, isDown: false, allowed: true, everybody: false, known: true };
   const asked: KubernetesObject[] = [];
   const client = {
     async create(question: KubernetesObject): Promise<KubernetesObject> {
@@ -28,7 +28,7 @@ function world() {
       const status =
         question.kind === 'TokenReview'
           ? { authenticated, audiences, user: { username: token.slice(3), groups: ['staff'] } }
-          : { allowed: state.allowed && user === 'alice' };
+          : { allowed: state.everybody || (state.allowed && user === 'alice') };
       return { ...question, status };
     },
   };
@@ -103,6 +103,25 @@ test('a revoked right ends within half a minute', async () => {
   state.nowMs = 30_001;
   expect(await access.may(alice, wish, 'read')).toBe('no');
   expect(await access.may({ user: 'bob', groups: [] }, wish, 'read')).toBe('no');
+});
+
+test('an open page asks once about each of many namespaces that a person may not read, and a page that is opened anew asks again', async () => {
+  const { access, asked, state } = world();
+  const namespaces = new Set(Array.from({ length: 200 }, (_, index) => `team-${index}`));
+  const bob = { user: 'bob', groups: [] };
+  const page = rightsOf(access, bob);
+  const look = async (rights: Rights) => (await rights.readable(wish, namespaces)).size;
+  await look(page);
+  const atFirst = asked.length;
+  for (const nowMs of [31_000, 62_000, 93_000]) {
+    state.nowMs = nowMs;
+    await look(page);
+  }
+  const later = asked.length - atFirst;
+  Object.assign(state, { everybody: true, nowMs: 124_000 });
+
+  expect([atFirst, later]).toEqual([201, 3]);
+  expect(await look(rightsOf(access, bob))).toBe(200);
 });
 
 test('a login proxy names the user if it knows the secret, but no user of Kubernetes itself', async () => {
