@@ -45,7 +45,19 @@ const installationSchema = z.object({ id: z.number().int().positive() });
 
 /** Exchanges the App's key for tokens and caches each until shortly before its expiry; users of one App share them. */
 export function createGithubAppTokens(): GithubAppTokens {
-  const cached = new Map<string, { readonly token: string; readonly endsMs: number }>();
+  const cached = new Map<string, AppToken>();
+  const underWay = new Map<string, Promise<AppToken>>();
+
+  /** Many Sources of one App are read at a time, and GitHub limits how often an App signs in. Who goes another way has to try it. */
+  function exchangeOnce(key: string, app: GithubApp, connection: AppConnection): Promise<AppToken> {
+    const place = key + JSON.stringify(connection.way);
+    const running = underWay.get(place);
+    if (running) return running;
+    const exchanging = exchange(app, connection).finally(() => underWay.delete(place));
+    underWay.set(place, exchanging);
+    return exchanging;
+  }
+
   return {
     async of(app, connection) {
       const { appId, installation, privateKey } = app;
@@ -54,7 +66,7 @@ export function createGithubAppTokens(): GithubAppTokens {
       const key = createHash('sha256').update(parts.join('\0')).digest('hex');
       const known = cached.get(key);
       if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
-      const fresh = await exchange(app, connection);
+      const fresh = await exchangeOnce(key, app, connection);
       if (cached.size >= MAX_TOKENS) cached.clear();
       cached.set(key, fresh);
       return fresh.token;
@@ -110,7 +122,12 @@ function rsaKey(pem: string): KeyObject {
   throw new ForgeError('Unauthorized', 'githubAppPrivateKey is not an RSA private key in PEM format');
 }
 
-async function exchange(app: GithubApp, connection: AppConnection) {
+interface AppToken {
+  readonly token: string;
+  readonly endsMs: number;
+}
+
+async function exchange(app: GithubApp, connection: AppConnection): Promise<AppToken> {
   const jwt = appJwt(app, connection.nowMs());
   const asApp: ForgeConnection = { ...connection, auth: async () => ({ kind: 'bearer', token: jwt }) };
   const id = 'id' in app.installation ? app.installation.id : await findInstallation(asApp, app.installation);

@@ -323,6 +323,23 @@ describe('a GitHub App', () => {
     await server.close();
   });
 
+  it('signs in once for many Sources that are read at a time, and not on the way of another', async () => {
+    const token = { token: 'ghs_1', expires_at: new Date(nowMs + 3_600_000).toISOString() };
+    const answers = { '/app/installations/7/access_tokens': { status: 201, json: token } };
+    const server = await serverWith(answers);
+    const connection = { http, api: server.url, headers: {}, way: {}, where: 'github', nowMs: () => nowMs };
+    const deadProxy = { ...connection, way: { proxy: 'http://127.0.0.1:9' } };
+    const tokens = createGithubAppTokens();
+
+    const behindDeadProxy = tokens.of(app, deadProxy).catch(() => 'none');
+    const given = await Promise.all(Array.from({ length: 50 }, () => tokens.of(app, connection)));
+
+    expect(new Set(given)).toEqual(new Set(['ghs_1']));
+    expect(server.asked).toHaveLength(1);
+    expect(await behindDeadProxy).toBe('none');
+    await server.close();
+  });
+
   it('reports an invalid key, without quoting it', async () => {
     const tokens = createGithubAppTokens();
     const connection = {
