@@ -50,7 +50,7 @@ export function createGithubAppTokens(): GithubAppTokens {
 
   /** Many Sources of one App are read at a time, and GitHub limits how often an App signs in. Who goes another way has to try it. */
   function exchangeOnce(key: string, app: GithubApp, connection: AppConnection): Promise<AppToken> {
-    const place = key + JSON.stringify(connection.way);
+    const place = hashOf(key, JSON.stringify(connection.way));
     const running = underWay.get(place);
     if (running) return running;
     const exchanging = exchange(app, connection).finally(() => underWay.delete(place));
@@ -61,9 +61,7 @@ export function createGithubAppTokens(): GithubAppTokens {
   return {
     async of(app, connection) {
       const { appId, installation, privateKey } = app;
-      const parts = [connection.api, appId, JSON.stringify(installation), privateKey];
-      // A hash, so that the private key itself is not stored.
-      const key = createHash('sha256').update(parts.join('\0')).digest('hex');
+      const key = hashOf(connection.api, appId, JSON.stringify(installation), privateKey);
       const known = cached.get(key);
       if (known && known.endsMs - RENEW_BEFORE_MS > connection.nowMs()) return known.token;
       const fresh = await exchangeOnce(key, app, connection);
@@ -120,6 +118,11 @@ function rsaKey(pem: string): KeyObject {
       throw new ForgeError('Unauthorized', `githubAppPrivateKey ${error.message}`);
   }
   throw new ForgeError('Unauthorized', 'githubAppPrivateKey is not an RSA private key in PEM format');
+}
+
+/** Private keys, and passwords of proxies, are not stored themselves. */
+function hashOf(...parts: readonly string[]): string {
+  return createHash('sha256').update(parts.join('\0')).digest('hex');
 }
 
 interface AppToken {
