@@ -140,6 +140,21 @@ test('a login proxy names the user if it knows the secret, but no user of Kubern
   expect(asked).toEqual([]);
 });
 
+test('a login proxy that also passes its own token on in Authorization names the user, unless the page sends a token', async () => {
+  const { access } = world();
+  const headers = {
+    'x-holdfast-proxy-secret': proxy.secret,
+    'x-forwarded-user': 'eve',
+    authorization: 'Bearer eyJ.id.token',
+  };
+  expect(await access.identify(headers, 'read')).toMatchObject({ user: 'eve' });
+  expect(await access.identify({ ...headers, 'x-holdfast-token': 'of-alice' }, 'read')).toMatchObject({
+    user: 'alice',
+  });
+  const wrong = { ...headers, 'x-holdfast-proxy-secret': 'another', authorization: 'Bearer of-alice' };
+  expect(await access.identify(wrong, 'read')).toMatchObject({ user: 'alice' });
+});
+
 test('names of users and groups that a login proxy sends as UTF-8 are those of the roles', async () => {
   const { access } = world();
   const utf8 = (text: string) => Buffer.from(text, 'utf8').toString('latin1');

@@ -55,8 +55,11 @@ export function createAccess({ client, nowMs, proxy }: AccessOptions): Dashboard
 
   return {
     async identify(headers, purpose) {
+      // Proxies may pass a token of their own on in the other header, which says nothing here.
+      const named = proxy && headers['x-holdfast-token'] === undefined && byProxy(headers, proxy);
+      if (named) return named;
       const token = tokenIn(headers);
-      if (token === undefined) return proxy && byProxy(headers, proxy);
+      if (token === undefined) return undefined;
       // Only hashes of tokens are stored.
       const key = createHash('sha256').update(token).digest('base64');
       const age = { freshMs, oldestMs: oldestMs[purpose] };
