@@ -102,6 +102,23 @@ test('a token that no header can carry is refused, and another one can be given'
   expect(login.value.kind).toBe('loggedIn');
 });
 
+test('a token that has expired gives way to the login of a proxy', async () => {
+  const stored = new Map([['holdfast-token', 'expired']]);
+  vi.stubGlobal('sessionStorage', {
+    getItem: (key: string) => stored.get(key) ?? null,
+    removeItem: (key: string) => stored.delete(key),
+  });
+  vi.stubGlobal('fetch', async (_: string, init: RequestInit) =>
+    new Headers(init.headers).has('x-holdfast-token')
+      ? new Response('{"message": "Paste a token."}', { status: 401 })
+      : new Response('{"user": "eve"}'),
+  );
+
+  await askSession();
+
+  expect(login.value).toEqual({ kind: 'loggedIn', session: { user: 'eve' } });
+});
+
 test('a login that ended while the connection was lost is asked for anew, and nothing is said to be tried again', async () => {
   const answers = [
     () => Promise.reject(new TypeError('Failed to fetch')),

@@ -86,8 +86,13 @@ export async function askSession(): Promise<void> {
   try {
     const answer = await send('api/session');
     if (answer.ok) login.value = { kind: 'loggedIn', session: (await answer.json()) as Session };
-    else if (answer.status === 401) loggedOut(await messageIn(answer));
-    else login.value = { kind: 'unknown', problem: await messageIn(answer) };
+    else if (answer.status !== 401) login.value = { kind: 'unknown', problem: await messageIn(answer) };
+    else if (sessionStorage.getItem(tokenKey) === null) loggedOut(await messageIn(answer));
+    else {
+      // It may have expired; a login proxy may name somebody without it.
+      sessionStorage.removeItem(tokenKey);
+      await askSession();
+    }
   } catch (error) {
     login.value = { kind: 'unknown', problem: whyNoAnswer(error) };
   }
