@@ -16,6 +16,17 @@ test('fields are identified by the names of their entries, in any order', () => 
   ]);
 });
 
+test('an owner takes one short line of a list, whatever a tenant writes there', () => {
+  const metadata = {
+    name: 'web',
+    namespace: 'shop',
+    annotations: { 'holdfast.dev/owner': 'x'.repeat(250_000) },
+  };
+  const row = canaryRow({ apiVersion: 'flagger.app/v1beta1', kind: 'Canary', metadata }, () => undefined);
+  expect(row.owner.length).toBeLessThan(200);
+  expect(row.owner).toMatch(/^x+…$/);
+});
+
 test('a different name on the other side is no change', () => {
   const ownName = (text: string) => text.replace(/-primary$/, '');
   expect(fieldChanges({ app: 'web-primary' }, { app: 'web' }, ownName)).toEqual([]);

@@ -17,7 +17,7 @@ import {
   type KubernetesObject,
   partOfLabel,
 } from '../../api/kubernetes.ts';
-import { limits } from '../../api/limits.ts';
+import { limits, shorten } from '../../api/limits.ts';
 import type { SourceStatus } from '../../api/source/source.ts';
 import type { CanaryRow, ObjectRow, Section, SourceRow } from '../../dashboard/views.ts';
 import { healthOf } from '../../engine/sync/status/health.ts';
@@ -32,6 +32,7 @@ export function canaryRow(
   const status = canaryStatus(object);
   const { name, namespace = '', annotations = {}, labels = {} } = object.metadata;
   const serving = status.serving?.[0];
+  const owner = annotations[ownerAnnotation] ?? sourceOf(labels[partOfLabel] ?? '') ?? '';
   const ready = conditionOf(status, 'Ready');
   return {
     namespace,
@@ -47,7 +48,7 @@ export function canaryRow(
     message: messageOf(object),
     why: reasonBehind(object),
     next: status.next,
-    owner: annotations[ownerAnnotation] ?? sourceOf(labels[partOfLabel] ?? '') ?? '',
+    owner: shorten(owner, limits.messageCharacters),
     isPaused: annotations[pauseAnnotation] === 'true',
   };
 }
