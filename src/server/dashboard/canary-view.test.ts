@@ -52,6 +52,47 @@ test('of a release that changes more than a page lists, the page says how much m
   expect(changes(200)).toEqual({ value: expect.objectContaining({ length: 200 }) });
 });
 
+test('two templates are compared once, however often their page is looked at, and again when one of them changes', () => {
+  let read = 0;
+  const workload = (image: string) => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: {
+      get template() {
+        read += 1;
+        return { spec: { containers: [{ name: 'web', image }] } };
+      },
+    },
+  });
+  const canary = { ...workload(''), kind: 'Canary', status: { run: { digest: 'v1:2' } } };
+  const [primary, target] = [workload('web:1'), workload('web:2')];
+  const look = (sides: Parameters<typeof changesOf>[1]) => changesOf(canary, sides);
+  const changed = { value: [{ path: 'containers[web].image', before: 'web:1', after: 'web:2' }] };
+
+  for (let looks = 0; looks < 100; looks += 1) expect(look({ primary, target })).toEqual(changed);
+  expect(read).toBe(2);
+
+  expect(look({ primary, target: workload('web:1') })).toEqual({ value: [] });
+  expect(look({ primary: target, target })).toEqual({ value: [] });
+});
+
+test('a value of a quarter of a megabyte is cut on the page', () => {
+  const workload = (text: string) => ({
+    apiVersion: 'apps/v1',
+    kind: 'Deployment',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { template: { spec: { containers: [{ name: 'web', args: [text] }] } } },
+  });
+  const canary = { ...workload(''), kind: 'Canary', status: { run: { digest: 'v1:2' } } };
+
+  const changes = changesOf(canary, { primary: workload('short'), target: workload('x'.repeat(250_000)) });
+
+  const [change] = 'value' in changes ? changes.value : [];
+  expect(change?.before).toBe('short');
+  expect(change?.after).toMatch(/^x{500,2000}…$/);
+});
+
 test('pods that only carry the labels of a workload, as those of a Job may, are not shown as its own', () => {
   const workload = (kind: string, uid: string): KubernetesObject => ({
     apiVersion: 'apps/v1',

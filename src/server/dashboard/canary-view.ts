@@ -2,7 +2,7 @@ import { type Canary, sharesWorkload } from '../../api/canary/canary.ts';
 import { canaryStatus, conditionOf, shortCommit } from '../../api/canary/summary.ts';
 import { factsOf, runbookOf } from '../../api/incident.ts';
 import { isRecord, type KubernetesObject } from '../../api/kubernetes.ts';
-import { limits } from '../../api/limits.ts';
+import { limits, shorten } from '../../api/limits.ts';
 import { actOn } from '../../api/reasons.ts';
 import type { CanaryView, FieldChange, PodRow, Section, Timeline } from '../../dashboard/views.ts';
 import { isMadeFor } from '../../workload/pods/pods.ts';
@@ -68,6 +68,12 @@ export interface Sides {
   readonly primary: KubernetesObject | undefined;
 }
 
+/** By target, with the primary that it was compared with: a template may be large, and each page looks twice a second while anything in the cluster changes. */
+const compared = new WeakMap<
+  KubernetesObject,
+  { readonly primary: KubernetesObject; readonly changes: Section<readonly FieldChange[]> }
+>();
+
 /** The differences between the running release and the serving one. */
 export function changesOf(
   canary: KubernetesObject,
@@ -78,10 +84,14 @@ export function changesOf(
   if (!run?.digest) return { missing: 'No release is under way.' };
   if (sharesWorkload(provider) || !target || !primary)
     return { missing: `Run: holdfast diff -n ${namespace} canary/${name}` };
+  const known = compared.get(target);
+  if (known?.primary === primary) return known.changes;
   // What is generated for the primary is called after the target: that is no change.
   const ownName = (text: string) => text.replace(/-primary$/, '');
-  const changes = fieldChanges(templateOf(primary), templateOf(target), ownName);
-  return firstOf(changes, limits.dashboardFieldChanges);
+  const all = fieldChanges(templateOf(primary), templateOf(target), ownName);
+  const changes = firstOf(all, limits.dashboardFieldChanges);
+  compared.set(target, { primary, changes });
+  return changes;
 }
 
 /** Without what Holdfast, kubectl and controllers write into templates themselves. */
@@ -174,15 +184,25 @@ export function fieldChanges(
   return [...new Set([...left.keys(), ...right.keys()])]
     .filter((path) => left.get(path) !== right.get(path))
     .sort()
-    .map((path) => ({ path, before: left.get(path), after: right.get(path) }));
+    .map((path) => ({ path, before: shown(left.get(path)), after: shown(right.get(path)) }));
+}
+
+function shown(text: string | undefined): string | undefined {
+  return text === undefined ? undefined : shorten(text, limits.conditionMessageCharacters);
 }
 
 /** Values by path, as texts. */
-function flat(value: unknown, ownName: (text: string) => string, path = ''): Map<string, string> {
-  if (value === undefined || value === null) return new Map();
+function flat(
+  value: unknown,
+  ownName: (text: string) => string,
+  path = '',
+  found = new Map<string, string>(),
+): Map<string, string> {
+  if (value === undefined || value === null) return found;
   const parts = partsOf(value, path);
-  if (!parts) return new Map([[path, typeof value === 'string' ? ownName(value) : JSON.stringify(value)]]);
-  return new Map(parts.flatMap(([key, part]) => [...flat(part, ownName, key)]));
+  if (!parts) return found.set(path, typeof value === 'string' ? ownName(value) : JSON.stringify(value));
+  for (const [key, part] of parts) flat(part, ownName, key, found);
+  return found;
 }
 
 function partsOf(value: unknown, path: string): Array<[path: string, part: unknown]> | undefined {
