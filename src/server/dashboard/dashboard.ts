@@ -11,7 +11,7 @@ import { isName, json, orUnavailable, refuse, userOf } from './answers.ts';
 import { canaryFeed, fleetFeed, sourceFeed, type Viewer } from './feeds.ts';
 import { createModel, type Model, type ModelOptions } from './model.ts';
 import { answerRequest, type RequestParts } from './request-route.ts';
-import { createStreams, type Feed, StreamEnd, type Streams } from './streams.ts';
+import { createStreams, type Feed, StreamEnd, type Streams, tooManyPages } from './streams.ts';
 
 /** What the dashboard is made of. */
 interface DashboardOptions extends Omit<ModelOptions, 'clock'>, Omit<RequestParts, 'log' | 'clock'> {
@@ -91,7 +91,7 @@ async function stream(parts: Parts, request: IncomingMessage): Promise<Answer> {
   if ('answer' in found) return found.answer;
   const { streams } = parts;
   const { user } = found.person;
-  if (!streams.hasPlace(user)) return refuse(503, 'too many pages of the dashboard are open; close some');
+  if (!streams.makePlace(user)) return refuse(503, tooManyPages);
   const feed = feedFor(parts, request, found.person);
   if (!feed)
     return refuse(400, 'view must be fleet, canary or source, the latter two with namespace and name');

@@ -112,13 +112,71 @@ test('one person has eight places, and nothing runs once all are closed', async 
   };
   const readers = Array.from({ length: 8 }, reader);
   for (const { as } of readers) streams.open('alice', feed, as);
-  expect([streams.hasPlace('alice'), streams.hasPlace('bob')]).toEqual([false, true]);
+  expect([streams.makePlace('alice'), streams.makePlace('bob')]).toEqual([false, true]);
   for (const { response } of readers) response.emit('close');
-  expect(streams.hasPlace('alice')).toBe(true);
+  expect(streams.makePlace('alice')).toBe(true);
   await pass(clock, 1_000);
   const before = looks;
   await pass(clock, 10_000);
   expect(looks).toBe(before);
+});
+
+test('the service accounts of one namespace, which may be any number, cannot take all places of others', async () => {
+  const clock = createVirtualClock();
+  const streams = createStreams(clock, () => undefined);
+  const feed = { next: async () => [], close: () => undefined };
+  const accounts = Array.from({ length: 16 }, (_, index) => `system:serviceaccount:shop:a${index}`);
+  const open = (user: string) => {
+    if (!streams.makePlace(user)) return undefined;
+    const page = reader();
+    streams.open(user, feed, page.as);
+    return page;
+  };
+  const theirs = accounts.flatMap((user) => Array.from({ length: 8 }, () => open(user)));
+  const people = Array.from({ length: 10 }, (_, index) => `person-${index}`);
+
+  const pages = people.flatMap((user) => Array.from({ length: 8 }, () => open(user)));
+  const isOpenAgain = accounts.map((user) => open(user) !== undefined);
+
+  const isLeft = (page: ReturnType<typeof reader> | undefined) => page?.taken.length === 0;
+  expect(pages.filter(isLeft)).toHaveLength(80);
+  expect(theirs.filter(isLeft)).toHaveLength(48);
+  expect(theirs[0]?.taken.join()).toContain('too many pages');
+  expect(isOpenAgain).not.toContain(true);
+});
+
+test('a page that takes nothing gives its place at once, and is told once', async () => {
+  const clock = createVirtualClock();
+  const streams = createStreams(clock, () => undefined);
+  let answer: () => void = () => undefined;
+  const looked = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  const feed = {
+    next: async () => {
+      await looked;
+      return [{ event: 'fleet', data: 1 }];
+    },
+    close: () => undefined,
+  };
+  const pages = Array.from({ length: 128 }, (_, index) => {
+    const page = reader();
+    // Its end has not come through yet.
+    Object.assign(page.response, { writableLength: 1_000, end: () => undefined });
+    streams.open(`system:serviceaccount:shop:a${index}`, feed, page.as);
+    return page;
+  });
+
+  for (const user of ['alice', 'bob', 'carol']) {
+    expect(streams.makePlace(user)).toBe(true);
+    streams.open(user, feed, reader().as);
+  }
+  // They were being looked for.
+  answer();
+  await pass(clock, 1_000);
+
+  const told = pages.filter(({ taken }) => taken[0]?.startsWith('event: end'));
+  expect(told.map(({ taken }) => taken.length)).toEqual([1, 1, 1]);
 });
 
 test('a page that was left before its stream began takes no place, and is not looked for', async () => {

@@ -15,11 +15,14 @@ export class StreamEnd extends Error {
 
 /** Server-sent events for as many as the limits allow. */
 export interface Streams {
-  /** False: there is no place for one more now. */
-  hasPlace(user: string): boolean;
+  /** False: there is no place for one more now. Who has most places gives one to others, once all are taken. */
+  makePlace(user: string): boolean;
   open(user: string, feed: Feed, response: ServerResponse): void;
   close(): void;
 }
+
+/** Why there is no place. */
+export const tooManyPages = 'too many pages of the dashboard are open; close some';
 
 const tickMs = 500;
 /** How often a comment is sent, so that proxies do not end the stream and closed readers are noticed. */
@@ -93,14 +96,28 @@ export function createStreams(
   }
 
   function send(stream: Stream, text: string): void {
+    // It may have ended while it was looked for what to send.
+    if (stream.hasEnded) return;
     stream.response.write(text);
     stream.writtenMs = clock.nowMs();
   }
 
   return {
-    hasPlace: (user) =>
-      open.size < limits.dashboardStreams &&
-      [...open].filter((stream) => stream.user === user).length < limits.dashboardStreamsPerPerson,
+    makePlace(user) {
+      const served = [...open].filter(({ hasEnded }) => !hasEnded);
+      const own = served.filter((stream) => stream.user === user);
+      if (own.length >= limits.dashboardStreamsPerPerson) return false;
+      if (served.length < limits.dashboardStreams) return true;
+      const all = byHolder(served);
+      const most = [...all.values()].reduce((left, right) => (right.length > left.length ? right : left), []);
+      if (most.length <= (all.get(holderOf(user))?.length ?? 0) + 1) return false;
+      const [oldest] = most;
+      if (!oldest) return false;
+      end(oldest, new StreamEnd(tooManyPages));
+      // One that takes nothing would stay beside those that it gave its place to.
+      if (oldest.response.writableLength > 0) oldest.response.destroy();
+      return true;
+    },
     open(user, feed, response) {
       // It was left while it was asked who that is: no event says so any more.
       if (response.destroyed) return feed.close();
@@ -128,4 +145,19 @@ export function createStreams(
       for (const { response } of open) response.destroy();
     },
   };
+}
+
+/** A person, or the namespace of a service account: whoever may write one there makes any number of them. */
+function holderOf(user: string): string {
+  return /^system:serviceaccount:[^:]+/.exec(user)?.[0] ?? user;
+}
+
+/** The oldest one of each first. */
+function byHolder(streams: Iterable<Stream>): Map<string, Stream[]> {
+  const found = new Map<string, Stream[]>();
+  for (const stream of streams) {
+    const holder = holderOf(stream.user);
+    found.set(holder, [...(found.get(holder) ?? []), stream]);
+  }
+  return found;
 }
