@@ -126,6 +126,41 @@ test('a kind that the API server cannot be asked about ends a page with a word w
   await expect(looked).rejects.toThrow('the API server cannot be asked at the moment');
 });
 
+test('the API server is asked once about a kind that it does not serve, however often a page is looked at', async () => {
+  const world = { version: 0, asked: 0, isDown: true };
+  const model = {
+    enter: () => () => undefined,
+    version: () => world.version,
+    isReady: () => true,
+    freshness: () => ({ isLeader: true }),
+    object: () => shop,
+    objects: () => [],
+    sourceOf: () => undefined,
+    sourceRow,
+    canaryRow: () => undefined,
+    membersOf: () => [],
+  };
+  const viewer = {
+    model,
+    access: { may: async () => 'yes' },
+    person: { user: 'alice' },
+    confirm: async () => undefined,
+    nowMs: () => 0,
+    async kindOf(group: string) {
+      if (world.isDown) throw localError('transient', 'nobody answers');
+      if (group) world.asked += 1;
+      return group ? undefined : { apiVersion: 'v1', plural: 'services' };
+    },
+    documentation: undefined,
+  } as unknown as Viewer;
+  const feed = sourceFeed(viewer, 'shop', 'shop');
+  await expect(feed.next()).rejects.toBeInstanceOf(StreamEnd);
+  world.isDown = false;
+  for (; world.version < 10; world.version += 1) await feed.next();
+
+  expect(world.asked).toBe(1);
+});
+
 test('a Canary without a spec, which the CRD lets in, is shown with what is wrong with it', async () => {
   const message = 'spec: is missing';
   const canary: KubernetesObject = {

@@ -129,7 +129,8 @@ async function readable(
 }
 
 /** One Canary. */
-export function canaryFeed(viewer: Viewer, namespace: string, name: string): Feed {
+export function canaryFeed(person: Viewer, namespace: string, name: string): Feed {
+  const viewer = rememberingKinds(person);
   const { model, documentation } = viewer;
   return objectFeed(viewer, { kind: 'Canary', namespace, name }, async (stored, rights) => {
     const canary = withTarget(stored);
@@ -163,7 +164,8 @@ function withTarget(canary: KubernetesObject): KubernetesObject {
 }
 
 /** One Source. */
-export function sourceFeed(viewer: Viewer, namespace: string, name: string): Feed {
+export function sourceFeed(person: Viewer, namespace: string, name: string): Feed {
+  const viewer = rememberingKinds(person);
   const { model } = viewer;
   return objectFeed(viewer, { kind: 'Source', namespace, name }, async (source, rights) => {
     const own = `${namespace}/${name}`;
@@ -203,6 +205,21 @@ export function sourceFeed(viewer: Viewer, namespace: string, name: string): Fee
     };
     return { event: 'source', data };
   });
+}
+
+/** About a kind that is not served, the API server would be asked for all its kinds with each look. */
+function rememberingKinds(viewer: Viewer): Viewer {
+  const known = new Map<string, ReturnType<Viewer['kindOf']>>();
+  return {
+    ...viewer,
+    kindOf(group, kind) {
+      const key = `${kind}.${group}`;
+      const found = known.get(key) ?? viewer.kindOf(group, kind);
+      known.set(key, found);
+      found.catch(() => known.delete(key));
+      return found;
+    },
+  };
 }
 
 function objectFeed(
