@@ -41,8 +41,9 @@ export async function serveDashboard(
     documentation: options.runbookUrl,
   });
   const onError = (error: unknown) => log.error({ err: error }, 'a request to the dashboard failed');
-  // Behind a proxy all connections have the same address.
-  const server = await startHttpServer(listen, dashboard.routes, onError, { total: 512, perAddress: 512 });
+  // Behind a proxy all connections have the same address, and a login proxy adds groups and passes the cookies of its session on.
+  const bounds = { total: 512, perAddress: 512, maxHeaderSize: 65_536 };
+  const server = await startHttpServer(listen, dashboard.routes, onError, bounds);
   return {
     url: server.url,
     follow: dashboard.follow,

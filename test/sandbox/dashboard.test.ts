@@ -246,6 +246,22 @@ test('a request reaches a Source also through a copy that waits and shows nobody
   expect(missing).toEqual({ status: 404, message: 'there is no Source shop/other' });
 });
 
+test('what a login proxy adds to each request, as the groups and the cookies of its session, may take 40 kB', async () => {
+  const app = await start();
+  rights = { alice: reader };
+  const headers = {
+    'x-holdfast-page': '1',
+    'x-holdfast-token': 'alice',
+    'x-forwarded-groups': Array.from({ length: 500 }, (_, index) => `group-${index}`).join(','),
+    cookie: `session=${'x'.repeat(34_000)}`,
+  };
+
+  const answer = await fetch(`${app.dashboardUrl}/api/session`, { headers });
+
+  expect(answer.status).toBe(200);
+  expect((await fetch(`${app.url}/healthz`, { headers })).status).toBe(431);
+});
+
 test('a pause that Git sets is not resumed on the dashboard, as Git would set it again: the answer says who sets it', async () => {
   const app = await start();
   const paused = JSON.parse(canary());

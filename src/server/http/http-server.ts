@@ -54,18 +54,24 @@ const serverOptions = {
   // Node checks both timeouts only this often; its default is 30 s.
   connectionsCheckingInterval: 1_000,
   keepAliveTimeout: 10_000,
-  maxHeaderSize: 16_384,
 };
 const requestsPerConnection = 1_000;
 /** Of one connection, sent before the first one is answered. */
 const pipelinedRequests = 4;
-const ordinaryBounds: ConnectionBounds = { total: 512, perAddress: 64, stuckMs: 60_000 };
+const ordinaryBounds: ConnectionBounds = {
+  total: 512,
+  perAddress: 64,
+  stuckMs: 60_000,
+  maxHeaderSize: 16_384,
+};
 
 /** How many connections may be open, and how long one without traffic in either direction. */
 interface ConnectionBounds {
   readonly total: number;
   readonly perAddress: number;
   readonly stuckMs: number;
+  /** Bytes of the headers of one request. */
+  readonly maxHeaderSize: number;
 }
 
 /** Starts to serve the routes. Rejects with the system's error when the address is taken. */
@@ -76,7 +82,8 @@ export async function startHttpServer(
   given: Partial<ConnectionBounds> = {},
 ): Promise<HttpServer> {
   const bounds = { ...ordinaryBounds, ...given };
-  const server = createServer(serverOptions, (request, response) => {
+  const { maxHeaderSize } = bounds;
+  const server = createServer({ ...serverOptions, maxHeaderSize }, (request, response) => {
     void answer(routes, request).then(
       (result) => send(request, response, result),
       (error: unknown) => {
