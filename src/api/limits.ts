@@ -175,6 +175,8 @@ export const limits = {
   /** Persons, and rights of persons, that the dashboard remembers for a short time. */
   dashboardSessions: 1_000,
   dashboardRights: 20_000,
+  /** Groups of a person that a login proxy names. */
+  dashboardGroups: 2_000,
   /** Fields that a release changes, pods of a Canary and objects of a Source that a page lists. */
   dashboardFieldChanges: 200,
   dashboardPods: 200,

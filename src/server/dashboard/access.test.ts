@@ -140,6 +140,28 @@ test('a login proxy names the user if it knows the secret, but no user of Kubern
   expect(asked).toEqual([]);
 });
 
+test('all of some hundred groups that a login proxy names count, and people who differ in the last one have their own rights', async () => {
+  const { access, asked } = world();
+  const say = (groups: readonly string[]) =>
+    access.identify(
+      {
+        'x-holdfast-proxy-secret': proxy.secret,
+        'x-forwarded-user': 'eve',
+        'x-forwarded-groups': groups.join(','),
+      },
+      'read',
+    );
+  const groups = Array.from({ length: 700 }, (_, index) => `group-${index}`);
+  const [eve, other] = [await say(groups), await say([...groups.slice(0, -1), 'other'])];
+  expect(eve?.groups).toEqual([...groups, 'system:authenticated']);
+
+  for (const person of [eve, eve, other, await say(groups)])
+    await access.may(person ?? { user: '' }, wish, 'read');
+
+  const lastOf = ({ spec }: KubernetesObject) => (spec as { groups: string[] }).groups.at(-2);
+  expect(asked.map(lastOf)).toEqual(['group-699', 'other']);
+});
+
 test('a login proxy that also passes its own token on in Authorization names the user, unless the page sends a token', async () => {
   const { access } = world();
   const headers = {

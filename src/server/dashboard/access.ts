@@ -52,6 +52,14 @@ export function createAccess({ client, nowMs, proxy }: AccessOptions): Dashboard
   const reviewer = { client, manager: 'holdfast-dashboard' };
   const people = createMemory<Person | undefined>(nowMs, limits.dashboardSessions);
   const rights = createMemory<boolean>(nowMs, limits.dashboardRights);
+  const ids = new WeakMap<Person, string>();
+
+  /** Short, since the names of somebody's groups may take tens of kilobytes, and each right is remembered by it. */
+  function idOf(person: Person): string {
+    const id = ids.get(person) ?? hashOf(JSON.stringify(person));
+    ids.set(person, id);
+    return id;
+  }
 
   return {
     async identify(headers, purpose) {
@@ -61,13 +69,13 @@ export function createAccess({ client, nowMs, proxy }: AccessOptions): Dashboard
       const token = tokenIn(headers);
       if (token === undefined) return undefined;
       // Only hashes of tokens are stored.
-      const key = createHash('sha256').update(token).digest('base64');
+      const key = hashOf(token);
       const age = { freshMs, oldestMs: oldestMs[purpose] };
       return people.of(key, age, () => reviewToken(reviewer, token)).catch(explain);
     },
     async may(person, wish, purpose) {
       const age = { freshMs, oldestMs: oldestMs[purpose] };
-      const key = JSON.stringify([person, wish]);
+      const key = `${idOf(person)} ${JSON.stringify(wish)}`;
       const asked = rights.of(key, age, () => reviewAccess(reviewer, person, wish));
       const isAllowed = await asked.catch(() => undefined);
       return isAllowed === undefined ? 'unknown' : isAllowed ? 'yes' : 'no';
@@ -106,7 +114,7 @@ function byProxy(headers: IncomingHttpHeaders, proxy: LoginProxy): Person | unde
     .split(',')
     .map((group) => group.trim())
     .filter((group) => group && !group.startsWith('system:'))
-    .slice(0, 200);
+    .slice(0, limits.dashboardGroups);
   return { user, groups: [...groups, 'system:authenticated'] };
 }
 
@@ -115,6 +123,10 @@ function textOf(header: string | string[] | undefined): string {
   const text = String(header ?? '');
   const decoded = Buffer.from(text, 'latin1').toString('utf8');
   return decoded.includes('\ufffd') ? text : decoded;
+}
+
+function hashOf(text: string): string {
+  return createHash('sha256').update(text).digest('base64');
 }
 
 function isSame(left: string, right: string): boolean {
