@@ -77,6 +77,17 @@ test('a stream that Holdfast ends after a while is opened anew without a word, a
   expect(said.at(-1)).toBe('The connection to Holdfast ended.');
 });
 
+test('why a stream ended is a sentence, before the one about what is shown', async () => {
+  const message = 'the API server cannot be asked what you may read at the moment';
+  vi.stubGlobal('fetch', async () => new Response(`event: end\ndata: ${JSON.stringify({ message })}\n\n`));
+  const close = follow('view=fleet', () => undefined);
+
+  await vi.advanceTimersByTimeAsync(100);
+  close();
+
+  expect(lost.value).toBe('The API server cannot be asked what you may read at the moment.');
+});
+
 test('a token that no header can carry is refused, and another one can be given', async () => {
   const stored = new Map<string, string>();
   vi.stubGlobal('sessionStorage', {

@@ -98,6 +98,11 @@ export async function askSession(): Promise<void> {
   }
 }
 
+/** What the server says is a part of one. */
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`;
+}
+
 async function messageIn(answer: Response): Promise<string> {
   const said = (await answer.json().catch(() => ({}))) as { message?: unknown };
   return typeof said.message === 'string' ? said.message : `Holdfast answered ${answer.status}.`;
@@ -126,7 +131,7 @@ export function follow(query: string, onEvent: (event: string, data: unknown) =>
       if (closing.signal.aborted || login.value.kind === 'loggedOut') return;
       // Holdfast ends each stream after some minutes. What ends before anything came is told.
       if (why !== undefined || retryMs > firstRetryMs)
-        lost.value = why ?? 'The connection to Holdfast ended.';
+        lost.value = sentence(why ?? 'The connection to Holdfast ended.');
       await new Promise((resolve) => setTimeout(resolve, retryMs));
       retryMs = Math.min(2 * retryMs, longestRetryMs);
     }
