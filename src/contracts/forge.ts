@@ -17,8 +17,8 @@ export interface Forge {
   /** A draft stays one. Nothing is written when nothing differs. */
   updatePullRequest(number: number, change: PullRequestChange): Promise<PullRequest>;
   comment(number: number, body: string): Promise<void>;
-  /** One that is closed or merged already is left as it is. */
-  closePullRequest(number: number): Promise<void>;
+  /** Gives what it is then: one that is closed or merged already is left as it is. */
+  closePullRequest(number: number): Promise<'closed' | 'merged'>;
   setCommitStatus(commit: string, status: CommitStatus): Promise<void>;
 }
 

@@ -45,7 +45,11 @@ function createForge() {
     },
     updatePullRequest: async (number, change) => replace(number, change),
     comment: async (number, body) => void comments.push([number, body]),
-    closePullRequest: async (number) => void replace(number, { state: 'closed' }),
+    async closePullRequest(number) {
+      const { state } = requests[number - 1] ?? {};
+      if (state === 'open') replace(number, { state: 'closed' });
+      return state === 'merged' ? 'merged' : 'closed';
+    },
     setCommitStatus: async (commit, status) => void statuses.set(commit, status),
   };
   return { forge, requests, comments, statuses };
@@ -220,6 +224,20 @@ describe('a pull request that takes a release back', () => {
     await closeOutdated();
     expect(world.comments).toHaveLength(1);
     expect(world.requests[0]?.state).toBe('closed');
+  });
+
+  it('is not called closed when somebody merges it in the moment in which it is to be closed', async () => {
+    await write({ revert });
+    const { closePullRequest } = world.forge;
+    world.forge.closePullRequest = (number) => {
+      Object.assign(world.requests[number - 1] ?? {}, { state: 'merged' });
+      return closePullRequest(number);
+    };
+
+    expect(await closeOutdated()).toEqual([`revert ${branch} merged https://forge/1`]);
+
+    expect(world.comments).toEqual([]);
+    expect(world.records).toMatchObject([{ branch, outcome: 'merged https://forge/1' }]);
   });
 
   it('gets its one comment once it is closed, however often the forge refuses to close it', async () => {

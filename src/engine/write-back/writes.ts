@@ -106,10 +106,11 @@ async function closeOutdated(
   const request = await forge?.findPullRequest(branch);
   if (!forge || !request) return revertRecord(branch, 'gone');
   // First, since each try would leave another comment.
-  if (request.state === 'open') await forge.closePullRequest(request.number);
-  else if (!owesComment) return pullRequestRecord(request);
+  const state = request.state === 'open' ? await forge.closePullRequest(request.number) : request.state;
+  const closed = pullRequestRecord({ ...request, state });
+  const isOurs = request.state === 'open' || owesComment;
+  if (state === 'merged' || !isOurs) return closed;
   remember(revertRecord(branch, `closing ${request.url}`));
-  const closed = pullRequestRecord({ ...request, state: 'closed' });
   await forge.comment(request.number, closedComment(git.head() ?? 'head')).catch((error: unknown) => {
     if (isRefusal(error)) remember(closed);
     throw error;

@@ -34,6 +34,7 @@ export function createForge(
     async closePullRequest(number) {
       const { state } = await get(parts, number);
       if (state === 'open') await call(`close #${number}`, dialect.close(repository, number));
+      return state === 'merged' ? 'merged' : 'closed';
     },
     setCommitStatus: (commit, status) => setStatus(parts, commit, status),
     mayWrite: async () =>

@@ -109,8 +109,8 @@ function describePullRequests(fixture: () => ForgeFixture): void {
 
   it('closes one, and closing it again changes nothing', async () => {
     const { number, branch } = await openOne(fixture());
-    await fixture().forge.closePullRequest(number);
-    await fixture().forge.closePullRequest(number);
+    expect(await fixture().forge.closePullRequest(number)).toBe('closed');
+    expect(await fixture().forge.closePullRequest(number)).toBe('closed');
     expect(await fixture().forge.findPullRequest(branch)).toMatchObject({ number, state: 'closed' });
   });
 
@@ -119,7 +119,7 @@ function describePullRequests(fixture: () => ForgeFixture): void {
     await fixture().merge(number);
     await fixture().deleteBranch(branch);
     expect(await fixture().forge.findPullRequest(branch)).toMatchObject({ number, branch, state: 'merged' });
-    await fixture().forge.closePullRequest(number);
+    expect(await fixture().forge.closePullRequest(number)).toBe('merged');
     expect(await fixture().forge.findPullRequest(branch)).toMatchObject({ state: 'merged' });
   });
 
