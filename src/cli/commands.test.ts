@@ -96,7 +96,7 @@ describe('the command line', () => {
   );
 
   it('install prints manifests for this version', async () => {
-    expect(await run('install', '--namespace', 'fast', '--watch-namespaces', 'a, b')).toBe(0);
+    expect(await run('install', '--namespace', 'fast', '--watch-namespaces', 'a, b,a')).toBe(0);
     expect(stdout).toContain('image: holdfast:v1.2.3\n');
     expect(stdout).toContain('--watch-namespaces=a,b\n');
     expect(stderr).toBe('');

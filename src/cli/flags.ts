@@ -94,12 +94,10 @@ export function outputOption(preset: string, formats: readonly string[]): Option
   return new Option('-o, --output <format>', 'output format').choices(formats).default(preset);
 }
 
-/** The parts between commas, without empty ones. */
+/** The parts between commas, each once, without empty ones. */
 export function commaList(text: string): string[] {
-  return text
-    .split(',')
-    .map((part) => part.trim())
-    .filter(Boolean);
+  const parts = text.split(',').map((part) => part.trim());
+  return [...new Set(parts.filter(Boolean))];
 }
 
 /** The same parser where an empty list, as of a variable that is not set, would mean everything. */
