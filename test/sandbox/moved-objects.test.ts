@@ -68,6 +68,50 @@ describe('what left one Source of a repository', () => {
 
   test('stays where the same commit moves it to a Source that waits for this one', async () => {
     await bed.commit('first', {
+  test.each([
+    [403, 'Forbidden'],
+    [409, 'Conflict'],
+    [422, 'Invalid'],
+    [429, 'TooManyRequests'],
+  ])(
+    'stays where the same commit moves it to a Source that may write nothing on itself (%i)',
+    async (code, reason) => {
+      const account = {
+        apiVersion: 'v1',
+        kind: 'ServiceAccount',
+        metadata: { name: 'b', namespace: 'shop' },
+      };
+      await bed.commit('first', {
+        'here/moved.json': configMap('moved'),
+        'here/a.json': configMap('a'),
+        'there/b.json': JSON.stringify(account),
+      });
+      await createSource(bed, { path: 'here', prune: true });
+      await bed.send('POST', sources, otherSource({ path: 'there', prune: true }));
+      await bed.start();
+      await eventually('all is there', async () => (await bed.get('v1', 'ServiceAccount', 'b')) && uidOf());
+      const uid = await uidOf();
+      let isRefused = true;
+      bed.sandbox.fault(({ method, path }) =>
+        isRefused && method === 'PATCH' && path.endsWith('/sources/other')
+          ? { code, reason, message: 'not now' }
+          : undefined,
+      );
+
+      const moved = await bed.commit('moved', {
+        'here/moved.json': null,
+        'there/moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }),
+      });
+
+      await untilApplied(moved);
+      await bed.pass(15_000);
+      isRefused = false;
+      await untilMoved();
+      await untilPruned('Pruned');
+      expect(await uidOf()).toBe(uid);
+    },
+  );
+
       'here/moved.json': configMap('moved'),
       'here/a.json': configMap('a'),
       'there/b.json': configMap('b'),

@@ -39,6 +39,7 @@ async function applyWhole(context: SyncContext): Promise<void> {
   const { snapshot: whole } = state;
   if (!whole) return;
   state.dirty = false;
+  claim(context, whole, state.result);
   await parts.bindings.ensure(source);
   const { snapshot, refused } = await withOwnCanaries(context, whole);
   state.canaries = new Set(snapshot.plans.map(({ canary }) => canaryKey(canary)));
@@ -58,6 +59,21 @@ async function applyWhole(context: SyncContext): Promise<void> {
   state.snapshot = { ...whole, problems: [...whole.problems, ...added] };
   await publishHeads(context, snapshot, { heads: built.heads, deleted }, failures);
   state.pruned = await prune(context);
+}
+
+/**
+ * Says what the Source holds, before anything can be refused to it and before anything is pruned elsewhere: what only moved here stays. Where another
+ * tool applies, it holds nothing. Of a Source that was deleted meanwhile nothing is said.
+ */
+function claim(
+  { parts, source, state, signal }: SyncContext,
+  snapshot: Snapshot,
+  known: ApplyResult | undefined,
+): ReadonlySet<string> {
+  signal.throwIfAborted();
+  const held = source.spec.apply === false ? new Set<string>() : claimedKeys(parts, source, snapshot, known);
+  parts.claims.publish(state.key, held);
+  return held;
 }
 
 /**
@@ -82,18 +98,14 @@ async function applyRest(
   snapshot: Snapshot,
   digests: ReadonlyMap<string, string>,
 ): Promise<ApplyResult> {
-  const { parts, source, state, signal } = context;
+  const { parts, source, state } = context;
   state.inForce = await readInForce(context, snapshot, digests);
   const applied = { ...snapshot, rest: state.inForce.effective.rest };
   const isAllowed = (object: KubernetesObject) => whyNotAllowed(source, object, parts.rights) === undefined;
   const inventory = inventoryWith(source, snapshot.all.filter(isAllowed));
   await writeParent(parts, source, inventory);
   const follow = async (known: ApplyResult | undefined) => {
-    signal.throwIfAborted();
-    const held = claimedKeys(parts, source, snapshot, known);
-    // Before anything is pruned elsewhere: what only moved here stays.
-    parts.claims.publish(state.key, held);
-    await followHeld(context, applied, inventory, held);
+    await followHeld(context, applied, inventory, claim(context, snapshot, known));
   };
   await follow(state.result);
   const result = await applyAll(context, applied.rest);
