@@ -30,6 +30,8 @@ export interface Claims {
   ended(sourceKey: string): void;
   /** Whether a followed Source has yet to read this head, so that it may hold more by then. */
   isBehind(sourceKey: string, head: string | undefined): boolean;
+  /** Whether it is followed, and what it holds is not known since the start. */
+  isUnknown(sourceKey: string): boolean;
   /** The other Sources that hold the object. */
   holdersOf(objectKey: string, except: string): string[];
   /** The Source whose set has this id, where it is one that is followed. */
@@ -46,6 +48,7 @@ export function createClaims(): Claims {
     hasRead: (sourceKey, head) => void heads.set(sourceKey, head),
     ended: (sourceKey) => void heads.delete(sourceKey),
     isBehind: (sourceKey, head) => heads.has(sourceKey) && heads.get(sourceKey) !== head,
+    isUnknown: (sourceKey) => heads.has(sourceKey) && !held.has(sourceKey),
     holdersOf: (objectKey, except) =>
       [...held].flatMap(([sourceKey, keys]) =>
         sourceKey !== except && keys.has(objectKey) ? [sourceKey] : [],

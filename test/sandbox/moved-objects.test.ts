@@ -1,4 +1,6 @@
+import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { applySetIdOf } from '../../src/engine/apply-set.ts';
 import { canary, createSource, eventually, sourceFor } from './holdfast-bed.ts';
@@ -66,8 +68,6 @@ describe('what left one Source of a repository', () => {
     expect(await uidOf()).toBe(uid);
   });
 
-  test('stays where the same commit moves it to a Source that waits for this one', async () => {
-    await bed.commit('first', {
   test.each([
     [403, 'Forbidden'],
     [409, 'Conflict'],
@@ -112,6 +112,8 @@ describe('what left one Source of a repository', () => {
     },
   );
 
+  test('stays where the same commit moves it to a Source that waits for this one', async () => {
+    await bed.commit('first', {
       'here/moved.json': configMap('moved'),
       'here/a.json': configMap('a'),
       'there/b.json': configMap('b'),
@@ -230,5 +232,39 @@ describe('what left one Source of a repository', () => {
     await untilApplied(last);
     await untilPruned('Pruned', 'Source shop/other holds it');
     expect(await isThere('moved')).toBe(true);
+  });
+
+  test('stays after a restart until the Source of another repository that may hold it was read', async () => {
+    const repository = await createRepository(dirname(bed.repository), 'team');
+    const commitThere = (subject: string, files: Record<string, string>) =>
+      commitFiles(repository, { subject, files });
+    await bed.commit('first', { 'moved.json': configMap('moved'), 'a.json': configMap('a') });
+    await commitThere('first', { 'b.json': configMap('b') });
+    await createSource(bed, { prune: true });
+    await bed.send('POST', '/api/v1/namespaces/shop/configmaps', JSON.parse(configMap('variables')));
+    const substitute = { from: [{ kind: 'ConfigMap', name: 'variables' }] };
+    const other = otherSource({ url: `${bed.git.url}/team.git`, prune: true, substitute });
+    await bed.send('POST', sources, other);
+    const app = await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    const uid = await uidOf();
+    await app.drain();
+    await bed.commit('without it', { 'moved.json': null });
+    await commitThere('moved', { 'moved.json': configMap('moved', { 'holdfast.dev/adopt': 'true' }) });
+    let answer = () => {};
+    const until = new Promise<void>((resolve) => {
+      answer = resolve;
+    });
+    bed.sandbox.fault(({ method, path }) =>
+      method === 'GET' && path.endsWith('/configmaps/variables') ? { until } : undefined,
+    );
+
+    await bed.start();
+
+    await untilPruned('Pruning', 'Source shop/other, which may hold it, was not read yet');
+    answer();
+    await untilMoved();
+    await untilPruned('Pruned');
+    expect(await uidOf()).toBe(uid);
   });
 });

@@ -12,8 +12,8 @@ import { writeParent } from '../apply/members.ts';
 import type { SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
 import type { PruneResult, Snapshot, SourceState } from '../context/state.ts';
 import { approvalOf, hashOf, idOf, isApproved } from '../poll/approvals.ts';
-import { type Inventory, inventoryFor, inventoryOf, joined } from '../scope/inventory.ts';
-import { mayWrite } from '../scope/permissions.ts';
+import { type Inventory, inventoryFor, inventoryOf, joined, mayHold } from '../scope/inventory.ts';
+import { mayWrite, whyNotAllowed } from '../scope/permissions.ts';
 import { type PrunePlan, planPrune } from '../scope/prune-plan.ts';
 import { carryOut, isCopy } from './remove.ts';
 
@@ -41,7 +41,8 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
     isApproved: (asked, going) =>
       isPruneApproved(source, state, { asked, going, commit: snapshot.commit.commit }),
     isCopy,
-    holderOf: (key) => holders.get(key),
+    holderOf: (key) => holders.known.get(key),
+    unknownHolderOf: (key) => holders.unknown.get(key),
   });
   const behind = plan.remove.length + plan.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
@@ -59,29 +60,42 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   if (!isPending && done.failures.length === 0)
     await writeParent(parts, source, inventoryLeft(source, watch, [...snapshot.all, ...members]));
   const pending = isPending || done.isDueAgain;
-  return { plan, ...done, unread: undefined, isPending: pending, isHeld: holders.size > 0, approval };
+  const [waitsFor] = holders.unknown.values();
+  const held = { isHeld: holders.known.size > 0, ...(waitsFor === undefined ? {} : { waitsFor }) };
+  return { plan, ...done, unread: undefined, isPending: pending, ...held, approval };
+}
+
+/** By `objectKey`, another Source that holds a member, and one that may hold it and was not read since the start. */
+interface Holders {
+  readonly known: ReadonlyMap<string, string>;
+  readonly unknown: ReadonlyMap<string, string>;
 }
 
 /**
- * By `objectKey`, another Source that holds a member. Who names an object that it may read and not write holds nothing: its apply is refused for many
- * reasons besides the missing right, and the API server is asked for that where it matters.
+ * Who names an object that it may read and not write holds nothing: its apply is refused for many reasons besides the missing right, and the API server is
+ * asked for that where it matters. What a Source held before the start its annotations tell by kinds and namespaces.
  */
 async function holdersOf(
   { parts, state }: SourceContext,
   members: readonly KubernetesObject[],
-): Promise<ReadonlyMap<string, string>> {
-  const found = new Map<string, string>();
+): Promise<Holders> {
+  const holders = { known: new Map<string, string>(), unknown: new Map<string, string>() };
+  const sources = new Map(parts.sources().map((one) => [namespacedName(one), one as Source]));
+  const unread = [...sources].filter(([key]) => key !== state.key && parts.claims.isUnknown(key));
   for (const object of members) {
     const key = objectKey(object);
     if (state.snapshot?.keys.has(key)) continue;
-    for (const holder of parts.claims.holdersOf(key, state.key)) {
-      const other = parts.sources().find((one) => namespacedName(one) === holder);
-      // Unknown is held: absence is not deletion.
-      const isHeld = !other || (await mayWrite(parts, other as Source, object).catch(() => true));
-      if (isHeld) found.set(key, holder);
+    // Unknown is held: absence is not deletion.
+    const isWriter = (other: Source | undefined) =>
+      !other || mayWrite(parts, other, object).catch(() => true);
+    for (const holder of parts.claims.holdersOf(key, state.key))
+      if (await isWriter(sources.get(holder))) holders.known.set(key, holder);
+    for (const [holder, other] of unread) {
+      const isAllowed = mayHold(other, object) && whyNotAllowed(other, object, parts.rights) === undefined;
+      if (isAllowed && (await isWriter(other))) holders.unknown.set(key, holder);
     }
   }
-  return found;
+  return holders;
 }
 
 /** A Source of the namespace that polls the same ref and has yet to read head: what left here may have moved there. */

@@ -29,6 +29,14 @@ export function inventoryOf({ metadata }: Parent): Inventory {
   };
 }
 
+/** Whether members of the Source may be where this object is. */
+export function mayHold(source: Parent, object: KubernetesObject): boolean {
+  const { groupKinds, namespaces } = inventoryOf(source);
+  const { namespace = source.metadata.namespace } = object.metadata;
+  const isLookedAt = namespace === source.metadata.namespace || namespaces.has(namespace ?? '');
+  return isLookedAt && groupKinds.has(groupKindOf(object));
+}
+
 /** Where these objects are. */
 export function inventoryFor({ metadata }: Parent, objects: readonly KubernetesObject[]): Inventory {
   const namespaces = objects.flatMap((object) => object.metadata.namespace ?? []);

@@ -23,6 +23,8 @@ export interface PruneInput {
   readonly isCopy: (object: KubernetesObject) => boolean;
   /** Another Source that holds an object of this `objectKey`. */
   readonly holderOf: (key: string) => string | undefined;
+  /** Another Source that may hold it, of which that is not known yet. Absent: there is none. */
+  readonly unknownHolderOf?: (key: string) => string | undefined;
 }
 
 /** An object that is not deleted now. */
@@ -140,7 +142,10 @@ function whyItStays(
   return why === undefined && isCopy(object) ? 'Holdfast did not write it, its label was copied' : why;
 }
 
-function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leaving): string | undefined {
+function whyItWaits(
+  object: KubernetesObject,
+  { canaries, keep, readers, unknownHolderOf }: Leaving,
+): string | undefined {
   if (object.metadata.deletionTimestamp) {
     const finalizers = (object.metadata.finalizers ?? []).join(', ');
     return finalizers ? `is being deleted; ${finalizers} holds it` : 'is being deleted';
@@ -153,6 +158,8 @@ function whyItWaits(object: KubernetesObject, { canaries, keep, readers }: Leavi
   return canary && `${describe(canary)} needs it as long as it is there`;
 }
 
+  const holder = unknownHolderOf?.(key);
+  if (holder !== undefined) return `Source ${holder}, which may hold it, was not read yet`;
 const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 
 /** Target, scaler, Services and routes stay until their Canary is gone: the primary keeps serving. */
