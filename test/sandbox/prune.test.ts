@@ -306,6 +306,25 @@ describe('a Canary that left Git', () => {
     expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
   });
 
+  test('hands back where its target left with it and stays', async () => {
+    const kept = JSON.parse(deployment('shop/web:1'));
+    kept.metadata.annotations = { 'holdfast.dev/prune': 'disabled' };
+    await bed.commit('v1', {
+      'a.json': configMap('a'),
+      'web.json': JSON.stringify(kept),
+      'canary.json': canary(),
+    });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await waitForPhase(bed, 'Initialized');
+
+    await bed.commit('neither any more', { 'web.json': null, 'canary.json': null });
+
+    await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+    expect(statusOf(await target())).toMatchObject({ readyReplicas: 2 });
+    expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
+  });
+
   test('is told where a webhook takes the hand-back from it, and hands back without the webhook', async () => {
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
     await createSource(bed, { prune: true });

@@ -204,6 +204,24 @@ describe('Canaries and what they live by', () => {
     expect(plan(members.slice(1), many(1))).toEqual({ ...nothing, remove: ['web'] });
   });
 
+  it.each<[string, Record<string, string>, Partial<PruneInput>]>([
+    ['it says that it stays', { 'holdfast.dev/prune': 'disabled' }, {}],
+    ['another Source holds it', {}, { holderOf: () => 'shop/other' }],
+    ['another Source may hold it', {}, { unknownHolderOf: () => 'shop/other' }],
+    ['it waits for an approval', { 'argocd.argoproj.io/sync-options': 'Prune=confirm' }, {}],
+  ])('hand back where the target left Git and stays: %s', (_, annotations, { holderOf, unknownHolderOf }) => {
+    const members = [canary, object('Deployment', 'web', { annotations })];
+    const ofTarget = (holder?: (key: string) => string | undefined) => (key: string) =>
+      key.includes('Deployment') ? holder?.(key) : undefined;
+    const found = plan(members, many(1), {
+      canaries: [canary],
+      holderOf: ofTarget(holderOf),
+      unknownHolderOf: ofTarget(unknownHolderOf),
+    });
+
+    expect(found).toMatchObject({ remove: [], handBack: ['web'] });
+  });
+
   it('keep their Services and routes as long as they are there', () => {
     const route = { ...object('HTTPRoute', 'front'), apiVersion: 'gateway.networking.k8s.io/v1' };
     const taken = {

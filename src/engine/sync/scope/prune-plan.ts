@@ -72,7 +72,8 @@ export function planPrune(input: PruneInput): PrunePlan {
       .filter(({ kind }) => workloadKinds.has(kind))
       .flatMap((one) => configKeysOf(one, 'required').map((key) => [key, one] as const)),
   );
-  const context: Leaving = { ...input, readers, leavingKeys: new Set(leaving.map(objectKey)) };
+  const goingKeys = new Set(leaving.filter((object) => isSureToGo(object, input)).map(objectKey));
+  const context: Leaving = { ...input, readers, goingKeys };
   const verdicts = leaving.map((object) => ({ object, verdict: verdictOn(object, context) }));
   const of = (...kinds: Verdict['kind'][]) =>
     verdicts.filter(({ verdict }) => kinds.includes(verdict.kind)).map(({ object }) => object);
@@ -110,7 +111,7 @@ function guardAgainst(
 
 /** The input with what is looked up for each object. */
 interface Leaving extends PruneInput {
-  readonly leavingKeys: ReadonlySet<string>;
+  readonly goingKeys: ReadonlySet<string>;
   /** Workloads by the `objectKey` of config that their pods need. */
   readonly readers: ReadonlyMap<string, KubernetesObject>;
 }
@@ -122,8 +123,14 @@ function verdictOn(object: KubernetesObject, input: Leaving): Verdict {
   if (waits !== undefined) return { kind: 'waiting', why: waits };
   if (!isCanary(object)) return { kind: 'remove' };
   const { target } = objectsOfCanary(object);
-  const goesWithTarget = target !== undefined && input.leavingKeys.has(target);
+  const goesWithTarget = target !== undefined && input.goingKeys.has(target);
   return { kind: goesWithTarget ? 'remove' : 'handBack' };
+}
+
+/** It left Git, and nothing keeps it: without its Canary a target that stays would be left without pods. */
+function isSureToGo(object: KubernetesObject, input: PruneInput): boolean {
+  const mayStay = whyItStays(object, input) ?? input.unknownHolderOf?.(objectKey(object));
+  return mayStay === undefined && !needsPruneApproval(object);
 }
 
 function whyItStays(
@@ -151,6 +158,8 @@ function whyItWaits(
     return finalizers ? `is being deleted; ${finalizers} holds it` : 'is being deleted';
   }
   const key = objectKey(object);
+  const holder = unknownHolderOf?.(key);
+  if (holder !== undefined) return `Source ${holder}, which may hold it, was not read yet`;
   if (keep.has(key)) return 'a release that serves or can be rolled back to needs it';
   const reader = readers.get(key);
   if (reader) return `${describe(reader)} reads it`;
@@ -158,8 +167,6 @@ function whyItWaits(
   return canary && `${describe(canary)} needs it as long as it is there`;
 }
 
-  const holder = unknownHolderOf?.(key);
-  if (holder !== undefined) return `Source ${holder}, which may hold it, was not read yet`;
 const workloadKinds: ReadonlySet<string> = new Set(['Deployment', 'DaemonSet', 'StatefulSet']);
 
 /** Target, scaler, Services and routes stay until their Canary is gone: the primary keeps serving. */
