@@ -325,6 +325,27 @@ describe('a Canary that left Git', () => {
     expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
   });
 
+  test('is deleted where it never began, as for want of a kind that it needs', async () => {
+    const autoscalerRef = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: 'web' };
+    await bed.commit('v1', {
+      'web.json': deployment('shop/web:1'),
+      'canary.json': canary({ spec: { autoscalerRef } }),
+    });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await eventually(
+      'it cannot begin',
+      async () => condition(await bed.canary(), 'Ready')?.reason === 'WatchFailed',
+      { seen: () => bed.canary() },
+    );
+
+    await bed.commit('no canary any more', { 'canary.json': null });
+
+    await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+    await untilPruned('Pruned');
+    await eventually('the target runs', async () => statusOf(await target()).readyReplicas === 2);
+  });
+
   test('is told where a webhook takes the hand-back from it, and hands back without the webhook', async () => {
     await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
     await createSource(bed, { prune: true });

@@ -81,7 +81,7 @@ async function removeOne(
   const cluster = clusterOf(parts, source);
   const live = await readAnew(cluster, source, object);
   if (!live) return untouched;
-  if (handsBack) return { ...untouched, wrote: await handBackStep(cluster, live) };
+  if (handsBack && hasBegun(live)) return { ...untouched, wrote: await handBackStep(cluster, live) };
   await cluster.delete(referenceOf(live), versionOf(live));
   parts.applied.forget(live);
   return { ...untouched, removed: [live], wrote: true };
@@ -111,6 +111,11 @@ type Writer = Pick<Cluster, 'patch' | 'delete'>;
 /**
  * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
  * True when something was written. Every step is read back from the Canary itself, so that a restart goes on where it was.
+/** One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer. */
+function hasBegun({ status }: KubernetesObject): boolean {
+  return (status as { phase?: unknown } | undefined)?.phase !== undefined;
+}
+
  */
 async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<boolean> {
   if (!asksForHandBack(live)) {
