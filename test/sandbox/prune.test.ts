@@ -89,6 +89,29 @@ describe('what left Git', () => {
     expect(statusOf(await bed.source()).counts).toMatchObject({ pruned: 2 });
   });
 
+  test('is named as long as its deletion is answered with a conflict, as by a webhook, and is deleted after that', async () => {
+    await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
+    await createSource(bed, { prune: true });
+    await bed.start();
+    await eventually('it is applied', () => isThere('b'), { seen: bed.source });
+    const allow = bed.sandbox.fault(({ method, path }) =>
+      method === 'DELETE' && path.endsWith('/configmaps/b')
+        ? {
+            code: 409,
+            reason: 'Conflict',
+            message: 'admission webhook "locks" denied the request: b is in use',
+          }
+        : undefined,
+    );
+
+    await bed.commit('without b', { 'b.json': null });
+
+    await untilPruned('Pruning', 'ConfigMap shop/b: delete ConfigMap shop/b: 409 admission webhook "locks"');
+    allow();
+    await untilGone('b');
+    await untilPruned('Pruned');
+  });
+
   test('is deleted once the right to delete it is there, without another commit', async () => {
     await bed.commit('first', { 'a.json': configMap('a'), 'b.json': configMap('b') });
     await createSource(bed, { prune: true });

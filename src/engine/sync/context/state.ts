@@ -13,7 +13,7 @@ import type {
   RenderResult,
 } from '../../../render/rendered-object.ts';
 import { createDriftMemory, type DriftMemory, type SourceDrift } from '../scope/drift.ts';
-import type { PrunePlan } from '../scope/prune-plan.ts';
+import type { NotPruned, PrunePlan } from '../scope/prune-plan.ts';
 import type { EffectiveRest, ReleaseInForce } from './effective-snapshot.ts';
 
 /** Everything one commit says, read whole (S24). */
@@ -169,6 +169,8 @@ export interface PruneResult {
   readonly unread: string | undefined;
   /** It is not over: to be looked at again although Git has no news. */
   readonly isPending: boolean;
+  /** Objects that the API server refused to delete since they changed; they are looked at again. */
+  readonly changed: readonly NotPruned[];
   /** Another Source holds something that left Git, or it is not known whether it may. */
   readonly isHeld?: boolean;
   /** Key of the Source that must have looked at head before. */

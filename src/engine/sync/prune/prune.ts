@@ -187,4 +187,5 @@ const undecided = {
   plan: { remove: [], handBack: [], waiting: [], kept: [], toApprove: [], guard: undefined },
   removed: [],
   failures: [],
+  changed: [],
 };

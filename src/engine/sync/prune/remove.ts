@@ -20,10 +20,10 @@ import type { SyncContext } from '../context/context.ts';
 import type { PruneResult } from '../context/state.ts';
 import { isCanary } from '../scope/canary-objects.ts';
 import { clusterOf } from '../scope/permissions.ts';
-import { optedOut, type PrunePlan } from '../scope/prune-plan.ts';
+import { type NotPruned, optedOut, type PrunePlan } from '../scope/prune-plan.ts';
 
 /** What came of it. */
-interface Done extends Pick<PruneResult, 'removed' | 'failures'> {
+interface Done extends Pick<PruneResult, 'removed' | 'failures' | 'changed'> {
   readonly wrote: boolean;
   /** Something changed while it was looked at, or it is not known what came of a deletion. */
   readonly isDueAgain: boolean;
@@ -41,6 +41,7 @@ export async function carryOut(
   const { parts, source, signal } = context;
   const removed: KubernetesObject[] = [];
   const failures: Array<{ reason: string; message: string }> = [];
+  const changed: NotPruned[] = [];
   const first = new Set(handBack);
   let wrote = false;
   let isDueAgain = false;
@@ -53,7 +54,8 @@ export async function carryOut(
     } catch (error) {
       const { reason, message, transient } = failureOf(error);
       isDueAgain ||= transient;
-      if (!isStale(error)) failures.push({ reason, message: `${describe(object)}: ${message}` });
+      if (isStale(error)) changed.push({ object, why: message });
+      else failures.push({ reason, message: `${describe(object)}: ${message}` });
     }
   };
   for (const wave of applyWaves([...remove, ...handBack]).reverse())
@@ -66,7 +68,8 @@ export async function carryOut(
   signal.throwIfAborted();
   // By their objects, whatever was answered first: what is the same at each look is reported once.
   failures.sort((left, right) => (left.message < right.message ? -1 : 1));
-  return { removed, failures, wrote, isDueAgain };
+  changed.sort((left, right) => (describe(left.object) < describe(right.object) ? -1 : 1));
+  return { removed, failures, changed, wrote, isDueAgain };
 }
 
 type Gone = Pick<Done, 'removed' | 'wrote'>;
@@ -108,14 +111,14 @@ export function isCopy(object: KubernetesObject): boolean {
 
 type Writer = Pick<Cluster, 'patch' | 'delete'>;
 
-/**
- * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
- * True when something was written. Every step is read back from the Canary itself, so that a restart goes on where it was.
 /** One that never began, as for want of a kind that it needs, has nothing to hand back, and nobody would set its finalizer. */
 function hasBegun({ status }: KubernetesObject): boolean {
   return (status as { phase?: unknown } | undefined)?.phase !== undefined;
 }
 
+/**
+ * One step: asks for the hand-back as `spec.revertOnDeletion` does, waits for the finalizer that holds the Canary until then, and deletes it.
+ * True when something was written. Every step is read back from the Canary itself, so that a restart goes on where it was.
  */
 async function handBackStep(cluster: Writer, live: KubernetesObject): Promise<boolean> {
   if (!asksForHandBack(live)) {

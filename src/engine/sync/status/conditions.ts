@@ -50,7 +50,7 @@ export function prunedNews(
   { pruned, snapshot }: Pick<SourceState, 'pruned' | 'snapshot'>,
 ): Omit<ConditionNews, 'type'> | undefined {
   if (source.spec.prune !== true || !pruned || !snapshot) return undefined;
-  const { plan, failures, unread } = pruned;
+  const { plan, failures, changed, unread } = pruned;
   if (unread !== undefined) return { status: 'Unknown', reason: 'NotDecided', message: unread };
   const [failure] = failures;
   if (failure)
@@ -60,7 +60,8 @@ export function prunedNews(
       message: listed(failures.map(({ message }) => message)),
     };
   if (plan.toApprove.length > 0) return toApprove(source, pruned, snapshot.commit.commit);
-  const going = [...plan.waiting, ...plan.handBack.map((object) => ({ object, why: handingBack }))];
+  const handedBack = plan.handBack.map((object) => ({ object, why: handingBack }));
+  const going = [...plan.waiting, ...handedBack, ...changed];
   if (going.length > 0)
     return { status: 'Unknown', reason: 'Pruning', message: listed(going.map(notPrunedText)) };
   const kept = plan.kept.length > 0 ? `; kept: ${listed(plan.kept.map(notPrunedText))}` : '';
