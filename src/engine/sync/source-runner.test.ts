@@ -129,6 +129,19 @@ function createWorld() {
   };
 }
 
+/** Keeps the status of a Source, as the API server does. `ready`: the reasons of its condition, one for each write. */
+function storing({ cluster }: ReturnType<typeof createWorld>, followed: KubernetesObject) {
+  let stored = followed;
+  const ready: string[] = [];
+  cluster.patch = async (_, { status }) => {
+    const said = status?.conditions.find(({ type }) => type === 'Ready');
+    if (said) ready.push(said.reason);
+    stored = { ...stored, status: { ...(stored.status as object), ...status } };
+    return stored as typeof source;
+  };
+  return { live: () => stored, ready };
+}
+
 /** A poller that polls when the test says so, as long as it is woken. */
 function createPoller() {
   const state = { sync: async (_: AbortSignal) => {}, isWoken: true };
@@ -156,7 +169,12 @@ function startRunner(
   world: ReturnType<typeof createWorld>,
   poller: ReturnType<typeof createPoller>,
   followed = source,
-  { heads = createHeads(), claims = createClaims() } = {},
+  {
+    heads = createHeads(),
+    claims = createClaims(),
+    live = () => followed,
+    tell = (_: unknown, __: { reason: string }) => {},
+  } = {},
 ) {
   const { cluster } = world;
   const after = (_: number, work: () => void) => {
@@ -173,7 +191,8 @@ function startRunner(
     rights: { isTrusted: () => true, protectedNamespaces: [], crossNamespaceRefs: true },
     clock: { nowMs: () => 0, after },
     sources: () => [followed],
-    source: () => followed,
+    source: live,
+    sourceAlerts: { tell },
     canaries: () => [],
     canary: () => undefined,
     bindings: { ensure: async () => void (await world.beginning.shift()?.()) },
@@ -233,6 +252,24 @@ test('while a commit is being applied its status is not written, whatever change
   await poller.pollWhileWoken();
 
   expect(world.said).toEqual(['Applied', 'Applied']);
+});
+
+test('a Source that cannot be read says so also while it is tried again', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const { live, ready } = storing(world, source);
+  const runner = startRunner(world, poller, source, { live });
+  await poller.pollWhileWoken();
+  for (const meanwhile of [async () => {}, () => runner.refreshStatus()]) {
+    world.cluster.get = async () => {
+      await meanwhile();
+      return undefined;
+    };
+    runner.reread();
+    await poller.pollWhileWoken().catch(() => undefined);
+  }
+
+  expect(ready).toEqual(['Applied', 'VariablesNotFound']);
 });
 
 test('a file that breaks withholds nothing of a Canary that left Git before', async () => {

@@ -23,10 +23,13 @@ export async function syncSource(context: SyncContext): Promise<void> {
   const { parts, source, state, watch, signal } = context;
   const requests = requestsOf(source);
   const limited = withDeadline(signal, source);
+  const { problem: before } = state;
   const failure = await attempt(() => update({ ...context, signal: limited }, signal));
   if (signal.aborted) return;
   state.requests = requests;
   if (failure) state.problem = problemOf(failure.error, limited, source);
+  // Only now: a status that is written in the middle of a sync says what was known before.
+  else if (state.problem === before) state.problem = undefined;
   parts.claims.hasRead(state.key, hasReadHead(state) ? state.head?.commit : undefined);
   await writeSourceStatus(context, watch);
   const retry =
@@ -115,7 +118,6 @@ async function commitToApply(context: SyncContext): Promise<ToApply> {
   });
   // After a restart what was verified and applied is looked after as before.
   if ('error' in poll) return { info: bareCommit(appliedBefore), isKnown: false, refused: poll };
-  state.problem = undefined;
   state.head = poll.head;
   state.signer = poll.signer;
   if (appliedBefore) usedUpAt(source, state, appliedBefore);
@@ -133,7 +135,7 @@ function admitted(context: SourceContext, chosen: ToApply): ToApply | undefined 
   const { source, state } = context;
   const waiting = whyNotAdmitted(context, chosen.info.commit);
   if (!waiting) return chosen;
-  state.problem ??= { condition: 'Ready', ...waiting };
+  if (!chosen.waiting) state.problem = { condition: 'Ready', ...waiting };
   if (state.snapshot) return { ...chosen, info: state.snapshot.commit, isKnown: true };
   const { appliedCommit } = source.status ?? {};
   return appliedCommit && wasApplied(source, appliedCommit)
