@@ -35,6 +35,7 @@ export async function sourceParts(
     applied: createApplied(),
     claims: createClaims(),
     sources: () => [],
+    source: () => undefined,
     presence: createPresence(parts),
     // Nothing is written, so that it makes no difference who would.
     accountRights: { mayWrite: async () => true },

@@ -272,6 +272,32 @@ test('a Source that cannot be read says so also while it is tried again', async 
   expect(ready).toEqual(['Applied', 'VariablesNotFound']);
 });
 
+test('an alert that is sent while a sync of the Source is under way is not sent again at its end', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const alerts = [{ name: 'team', providerRef: { name: 'team' } }];
+  const followed = { ...source, spec: { ...(source.spec as object), wait: true, alerts } };
+  const { live } = storing(world, followed);
+  const told: string[] = [];
+  let conditions: object[] = [];
+  const metadata = { name: 'app', resourceVersion: '1' };
+  world.inputs.get = () => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata, status: { conditions } });
+  const more = { live, tell: (_: unknown, { reason }: { reason: string }) => void told.push(reason) };
+  const runner = startRunner(world, poller, followed, more);
+  await poller.pollWhileWoken();
+  const { poll } = world.repository;
+  world.repository.poll = async () => {
+    conditions = [{ type: 'Stalled', status: 'True' }];
+    await runner.refreshStatus();
+    return poll();
+  };
+
+  runner.wake();
+  await poller.pollWhileWoken();
+
+  expect(told).toEqual(['Unhealthy']);
+});
+
 test('a file that breaks withholds nothing of a Canary that left Git before', async () => {
   const world = createWorld();
   const poller = createPoller();

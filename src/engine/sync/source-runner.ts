@@ -26,8 +26,6 @@ export interface SourceRunnerParts extends SourceParts {
   readonly openForge: OpenForge;
   readonly openMembers: OpenMembers;
   readonly openPoller: OpenPoller;
-  /** The Source as the cluster has it now. */
-  readonly source: (key: string) => KubernetesObject | undefined;
   /** Writes the status of a Source soon. */
   readonly refreshSoon: (key: string) => void;
   /** Called after every sync, for metrics. */

@@ -41,6 +41,8 @@ export interface SourceParts {
   readonly builds: BuildCache;
   /** Sources in the cluster, as watched. */
   readonly sources: () => readonly KubernetesObject[];
+  /** One of them, by its key. */
+  readonly source: (key: string) => KubernetesObject | undefined;
   /** Whether objects of all namespaces may be watched, or those of some alone. */
   readonly watchesEverywhere: boolean;
   /** Canaries in the cluster that are ours, as watched. */

@@ -90,7 +90,8 @@ function sourceStatus(
 
 /** Writes the status when it says something new; the news becomes one event. Looks at the health of what is watched. */
 export async function writeSourceStatus(context: SourceContext, watch?: SourceWatch): Promise<void> {
-  const { parts, source, state } = context;
+  const { parts, state } = context;
+  const source = withStatusNow(context);
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
@@ -121,6 +122,13 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   if (!ready || (state.isRenamed && isSame)) return;
   const type = ready.status === 'True' ? 'Normal' : 'Warning';
   parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
+}
+
+/** A sync may take minutes: what was written of the status meanwhile is neither written over nor told again. */
+function withStatusNow({ parts, source, state }: SourceContext): Source {
+  const now = parts.source(state.key);
+  if (!now || now.metadata.uid !== source.metadata.uid) return source;
+  return { ...source, status: (now.status ?? {}) as SourceStatus };
 }
 
 /** What was written of the status and not stored. */
