@@ -254,6 +254,20 @@ test('while a commit is being applied its status is not written, whatever change
   expect(world.said).toEqual(['Applied', 'Applied']);
 });
 
+test('a kind that is served in another scope, since its definition was made again, is placed anew without a commit', async () => {
+  const world = createWorld();
+  const poller = createPoller();
+  const runner = startRunner(world, poller);
+  await poller.pollWhileWoken();
+  const before = world.objects.get('app')?.metadata.namespace;
+  world.cluster.kindOf = async () => ({ namespaced: false });
+
+  runner.wake();
+  await poller.pollWhileWoken();
+
+  expect([before, world.objects.get('app')?.metadata.namespace]).toEqual(['shop', undefined]);
+});
+
 test('a Source that cannot be read says so also while it is tried again', async () => {
   const world = createWorld();
   const poller = createPoller();

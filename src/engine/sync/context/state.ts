@@ -41,6 +41,10 @@ export interface Snapshot {
   readonly isFleeting: boolean;
   /** Kinds that the cluster did not serve when it was read: whether they live in namespaces is not known. */
   readonly unknownKinds: ReadonlyArray<Pick<KubernetesObject, 'apiVersion' | 'kind'>>;
+  /** Whether the others lived in namespaces then. */
+  readonly scopes: ReadonlyArray<
+    Pick<KubernetesObject, 'apiVersion' | 'kind'> & { readonly namespaced: boolean }
+  >;
 }
 
 /** What one snapshot was applied as. */
@@ -165,12 +169,12 @@ export interface PruneResult {
   /** Objects that were deleted now. */
   readonly removed: readonly KubernetesObject[];
   readonly failures: readonly { readonly reason: string; readonly message: string }[];
+  /** Objects that the API server refused to delete since they changed; they are looked at again. */
+  readonly changed: readonly NotPruned[];
   /** Why nothing could be decided; undefined: it was. */
   readonly unread: string | undefined;
   /** It is not over: to be looked at again although Git has no news. */
   readonly isPending: boolean;
-  /** Objects that the API server refused to delete since they changed; they are looked at again. */
-  readonly changed: readonly NotPruned[];
   /** Another Source holds something that left Git, or it is not known whether it may. */
   readonly isHeld?: boolean;
   /** Key of the Source that must have looked at head before. */

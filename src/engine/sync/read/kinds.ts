@@ -8,7 +8,7 @@ import type { Snapshot } from '../context/state.ts';
 type Rendered = Pick<RenderResult, 'objects' | 'problems'>;
 
 /** Rendered objects, each in its namespace. */
-interface PlacedObjects extends Pick<Snapshot, 'objects' | 'unknownKinds'> {
+interface PlacedObjects extends Pick<Snapshot, 'objects' | 'unknownKinds' | 'scopes'> {
   readonly placed: readonly RenderedObject[];
   readonly problems: readonly FileProblem[];
 }
@@ -29,10 +29,10 @@ export async function placeObjects(
     placed,
     problems: [...rendered.problems, ...scoped.problems, ...problems],
     objects: rendered.objects.length,
-    unknownKinds: await unknownKindsOf(
+    ...(await kindsAsServed(
       cluster,
-      placed.map(({ object }) => object),
-    ),
+      scoped.objects.map(({ object }) => object),
+    )),
   };
 }
 
@@ -71,25 +71,35 @@ async function inTheirScope(
   return settle([{ objects, problems: [] }], {});
 }
 
-async function unknownKindsOf(
+async function kindsAsServed(
   cluster: Pick<Cluster, 'kindOf'>,
   objects: readonly KubernetesObject[],
-): Promise<Snapshot['unknownKinds']> {
+): Promise<Pick<Snapshot, 'unknownKinds' | 'scopes'>> {
   const kinds = new Map(
     objects.map(({ apiVersion, kind }) => [kindOf({ apiVersion, kind }), { apiVersion, kind }]),
   );
   const found = await Promise.all(
-    [...kinds.values()].map(async (one) => ((await cluster.kindOf(one.apiVersion, one.kind)) ? [] : [one])),
+    [...kinds.values()].map(async (one) => ({ one, served: await cluster.kindOf(one.apiVersion, one.kind) })),
   );
-  return found.flat();
+  return {
+    unknownKinds: found.flatMap(({ one, served }) => (served ? [] : [one])),
+    scopes: found.flatMap(({ one, served }) => (served ? [{ ...one, namespaced: served.namespaced }] : [])),
+  };
 }
 
-/** Whether the cluster serves a kind now that it did not serve when the snapshot was read, so that its objects may have another namespace. */
+/**
+ * Whether the cluster serves a kind now that it did not serve when the snapshot was read, or served in another scope, as where its
+ * CustomResourceDefinition was made again: its objects may have another namespace.
+ */
 export async function servesNewKinds(
   cluster: Pick<Cluster, 'kindOf'>,
-  { unknownKinds }: Pick<Snapshot, 'unknownKinds'>,
+  { unknownKinds, scopes }: Pick<Snapshot, 'unknownKinds' | 'scopes'>,
 ): Promise<boolean> {
   for (const { apiVersion, kind } of unknownKinds) if (await cluster.kindOf(apiVersion, kind)) return true;
+  for (const { apiVersion, kind, namespaced } of scopes) {
+    const served = await cluster.kindOf(apiVersion, kind);
+    if (served && served.namespaced !== namespaced) return true;
+  }
   return false;
 }
 

@@ -10,7 +10,7 @@ import { folderOf, type SyncContext } from '../context/context.ts';
 import type { Snapshot } from '../context/state.ts';
 import { isOutsideUnchanged, type ReadingContext, treeAt } from './commit-files.ts';
 import { unignored, withoutIgnored } from './ignore-rules.ts';
-import { placeObjects } from './kinds.ts';
+import { placeObjects, servesNewKinds } from './kinds.ts';
 import { inputsOf, type RenderInputs } from './render-inputs.ts';
 
 /** Reads a commit into the state. Where the spec and all files are those of the snapshot before, only the commit has another name. */
@@ -21,8 +21,9 @@ export async function readCommit(
 ): Promise<void> {
   const { source, state, signal } = context;
   const before = state.snapshot;
-  // With problems, what is missing outside the path may have come; so may a kind that was not served.
-  if (before && isSameSpec && before.problems.length + before.unknownKinds.length === 0) {
+  // With problems, what is missing outside the path may have come; so may a kind that was not served, or not in this scope.
+  const isSettled = before && before.problems.length + before.unknownKinds.length === 0;
+  if (isSettled && isSameSpec && !(await servesNewKinds(context.parts.cluster, before))) {
     const treeOid = await state.repository.treeOidAt(commit.commit, folderOf(source), signal);
     if (
       treeOid === before.treeOid &&
@@ -74,7 +75,7 @@ async function snapshotAt(
   // A chart always has one: that of its release.
   const isChart = written.read.some((part) => part.isChart);
   const defaultNamespace = isChart ? releaseNamespace(source) : source.spec.defaultNamespace;
-  const { placed, problems, objects, unknownKinds } = await placeObjects(
+  const { placed, problems, objects, unknownKinds, scopes } = await placeObjects(
     parts.cluster,
     written.read,
     defaultNamespace,
@@ -110,5 +111,6 @@ async function snapshotAt(
     isWhole: problems.length === 0 && !written.isFleeting,
     isFleeting: written.isFleeting,
     unknownKinds,
+    scopes,
   };
 }
