@@ -85,7 +85,7 @@ export interface Repository extends RepositoryWriting {
    * Runs work that renders a commit and records that it runs: a commit that ended the process twice is skipped for a while. Throws an error of
    * the code `ReadingSkipped`, and what the work throws.
    */
-  rendering<T>(commit: string, work: () => Promise<T>): Promise<T>;
+  rendering<T>(commit: string, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /** A push was announced: the next poll asks the server, however recently another Source of the repository did. */
   expectNews(): void;
   /** Calls `listener` when another Source of the repository found a change of what this one follows. Returns a function that unsubscribes. */

@@ -64,7 +64,12 @@ export interface Context {
   readonly openedMs: number;
   readonly state: { last: Poll | undefined };
   /** Records in the journal what is being read while `work` runs. */
-  readonly noted: <T>(stage: ReadingTarget['stage'], commit: string, work: () => Promise<T>) => Promise<T>;
+  readonly noted: <T>(
+    stage: ReadingTarget['stage'],
+    commit: string,
+    work: () => Promise<T>,
+    signal?: AbortSignal,
+  ) => Promise<T>;
 }
 
 /** Times of a Source that polls together with others, in milliseconds. */
@@ -93,8 +98,8 @@ export function createContext(options: ContextOptions, stats: TransportStats): C
   const verifier = options.verification && createVerifier(options.verification);
   const state = { last: undefined };
   const { journal, generation = 0 } = options;
-  const noted: Context['noted'] = (stage, commit, work) =>
-    journal ? journal.reading({ source: holder, stage, commit, generation }, work) : work();
+  const noted: Context['noted'] = (stage, commit, work, signal) =>
+    journal ? journal.reading({ source: holder, stage, commit, generation }, work, signal) : work();
   return {
     url,
     reference,

@@ -59,7 +59,7 @@ export function createGitSource(options: GitSourceOptions): MeasuredGitSource {
         hasWholeCommit(reader, checkCommitId(commit)),
       ),
     isDescendant,
-    rendering: (commit, work) => context.noted('render', commit, work),
+    rendering: (commit, work, signal) => context.noted('render', commit, work, signal),
     keep(commits) {
       context.use.kept = commits.map(checkCommitId);
     },

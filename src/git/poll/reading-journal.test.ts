@@ -72,6 +72,33 @@ test('of many Sources of one namespace four are rendered at a time, and those of
   expect(underWay.most).toBe(5);
 });
 
+test('a Source that waits while renders of its namespace hang stops waiting when its time is over, and takes no place', async () => {
+  const journal = createReadingJournal(folder, clock);
+  const hung: Array<() => void> = [];
+  const render = (source: string, work: () => Promise<void>, signal?: AbortSignal) =>
+    journal.reading({ ...target, source }, work, signal);
+  const hang = () => new Promise<void>((resolve) => void hung.push(resolve));
+  const hanging = ['a', 'b', 'c', 'd'].map((name) => render(`shop/${name}`, hang));
+  await expect.poll(() => hung.length).toBe(4);
+  const deadline = new AbortController();
+  const begun: string[] = [];
+  const begin = (name: string) => async () => void begun.push(name);
+  let ended = '';
+  void render('shop/late', begin('late'), deadline.signal).catch((error: Error) => {
+    ended = error.message;
+  });
+  const next = render('shop/next', begin('next'));
+
+  deadline.abort(new Error('its time is over'));
+
+  await expect.poll(() => ended).toBe('its time is over');
+  hung.shift()?.();
+  await next;
+  expect(begun).toEqual(['next']);
+  for (const end of hung) end();
+  await Promise.all(hanging);
+});
+
 test('after one death it is read again, after the second it is left alone for two minutes, then tried again, and for longer after each death up to an hour', async () => {
   await dieReading([target]);
   await dieReading([target]);

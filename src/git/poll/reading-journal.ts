@@ -23,8 +23,11 @@ export interface ReadingTarget {
  * repository cannot block all Sources.
  */
 export interface ReadingJournal {
-  /** Runs work that is recorded until it ends. Throws GitError ReadingSkipped for what ended the process before, and what `work` throws. */
-  reading<T>(target: ReadingTarget, work: () => Promise<T>): Promise<T>;
+  /**
+   * Runs work that is recorded until it ends. Throws GitError ReadingSkipped for what ended the process before, the signal's reason while the work
+   * waits for its place, and what `work` throws.
+   */
+  reading<T>(target: ReadingTarget, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
 }
 
 interface Entry {
@@ -94,7 +97,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
   }
 
   return {
-    async reading(target, work) {
+    async reading(target, work, signal) {
       const deaths = deathsOf(target);
       const diedMs = diedOf(target);
       // Short at first: two kills for another reason, for instance by draining nodes, may hit the same commit by chance.
@@ -105,7 +108,7 @@ export function createReadingJournal(folder: string, clock: Clock): ReadingJourn
       const run = () => noted({ target, deaths, diedMs, isOpen: true }, work);
       if (deaths > 0) return inTurn(target, run);
       if (target.stage === 'fetch') return run();
-      const release = await rendering.acquire(namespaceOf(target.source));
+      const release = await rendering.acquire(namespaceOf(target.source), signal);
       return run().finally(release);
     },
   };

@@ -50,7 +50,7 @@ interface Reading {
 export async function readSnapshot(context: ReadingContext, reading: Reading): Promise<Snapshot> {
   const { repository } = context.state;
   const work = () => snapshotAt(context, reading);
-  return repository.rendering ? repository.rendering(reading.commit.commit, work) : work();
+  return repository.rendering ? repository.rendering(reading.commit.commit, work, reading.signal) : work();
 }
 
 async function snapshotAt(
