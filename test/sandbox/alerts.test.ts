@@ -3,6 +3,7 @@ import type { CanaryStatus } from '../../src/api/canary/status.ts';
 import { startTestServer, type TestServer } from '../../src/http/testing/servers.ts';
 import {
   canary,
+  condition,
   createSource,
   deployment,
   eventually,
@@ -131,6 +132,38 @@ test('a revert tells every alert of its severity once, and a restart tells nobod
   });
   await bed.pass(30_000);
   expect(told).toHaveLength(before);
+});
+
+test('a write that is refused for a minute tells every alert of its severity once, and not one that ends sooner', async () => {
+  await startFirstRelease();
+  const service = '/api/v1/namespaces/shop/services/web-canary';
+  const refuse = () =>
+    bed.sandbox.fault(({ method, path }) =>
+      method === 'PATCH' && path === service
+        ? { code: 403, reason: 'Forbidden', message: 'admission webhook "policy" denied the request' }
+        : undefined,
+    );
+  const stalled = async () => condition(await bed.canary(), 'Stalled');
+  const untilStalled = (status: string) =>
+    eventually(`Stalled is ${status}`, async () => (await stalled())?.status === status, { seen: stalled });
+  const allowSoon = refuse();
+  await bed.send('DELETE', service);
+  await untilStalled('True');
+  await bed.pass(10_000);
+  allowSoon();
+  await untilStalled('False');
+  expect(of('Stopped')).toEqual([]);
+
+  const allow = refuse();
+  await bed.send('DELETE', service);
+  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered()));
+  await bed.pass(300_000);
+
+  expect(of('Stopped')).toEqual(['everything', 'infos', 'warnings']);
+  const { reason, text } = told.find(({ outcome }) => outcome === 'Stopped') ?? {};
+  expect([reason, text]).toEqual(['Forbidden', expect.stringContaining('admission webhook "policy" denied')]);
+  allow();
+  await untilStalled('False');
 });
 
 test('a receiver that is down when the program ends gets the alert from the next process', async () => {

@@ -18,6 +18,7 @@ import {
   withEngineConditions,
   writeStatus,
 } from './status/status.ts';
+import { withStopped } from './status/stopped.ts';
 
 /** What was observed of a Canary, and what was decided on it. */
 export interface RoundState {
@@ -45,7 +46,9 @@ export async function saveStatus(
   };
   const withWriter = run ? { ...status, run } : status;
   const reported = withEngineConditions(canary, withWriter, { ...findings, failure, isDecided: true });
-  const whole = { ...reported, specInForce: inForce.specInForce };
+  const { hasDefaultAlert = false } = parts.options;
+  const told = withStopped(canary, reported, { failure, hasDefaultAlert, nowMs: findings.nowMs });
+  const whole = { ...told, specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
   emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
