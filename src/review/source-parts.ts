@@ -55,6 +55,7 @@ export async function sourceParts(
     canaries: () => items,
     canary: (name) => items.find((item) => namespacedName(item) === namespacedName({ metadata: name })),
     watchesEverywhere: false,
+    watchNamespaces: [],
     wakeCanary: nothing,
   };
 }

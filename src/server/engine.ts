@@ -54,6 +54,7 @@ export function createEngine(wiring: EngineWiring): Engine {
     canarySet,
     bindingSet,
     watchesEverywhere: namespacesOf(options).length === 0,
+    watchNamespaces: namespacesOf(options),
     isFollowed: (source) => options.sourceFiles.length === 0 || fileSources.has(source),
     wakeCanary: canaries.wake,
     onSync(key, succeeded) {

@@ -105,7 +105,7 @@ export function startSourceRunner(
   }
 
   function start(source: Source): void {
-    const own = createSourceWatch(applySetId(source), parts.openMembers, (changed) => seen(source, changed));
+    const own = createSourceWatch(applySetId(source), parts, (changed) => seen(source, changed));
     watch = withInputs(own, watchInputs(source, parts.openWatch, { state, onChange: reread }));
     try {
       poller = parts.openPoller(source, sync);

@@ -4,6 +4,7 @@ import { limits } from '../../../api/limits.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster, OpenWatch, WatchedSet, WatchQuery } from '../../../contracts/cluster.ts';
 import { createMemberWatches, watchedPlaces } from './members.ts';
+import { createSourceWatch } from './source-watch.ts';
 
 function config(name: string, owner: string | undefined, namespace = 'shop'): KubernetesObject {
   const labels = owner === undefined ? {} : { [partOfLabel]: owner };
@@ -126,6 +127,25 @@ test.each([
   expect(cluster.opened.map(({ namespace }) => namespace)).toEqual(expected);
 });
 
+test.each([
+  [true, [undefined]],
+  [false, ['n0', 'n1', 'n2', 'n3', 'n4', 'n5']],
+])(
+  'a Source with a kind in many namespaces, which may be watched everywhere %j',
+  (watchesEverywhere, expected) => {
+    const cluster = aCluster();
+    const openMembers = createMemberWatches(cluster.openWatch, watchesEverywhere);
+    const watch = createSourceWatch('first', { openMembers, watchesEverywhere }, () => undefined);
+
+    watch.follow([], {
+      places: Array.from({ length: 6 }, (_, index) => place(`n${index}`)),
+      notLooked: undefined,
+    });
+
+    expect(cluster.opened.map(({ namespace }) => namespace)).toEqual(expected);
+  },
+);
+
 describe('what the annotations of a Source may make Holdfast watch', () => {
   const source = {
     apiVersion: 'holdfast.dev/v1alpha1',
@@ -143,7 +163,7 @@ describe('what the annotations of a Source may make Holdfast watch', () => {
         return { apiVersion: group === '' ? 'v1' : `${group}/v1`, namespaced: true };
       },
     } as unknown as Cluster;
-    return { cluster, asked: () => asked };
+    return { cluster, watchesEverywhere: true, watchNamespaces: [], asked: () => asked };
   }
 
   const many = (count: number, name: string) =>
@@ -178,6 +198,17 @@ describe('what the annotations of a Source may make Holdfast watch', () => {
     expect(places.length).toBeGreaterThan(3);
     expect(places.length).toBeLessThan(10);
     expect(notLooked).toBeUndefined();
+  });
+
+  test('where Holdfast may see some namespaces alone, the kind is watched in each of these, and in no other', async () => {
+    const inventory = { groupKinds: new Set(['ConfigMap']), namespaces: many(30_000, 'n') };
+    const watchNamespaces = ['shop', 'n1', 'n2', 'n3', 'n4', 'elsewhere'];
+    const parts = { ...everyKind(), watchesEverywhere: false, watchNamespaces };
+
+    const { places, notLooked } = await watchedPlaces(parts, source, inventory, []);
+
+    expect(places.map(({ namespace }) => namespace)).toEqual(['shop', 'n1', 'n2', 'n3', 'n4']);
+    expect(notLooked).toContain('names n0, which Holdfast does not watch');
   });
 
   test('of 10,000 kinds that are not in Git a bounded number is asked for, and it is told that not all are', async () => {

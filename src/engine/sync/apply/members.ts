@@ -1,6 +1,7 @@
 import {
   groupKindsAnnotation,
   type KubernetesObject,
+  namespacesAnnotation,
   partOfLabel,
   referenceOf,
 } from '../../../api/kubernetes.ts';
@@ -168,10 +169,10 @@ export function inventoryWith(source: Source, objects: readonly KubernetesObject
 /**
  * The places of an inventory that are watched. Who may edit a Source writes its annotations, and each kind is a watch with our own rights: of
  * those without an object in Git there is a bound, beyond which nothing may be taken for gone. Of many namespaces a few say that the kind is
- * watched in all of them; each with each kind would be more than memory holds.
+ * watched in all of them; each with each kind would be more than memory holds. Where Holdfast may see some namespaces alone, it is each of these.
  */
 export async function watchedPlaces(
-  parts: Pick<SourceParts, 'cluster'>,
+  parts: Pick<SourceParts, 'cluster' | 'watchesEverywhere' | 'watchNamespaces'>,
   source: Source,
   { groupKinds, namespaces }: Inventory,
   objects: readonly KubernetesObject[],
@@ -179,15 +180,22 @@ export async function watchedPlaces(
   const inGit = new Set(objects.map(groupKindOf));
   const others = [...groupKinds].filter((groupKind) => !inGit.has(groupKind));
   const looked = new Set(others.slice(0, limits.kindsOutsideGit));
+  const seen = parts.watchesEverywhere
+    ? [...namespaces].slice(0, mostNamespaces + 1)
+    : parts.watchNamespaces.filter((namespace) => namespaces.has(namespace));
   const few = {
     groupKinds: new Set([...groupKinds].filter((groupKind) => inGit.has(groupKind) || looked.has(groupKind))),
-    namespaces: new Set([...namespaces].slice(0, mostNamespaces + 1)),
+    namespaces: new Set(seen),
   };
-  const notLooked =
-    others.length > looked.size
-      ? `its annotation ${groupKindsAnnotation} names ${others.length} kinds that are not in Git, and objects of at most ${looked.size} are looked for; take those out of it of which it has no objects`
-      : undefined;
-  return { places: await placesOf(parts, source, few, objects), notLooked };
+  return { places: await placesOf(parts, source, few, objects), notLooked: whyNotLooked() };
+
+  function whyNotLooked(): string | undefined {
+    const unseen = [...namespaces].find((namespace) => !parts.watchNamespaces.includes(namespace));
+    if (!parts.watchesEverywhere && unseen !== undefined)
+      return `its annotation ${namespacesAnnotation} names ${unseen}, which Holdfast does not watch; add it to --watch-namespaces, or take it out of the annotation if the Source has no objects there`;
+    if (others.length === looked.size) return undefined;
+    return `its annotation ${groupKindsAnnotation} names ${others.length} kinds that are not in Git, and objects of at most ${looked.size} are looked for; take those out of it of which it has no objects`;
+  }
 }
 
 /** Every place of an inventory, in the version of the objects at hand where they have the kind. A kind that is not served has no members. */

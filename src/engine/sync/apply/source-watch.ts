@@ -1,7 +1,7 @@
 import { type KubernetesObject, objectKey } from '../../../api/kubernetes.ts';
 import type { WatchedSet } from '../../../contracts/cluster.ts';
 import type { RenderedObject } from '../../../render/rendered-object.ts';
-import type { Place, SourceContext, SourceWatch, SyncContext } from '../context/context.ts';
+import type { Place, SourceContext, SourceParts, SourceWatch, SyncContext } from '../context/context.ts';
 import type { Snapshot, SourceState } from '../context/state.ts';
 import { groupKindOf, type Inventory } from '../scope/inventory.ts';
 import { wantedOver } from './apply-object.ts';
@@ -10,7 +10,7 @@ import { mostNamespaces, type OpenMembers, watchedPlaces } from './members.ts';
 /** `onChange` gets every object of the Source that changed in the cluster, our own writes included, and nothing when more was listed. */
 export function createSourceWatch(
   applySetId: string,
-  openMembers: OpenMembers,
+  { openMembers, watchesEverywhere }: Pick<SourceParts, 'watchesEverywhere'> & { openMembers: OpenMembers },
   onChange: (object: KubernetesObject | undefined) => void,
 ): SourceWatch {
   const sets = new Map<string, WatchedSet>();
@@ -38,7 +38,7 @@ export function createSourceWatch(
     follow(objects, { places, notLooked: why }) {
       notLooked = why;
       const all = [...objects.map(placeOf), ...places];
-      several = kindsInManyNamespaces(all);
+      several = watchesEverywhere ? kindsInManyNamespaces(all) : new Set();
       kinds = new Set(all.map(groupKindOf));
       const wanted = new Map(all.map((place) => [watchId(place), place]));
       for (const [id, set] of sets) {

@@ -45,6 +45,8 @@ export interface SourceParts {
   readonly source: (key: string) => KubernetesObject | undefined;
   /** Whether objects of all namespaces may be watched, or those of some alone. */
   readonly watchesEverywhere: boolean;
+  /** Where they may be, otherwise. */
+  readonly watchNamespaces: readonly string[];
   /** Canaries in the cluster that are ours, as watched. */
   readonly canaries: () => readonly KubernetesObject[];
   /** One of them, without a walk through all. */
