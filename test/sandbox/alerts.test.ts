@@ -66,13 +66,14 @@ async function createReceivers(): Promise<void> {
   });
 }
 
+const alerts = Object.entries(severities).map(([name, severity]) => ({
+  name,
+  severity,
+  providerRef: { name },
+}));
+
 async function startFirstRelease() {
   await createReceivers();
-  const alerts = Object.entries(severities).map(([name, severity]) => ({
-    name,
-    severity,
-    providerRef: { name },
-  }));
   const postPromotion = { interval: '300ms', successThreshold: 1, onFailure: 'revert' };
   await bed.commit('first', {
     'web.json': deployment('shop/web:1'),
@@ -164,6 +165,27 @@ test('a write that is refused for a minute tells every alert of its severity onc
   expect([reason, text]).toEqual(['Forbidden', expect.stringContaining('admission webhook "policy" denied')]);
   allow();
   await untilStalled('False');
+});
+
+test('a target that cannot be rolled out tells every alert of its severity once, also across a restart', async () => {
+  await createReceivers();
+  const target = JSON.parse(deployment('shop/web:1'));
+  target.spec.selector.matchLabels = { role: 'web' };
+  target.spec.template.metadata.labels = { role: 'web' };
+  await bed.commit('first', {
+    'web.json': JSON.stringify(target),
+    'canary.json': canary({ analysis: { alerts } }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+
+  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered()));
+  await app.drain();
+  await bed.start();
+  await bed.pass(300_000);
+
+  expect(of('Stopped')).toEqual(['everything', 'infos', 'warnings']);
+  expect(told.at(0)).toMatchObject({ reason: 'TargetInvalid' });
 });
 
 test('a receiver that is down when the program ends gets the alert from the next process', async () => {

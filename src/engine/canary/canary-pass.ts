@@ -9,7 +9,7 @@ import {
 import { isOfHoldfast, managedFieldsOf } from '../../workload/compare/managed-fields.ts';
 import { type Failure, failureOf, isStale } from '../failure.ts';
 import type { PassResult } from '../work-queue.ts';
-import { report } from './canary-report.ts';
+import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { createDeletions } from './deletions.ts';
@@ -92,7 +92,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
       const failure = failureOf(error);
       if (awaitsFinalizer(object)) return retryDeletion(key, read.canary, failure);
       failures.set(key, failure);
-      await report(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
+      await reportUndecided(parts, read.canary, joinFailures([read.invalid, failure]) ?? failure);
       throw error;
     }
   }

@@ -46,9 +46,7 @@ export async function saveStatus(
   };
   const withWriter = run ? { ...status, run } : status;
   const reported = withEngineConditions(canary, withWriter, { ...findings, failure, isDecided: true });
-  const { hasDefaultAlert = false } = parts.options;
-  const told = withStopped(canary, reported, { failure, hasDefaultAlert, nowMs: findings.nowMs });
-  const whole = { ...told, specInForce: inForce.specInForce };
+  const whole = { ...withStopped(parts, canary, reported, failure), specInForce: inForce.specInForce };
   const written = await writeStatus(parts, canary, whole);
   if (!written) return undefined;
   emitNews(parts, { canary, status: whole }, newsOf(canary.status, whole, decision.events));
@@ -57,15 +55,30 @@ export async function saveStatus(
   return written;
 }
 
-/** Reports a failure as condition and Event; logs it where the status cannot be written. Returns the Canary as written, if it was. */
-export async function report(
+/** The same where nothing could be decided. The alerts of the Canary are told of it, too. */
+export async function reportUndecided(
   parts: CanaryParts,
   canary: Canary,
   failure: Failure,
 ): Promise<Canary | undefined> {
+  parts.outbox.send(canary);
+  const told = withStopped(parts, canary, parts.outbox.answered(canary, canary.status ?? {}), failure);
+  return report(parts, canary, failure, told);
+}
+
+/**
+ * Reports a failure as condition and Event, in a status that is otherwise as it was; logs it where the status cannot be written. Returns the Canary as
+ * written, if it was.
+ */
+export async function report(
+  parts: CanaryParts,
+  canary: Canary,
+  failure: Failure,
+  before = canary.status,
+): Promise<Canary | undefined> {
   const { generation } = canary.metadata;
   const observed = {
-    ...canary.status,
+    ...before,
     ...(generation === undefined ? {} : { observedGeneration: generation }),
   };
   const status = withEngineConditions(canary, observed, { failure, nowMs: parts.clock.nowMs() });

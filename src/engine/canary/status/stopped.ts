@@ -7,6 +7,7 @@ import { limits, shorten } from '../../../api/limits.ts';
 import { sinceMs } from '../../../api/time.ts';
 import type { Failure } from '../../failure.ts';
 import { findCondition } from '../../status-patch.ts';
+import type { CanaryParts } from '../context/context.ts';
 
 /** What ends sooner, as while rights are granted or a webhook starts again, calls nobody. */
 const patienceMs = 60_000;
@@ -14,18 +15,14 @@ const patienceMs = 60_000;
 const againMs = 3_600_000;
 const messageCharacters = 512;
 
-interface Stop {
-  readonly failure: Failure | undefined;
-  readonly hasDefaultAlert: boolean;
-  readonly nowMs: number;
-}
-
 /** The status with such a report once a failure that only a person can end has been `Stalled` for a minute. */
 export function withStopped(
+  { clock, options }: Pick<CanaryParts, 'clock' | 'options'>,
   canary: Canary,
   status: CanaryStatus,
-  { failure, hasDefaultAlert, nowMs }: Stop,
+  failure: Failure | undefined,
 ): CanaryStatus {
+  const nowMs = clock.nowMs();
   const stalled = findCondition(canary.status?.conditions, 'Stalled');
   if (!failure || failure.transient || stalled?.status !== 'True' || stalled.reason !== failure.reason)
     return status;
@@ -36,7 +33,7 @@ export function withStopped(
   const known = incidents.find((one) => one.key === key || one.key.startsWith(`${key}/`));
   if (known && (known.time >= since || sinceMs(nowMs, known.time) < againMs)) return status;
   const time = new Date(nowMs).toISOString();
-  const alerts = alertsFor(canary, 'warn', hasDefaultAlert);
+  const alerts = alertsFor(canary, 'warn', options.hasDefaultAlert === true);
   const incident: Incident = {
     key: known ? `${key}/${time}` : key,
     time,
