@@ -137,6 +137,35 @@ describe('what somebody else changed', () => {
   });
 });
 
+describe('a Secret that Git writes in plain texts (stringData)', () => {
+  const secret = (stringData: Record<string, string>) =>
+    JSON.stringify({
+      apiVersion: 'v1',
+      kind: 'Secret',
+      metadata: { name: 'vault', namespace: 'shop' },
+      stringData,
+    });
+  const data = async () => (await bed.get('v1', 'Secret', 'vault'))?.data;
+  const [one, two] = ['one', 'two'].map((text) => Buffer.from(text).toString('base64'));
+
+  test('loses a key that Git has no more, and is not written again for what others add', async () => {
+    await follow({ 'vault.json': secret({ a: 'one', b: 'two' }) });
+    expect(await data()).toEqual({ a: one, b: two });
+
+    await bed.commit('without b', { 'vault.json': secret({ a: 'one' }) });
+
+    await eventually('b is gone', async () => JSON.stringify(await data()) === JSON.stringify({ a: one }), {
+      seen: data,
+    });
+    await bed.pass(10_000);
+    bed.sandbox.requests.clear();
+    await edit('/api/v1/namespaces/shop/secrets/vault', { metadata: { labels: { seen: 'true' } } });
+    await bed.pass(10_000);
+    const own = bed.sandbox.requests.writes().filter(({ userAgent }) => userAgent.startsWith('holdfast'));
+    expect(own.filter(({ path }) => path.includes('/secrets/'))).toEqual([]);
+  });
+});
+
 describe('fields of others', () => {
   test('pods that an autoscaler asked for are left alone, pods that a person asked for are not', async () => {
     await follow({ 'web.json': deployment('shop/web:1') });

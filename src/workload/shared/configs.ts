@@ -133,12 +133,25 @@ export function releaseAnnotations({ digest, commit }: Release): Record<string, 
 /** The content of a ConfigMap or Secret. `immutable` is not copied: the next release has to write the copy again. */
 function content(config: KubernetesObject): Record<string, unknown> {
   if (config.kind !== 'Secret') return present({ data: config.data, binaryData: config.binaryData });
-  const stringData = Object.entries((config.stringData ?? {}) as Record<string, string>);
-  const encoded = Object.fromEntries(
-    stringData.map(([key, value]) => [key, Buffer.from(value, 'utf8').toString('base64')]),
-  );
-  const data = { ...(config.data as Record<string, string> | undefined), ...encoded };
+  const data = (withEncodedData(config).data ?? {}) as Record<string, string>;
   return { ...(Object.keys(data).length > 0 ? { data } : {}), ...present({ type: config.type }) };
+}
+
+/**
+ * A Secret with what is in `stringData` in `data`, as the API server stores it: by `stringData` it would delete no key that is taken out, and what is
+ * stored would never be as it was written. What the API server would refuse stays as it is.
+ */
+export function withEncodedData(object: KubernetesObject): KubernetesObject {
+  const { stringData, ...secret } = object;
+  const texts = Object.entries((stringData ?? {}) as Record<string, unknown>);
+  if (
+    object.kind !== 'Secret' ||
+    stringData === undefined ||
+    texts.some(([, text]) => typeof text !== 'string')
+  )
+    return object;
+  const encoded = texts.map(([key, text]) => [key, Buffer.from(`${text}`, 'utf8').toString('base64')]);
+  return { ...secret, data: { ...(secret.data as object | undefined), ...Object.fromEntries(encoded) } };
 }
 
 // A change of config alone must create new pods: a template names ConfigMaps and Secrets, not their content, and variables are read once. So the

@@ -13,6 +13,7 @@ import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
+import { withEncodedData } from '../../../workload/shared/configs.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
 import { EngineError, failureOf, isImmutableChange } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
@@ -167,7 +168,7 @@ export function wantedOver(
   object: KubernetesObject,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
-  return inApplySet(source, withoutFields(object, state.left.get(object) ?? []), live);
+  return inApplySet(source, withoutFields(withEncodedData(object), state.left.get(object) ?? []), live);
 }
 
 /** The same with the fields that others have. */
@@ -208,7 +209,7 @@ export async function dryApply(
   },
 ): Promise<DryApplied> {
   refuseNotAllowed(source, object);
-  const wanted = inApplySet(source, object, live);
+  const wanted = inApplySet(source, withEncodedData(object), live);
   if (live) refuseOthers(await othersOf(source, live, listSources), source, live, wanted);
   try {
     const { written } = await applyOverOthers(cluster, wanted, {
