@@ -166,6 +166,26 @@ describe('a Secret that Git writes in plain texts (stringData)', () => {
   });
 });
 
+test('a manifest that was exported from a cluster is applied, and not again with each change of its status', async () => {
+  const web = JSON.parse(deployment('shop/web:1'));
+  Object.assign(web.metadata, {
+    ...{ creationTimestamp: '2020-01-01T00:00:00Z', generation: 4, resourceVersion: '1234', uid: 'abc' },
+    managedFields: [{ manager: 'kubectl', operation: 'Update' }],
+  });
+  web.status = { observedGeneration: 4, readyReplicas: 7 };
+  await follow({ 'web.json': JSON.stringify(web) }, { interval: '1h' });
+  await bed.pass(10_000);
+  bed.sandbox.requests.clear();
+
+  const status = { conditions: [{ type: 'Seen', status: 'True' }] };
+  await edit(`${deployments}/web/status`, { status });
+  await bed.pass(10_000);
+
+  const own = bed.sandbox.requests.writes().filter(({ userAgent }) => userAgent.startsWith('holdfast'));
+  expect(own.filter(({ path }) => path.includes('/deployments/'))).toEqual([]);
+  expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+});
+
 describe('fields of others', () => {
   test('pods that an autoscaler asked for are left alone, pods that a person asked for are not', async () => {
     await follow({ 'web.json': deployment('shop/web:1') });

@@ -162,13 +162,32 @@ async function recreate(
   return cluster.apply(wanted, { manager: 'holdfast', force: true });
 }
 
+/** What API servers set themselves. */
+const setByServers: ReadonlySet<string> = new Set([
+  'creationTimestamp',
+  'deletionGracePeriodSeconds',
+  'deletionTimestamp',
+  'generation',
+  'managedFields',
+  'resourceVersion',
+  'selfLink',
+  'uid',
+]);
+
+/** The object without what a manifest has that was exported from a cluster: a version that is gone would be a conflict, and a status is nobody's to write. */
+function asWritten(object: KubernetesObject): KubernetesObject {
+  const { status: _, ...written } = withEncodedData(object);
+  const metadata = Object.entries(object.metadata).filter(([field]) => !setByServers.has(field));
+  return { ...written, metadata: Object.fromEntries(metadata) as unknown as KubernetesObject['metadata'] };
+}
+
 /** The object as it is applied over a live one: with the Source's label, without what rollouts and others write of it. */
 export function wantedOver(
   { source, state }: Pick<SourceContext, 'source' | 'state'>,
   object: KubernetesObject,
   live: KubernetesObject | undefined,
 ): KubernetesObject {
-  return inApplySet(source, withoutFields(withEncodedData(object), state.left.get(object) ?? []), live);
+  return inApplySet(source, withoutFields(asWritten(object), state.left.get(object) ?? []), live);
 }
 
 /** The same with the fields that others have. */
@@ -209,7 +228,7 @@ export async function dryApply(
   },
 ): Promise<DryApplied> {
   refuseNotAllowed(source, object);
-  const wanted = inApplySet(source, withEncodedData(object), live);
+  const wanted = inApplySet(source, asWritten(object), live);
   if (live) refuseOthers(await othersOf(source, live, listSources), source, live, wanted);
   try {
     const { written } = await applyOverOthers(cluster, wanted, {
