@@ -1,6 +1,6 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import { condition, createSource, deployment, eventually, notesOf, statusOf } from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
@@ -184,6 +184,26 @@ test('a manifest that was exported from a cluster is applied, and not again with
   const own = bed.sandbox.requests.writes().filter(({ userAgent }) => userAgent.startsWith('holdfast'));
   expect(own.filter(({ path }) => path.includes('/deployments/'))).toEqual([]);
   expect(condition(await bed.source(), 'Ready')?.status).toBe('True');
+});
+
+test('a webhook that takes the label from what is applied is told, since that could never be pruned', async () => {
+  const end = bed.sandbox.webhook((key, object) => {
+    if (key !== '/configmaps' || object.metadata.name !== 'a') return object;
+    const { [partOfLabel]: _, ...labels } = object.metadata.labels ?? {};
+    return { ...object, metadata: { ...object.metadata, labels } };
+  });
+  await bed.commit('first', { 'a.json': configMap('info') });
+  await createSource(bed);
+  await bed.start();
+  const applied = async () => condition(await bed.source(), 'Applied');
+  await eventually('it is told', async () => (await applied())?.reason === 'ForeignChange', {
+    seen: applied,
+  });
+  expect((await applied())?.message).toContain(`ConfigMap shop/a: its label ${partOfLabel} is gone`);
+
+  end();
+
+  await eventually('it is applied', async () => (await applied())?.status === 'True', { seen: applied });
 });
 
 describe('fields of others', () => {

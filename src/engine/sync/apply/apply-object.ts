@@ -15,7 +15,7 @@ import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { withEncodedData } from '../../../workload/shared/configs.ts';
 import { applySetId, asMember } from '../../apply-set.ts';
-import { EngineError, failureOf, isImmutableChange } from '../../failure.ts';
+import { EngineError, failureOf, isImmutableChange, notKept } from '../../failure.ts';
 import type { SourceContext, SourceParts, SyncContext } from '../context/context.ts';
 import { hasNameOfCanary } from '../scope/canary-objects.ts';
 import { driftFound, type SourceDrift, withTimes } from '../scope/drift.ts';
@@ -79,6 +79,7 @@ export async function applyObject(
     parts.applied.forget(wanted);
     throw error;
   });
+  refuseUnlabelled(write);
   if (write.left.length > 0) {
     state.left.set(object, [...(state.left.get(object) ?? []), ...write.left.map(({ field }) => field)]);
     parts.applied.note(wantedOver(context, object, live));
@@ -87,6 +88,12 @@ export async function applyObject(
   const changed = (await handOver(context, wanted, write.written)) || isWritten;
   if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken };
+}
+
+/** What has not the label any more is not watched, and would never be pruned. Throws EngineError ForeignChange. */
+function refuseUnlabelled({ written }: ContestedWrite): void {
+  if (written.metadata.labels?.[partOfLabel] === undefined)
+    throw notKept(`${describe(written)}: its label ${partOfLabel} is gone`);
 }
 
 async function writeOne(
