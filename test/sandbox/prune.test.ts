@@ -7,6 +7,7 @@ import {
   createSource,
   deployment,
   eventually,
+  imageOf,
   statusOf,
   waitForPhase,
 } from './holdfast-bed.ts';
@@ -347,6 +348,31 @@ describe('a Canary that left Git', () => {
     expect(statusOf(await target())).toMatchObject({ readyReplicas: 2 });
     expect((await bed.get('v1', 'Service', 'web'))?.spec).toMatchObject({ selector: { app: 'web' } });
   });
+
+  test.each(['leave', 'refuse'])(
+    'leaves a target that follows Git, also where that is to %s fields of others',
+    async (policy) => {
+      const web = (image: string) => {
+        const { metadata, ...rest } = JSON.parse(deployment(image));
+        return JSON.stringify({
+          ...rest,
+          metadata: { ...metadata, annotations: { 'holdfast.dev/on-conflict': policy } },
+        });
+      };
+      await bed.commit('v1', { 'web.json': web('shop/web:1'), 'canary.json': canary() });
+      await createSource(bed, { prune: true });
+      await bed.start();
+      await waitForPhase(bed, 'Initialized');
+      await bed.commit('no canary any more', { 'canary.json': null });
+      await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+
+      await bed.commit('v2', { 'web.json': web('shop/web:2') });
+
+      await eventually('it runs v2', async () => imageOf(await target()) === 'shop/web:2', {
+        seen: bed.source,
+      });
+    },
+  );
 
   test('is deleted where it never began, as for want of a kind that it needs', async () => {
     const autoscalerRef = { apiVersion: 'keda.sh/v1alpha1', kind: 'ScaledObject', name: 'web' };

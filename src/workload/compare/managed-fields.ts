@@ -143,7 +143,7 @@ export interface ManagedFieldsEntry {
 }
 
 /** Whether Holdfast wrote these fields, under any of its managers. */
-export function isOfHoldfast({ manager }: ManagedFieldsEntry): boolean {
+export function isOfHoldfast({ manager }: Pick<ManagedFieldsEntry, 'manager'>): boolean {
   return manager?.startsWith('holdfast') === true;
 }
 

@@ -1,6 +1,7 @@
 /** Applying what others have changed: who that was is reported, and annotations of the object decide what happens. */
 import { isRecord, type KubernetesObject, pointerSteps } from '../../../api/kubernetes.ts';
 import type { ApplyOptions, Cluster } from '../../../contracts/cluster.ts';
+import { isOfHoldfast } from '../../../workload/compare/managed-fields.ts';
 import { EngineError } from '../../failure.ts';
 
 /** What happens to fields that another manager has: `override` (default) takes them back, `leave` leaves them, `refuse` writes nothing. */
@@ -57,10 +58,11 @@ export async function applyOverOthers(
     const contested = await timed(found);
     const left = contested.filter((field) => isLeft(wanted, field));
     const taken = contested.filter((field) => !left.includes(field));
-    if (taken.length > 0 && policyOf(wanted) === 'refuse')
+    const ofOthers = taken.filter((field) => !isOfHoldfast(field));
+    if (ofOthers.length > 0 && policyOf(wanted) === 'refuse')
       throw new EngineError(
         'FieldConflict',
-        `others write what Git says: ${contestedInWords(taken)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
+        `others write what Git says: ${contestedInWords(ofOthers)}; take it out of Git, or set ${onConflictAnnotation} to override or leave`,
       );
     const kept = withoutFields(
       wanted,
@@ -83,7 +85,8 @@ function isLeft(wanted: KubernetesObject, contested: Contested): boolean {
   // HorizontalPodAutoscalers, those that KEDA makes included, write by the subresource.
   if (
     (contested.manager === 'kube-controller-manager' && contested.subresource === 'scale') ||
-    policyOf(wanted) === 'leave'
+    // What a rollout wrote of a target that has no Canary any more is Git's again.
+    (policyOf(wanted) === 'leave' && !isOfHoldfast(contested))
   )
     return true;
   const pointers = (wanted.metadata.annotations?.[ignoreFieldsAnnotation] ?? '').split(',');
