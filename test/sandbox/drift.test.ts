@@ -1,7 +1,16 @@
 import { createServer } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
-import { condition, createSource, deployment, eventually, notesOf, statusOf } from './holdfast-bed.ts';
+import {
+  canary,
+  condition,
+  createSource,
+  deployment,
+  eventually,
+  notesOf,
+  statusOf,
+  waitForPhase,
+} from './holdfast-bed.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -204,6 +213,40 @@ test('a webhook that takes the label from what is applied is told, since that co
   end();
 
   await eventually('it is applied', async () => (await applied())?.status === 'True', { seen: applied });
+});
+
+describe('what Git takes out of an object that had another writer of Holdfast before', () => {
+  const config = (data: Record<string, string>) =>
+    JSON.stringify({ apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', namespace: 'shop' }, data });
+  const web = (image: string, env: Record<string, string>) => {
+    const target = JSON.parse(deployment(image, { env }));
+    target.spec.template.spec.containers[0].envFrom = [{ configMapRef: { name: 'a' } }];
+    return JSON.stringify(target);
+  };
+  const envOf = async (name: string) => {
+    const found = (await bed.get('apps/v1', 'Deployment', name))?.spec as
+      | { template: { spec: { containers: Array<{ env?: Array<{ name: string }> }> } } }
+      | undefined;
+    return (found?.template.spec.containers[0]?.env ?? []).map((one) => one.name);
+  };
+
+  test('leaves the canary of a target that its Source applied before it had a Canary, and its config', async () => {
+    await follow({
+      'web.json': web('shop/web:1', { A: '1', B: '2' }),
+      'config.json': config({ level: 'info', old: 'yes' }),
+    });
+    await bed.commit('a Canary', { 'canary.json': canary() });
+    await waitForPhase(bed, 'Initialized');
+
+    await bed.commit('less', {
+      'web.json': web('shop/web:2', { A: '1' }),
+      'config.json': config({ level: 'info' }),
+    });
+
+    await waitForPhase(bed, 'Succeeded');
+    expect([await envOf('web'), await envOf('web-primary')]).toEqual([['A'], ['A']]);
+    expect((await live())?.data).toEqual({ level: 'info' });
+  });
 });
 
 describe('fields of others', () => {

@@ -14,6 +14,7 @@ import type { ActionContext, Performers } from '../context/context.ts';
 import { podKind, serviceKind, viewSource } from '../context/namespace-view.ts';
 import { bytesOf, type ReleaseBytes } from '../observe/releases.ts';
 import {
+  applyOfSource,
   applyRollout,
   applyUnwatched,
   ensureFresh,
@@ -136,5 +137,5 @@ async function writeWorkload(
   const holding = holdingSettings(source, stage);
   if (holding && !context.parts.applied.has(live, wanted))
     await refuseUnkept(writer, wanted, { live, kept: { spec: holding } });
-  return applyRollout(writer, wanted, live);
+  return applyOfSource(writer, wanted, live);
 }

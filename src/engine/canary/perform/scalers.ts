@@ -13,7 +13,7 @@ import {
 } from '../../../workload/scaler.ts';
 import { EngineError, StaleView } from '../../failure.ts';
 import type { ActionContext, CanaryParts, Performers } from '../context/context.ts';
-import { applyRollout, onBehalfOfSource, partOfSource, patchRollout } from './write.ts';
+import { applyOfSource, applyRollout, onBehalfOfSource, partOfSource, patchRollout } from './write.ts';
 
 /** The target's scaler and the primary's copy of it. */
 export const scalerPerformers = {
@@ -36,7 +36,8 @@ export const scalerPerformers = {
     let wrote = false;
     for (const [object, live] of [[fromGit, own] as const, [wanted, primary] as const]) {
       if (!object) continue;
-      wrote = (await applyRollout(writer, object, live)) || wrote;
+      const apply = object === fromGit ? applyOfSource : applyRollout;
+      wrote = (await apply(writer, object, live)) || wrote;
       const left = live && idlePatch(live, object);
       if (live && left) await patchAll(writer.parts.cluster, live, [left]);
     }

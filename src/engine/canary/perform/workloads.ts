@@ -25,6 +25,7 @@ import type { ActionContext, Performers } from '../context/context.ts';
 import { liveConfigsForPrimary, sharedConfigs, untrackedConfigs } from '../context/live-config.ts';
 import { bytesOf, canaryName, type ReleaseBytes } from '../observe/releases.ts';
 import {
+  applyOfSource,
   applyRollout,
   applyUnwatched,
   ensureFresh,
@@ -164,8 +165,8 @@ async function applyCanary(
   for (const config of objects.configs) await applyUnwatched(writer, partOfSource(context, config));
   // A copy is no object of Git's, which would be pruned.
   const isCopy = workloadKind(canary).sides === 'copies';
-  const workload = isCopy ? objects.workload : partOfSource(context, objects.workload, target);
-  return applyRollout(writer, workload, target);
+  if (isCopy) return applyRollout(writer, objects.workload, target);
+  return applyOfSource(writer, partOfSource(context, objects.workload, target), target);
 }
 
 async function scale(

@@ -11,7 +11,11 @@ import {
 import type { ApplyOptions } from '../../../contracts/cluster.ts';
 import { isService } from '../../../release/release.ts';
 import { describeDifferences, reportedDifferences } from '../../../workload/compare/difference-text.ts';
-import { managedFieldsOf, rolloutManager } from '../../../workload/compare/managed-fields.ts';
+import {
+  inheritedFields,
+  managedFieldsOf,
+  rolloutManager,
+} from '../../../workload/compare/managed-fields.ts';
 import { differencesOf } from '../../../workload/compare/semantic-compare.ts';
 import { sideNames, workloadKind } from '../../../workload/kinds.ts';
 import { digestAnnotation } from '../../../workload/shared/metadata.ts';
@@ -114,10 +118,37 @@ function refuseChanged(stored: KubernetesObject, sent: object, isDryRun = false)
   throw notKept(`${describe(stored)}: ${path} ${verb} ${actual}, not ${expected},`, when);
 }
 
-/** Applies an object that no watch shows (config copies): it is read first, for its version. */
+/** Applies an object that no watch shows (config and its copies): it is read first, for its version. */
 export async function applyUnwatched(context: ActionContext, wanted: KubernetesObject): Promise<boolean> {
   const live = await context.parts.cluster.get(referenceOf(wanted));
-  return applyRollout(context, wanted, live);
+  if (context.parts.applied.has(live, wanted)) return false;
+  return applyRollout(context, wanted, live && (await inheritedFromSource(context, live)));
+}
+
+/** The same for an object of Git's own that a watch shows: it is read before a write, for what its Source had applied. Throws StaleView. */
+export async function applyOfSource(
+  context: ActionContext,
+  wanted: KubernetesObject,
+  seen: KubernetesObject | undefined,
+): Promise<boolean> {
+  if (!seen || context.parts.applied.has(seen, wanted)) return applyRollout(context, wanted, seen);
+  const live = await context.parts.cluster.get(referenceOf(seen));
+  if (live?.metadata.resourceVersion !== seen.metadata.resourceVersion) throw new StaleView(describe(seen));
+  return applyRollout(context, wanted, live && (await inheritedFromSource(context, live)));
+}
+
+/**
+ * What a Source had applied before its Canary was there becomes the rollout's: a field that Git takes out would stay on the canary, which would not be
+ * what is promoted then.
+ */
+async function inheritedFromSource(
+  { parts }: ActionContext,
+  live: KubernetesObject,
+): Promise<KubernetesObject> {
+  const ofSource = { from: ['holdfast'], to: rolloutManager };
+  const managedFields = inheritedFields(managedFieldsOf(live) ?? [], ofSource);
+  if (!managedFields) return live;
+  return parts.cluster.patch(referenceOf(live), { metadata: { ...versionOf(live), managedFields } });
 }
 
 /**
