@@ -247,6 +247,32 @@ describe('what Git takes out of an object that had another writer of Holdfast be
     expect([await envOf('web'), await envOf('web-primary')]).toEqual([['A'], ['A']]);
     expect((await live())?.data).toEqual({ level: 'info' });
   });
+
+  test('leaves a target whose Canary has left Git, and its config', async () => {
+    await follow(
+      {
+        'web.json': web('shop/web:1', { A: '1', B: '2' }),
+        'config.json': config({ level: 'info', old: 'yes' }),
+        'canary.json': canary(),
+      },
+      { prune: true },
+    );
+    await waitForPhase(bed, 'Initialized');
+    await bed.commit('no Canary', { 'canary.json': null });
+    await eventually('the Canary is gone', async () => !(await bed.canary()), { seen: bed.source });
+
+    await bed.commit('less', {
+      'web.json': web('shop/web:1', { A: '1' }),
+      'config.json': config({ level: 'info' }),
+    });
+
+    const seen = async () => JSON.stringify([await envOf('web'), (await live())?.data]);
+    const wanted = JSON.stringify([['A'], { level: 'info' }]);
+    await eventually('it is as in Git', async () => (await seen()) === wanted, { seen });
+    const target = await bed.get('apps/v1', 'Deployment', 'web');
+    expect(target?.spec).toMatchObject({ replicas: 2 });
+    expect(target?.metadata.annotations?.['holdfast.dev/digest']).toBeUndefined();
+  });
 });
 
 describe('fields of others', () => {

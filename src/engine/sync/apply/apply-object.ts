@@ -11,6 +11,11 @@ import {
 } from '../../../api/kubernetes.ts';
 import type { Source } from '../../../api/source/source.ts';
 import type { Cluster } from '../../../contracts/cluster.ts';
+import {
+  inheritedFields,
+  managedFieldsOf,
+  rolloutManager,
+} from '../../../workload/compare/managed-fields.ts';
 import { covers } from '../../../workload/compare/semantic-compare.ts';
 import { manifestForOwner } from '../../../workload/service/existing-service.ts';
 import { withEncodedData } from '../../../workload/shared/configs.ts';
@@ -90,6 +95,26 @@ export async function applyObject(
   return { changed, taken: write.taken };
 }
 
+/**
+ * What a rollout had applied of an object that has no Canary any more becomes the Source's: a field that Git takes out would stay for ever. Patches, as
+ * of a finalizer or of the number of pods, stay whose they are.
+ */
+async function inheritFromRollout(cluster: Cluster, live: KubernetesObject): Promise<void> {
+  if (!managedFieldsOf(live)?.some(({ manager }) => manager === rolloutManager)) return;
+  // Watches tell the names of managers alone.
+  const whole = await cluster.get(referenceOf(live));
+  if (!whole) return;
+  const entries = managedFieldsOf(whole) ?? [];
+  const patched = entries.filter(
+    ({ manager, operation }) => manager === rolloutManager && operation !== 'Apply',
+  );
+  const applied = entries.filter((entry) => !patched.includes(entry));
+  const managedFields = inheritedFields(applied, { from: [rolloutManager], to: 'holdfast' });
+  if (!managedFields) return;
+  const metadata = { ...versionOf(whole), managedFields: [...managedFields, ...patched] };
+  await cluster.patch(referenceOf(whole), { metadata });
+}
+
 /** What has not the label any more is not watched, and would never be pruned. Throws EngineError ForeignChange. */
 function refuseUnlabelled({ written }: ContestedWrite): void {
   if (written.metadata.labels?.[partOfLabel] === undefined)
@@ -105,6 +130,7 @@ async function writeOne(
   }: { wanted: KubernetesObject; live: KubernetesObject | undefined; isShared: boolean },
 ): Promise<ContestedWrite> {
   const cluster = clusterOf(parts, source);
+  if (live && !isShared) await inheritFromRollout(cluster, live);
   try {
     return await applyOverOthers(cluster, wanted, {
       over: isShared && live ? versionOf(live) : undefined,
