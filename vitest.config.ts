@@ -17,15 +17,17 @@ const manyProcesses = [
   'src/git/wire/references.test.ts',
   'src/git/write/git-writing.test.ts',
   'src/render/build/process.test.ts',
+  'src/server/git.test.ts',
   'test/conformance/sandbox.test.ts',
   'test/hostile/**/*.test.ts',
 ];
 
-/** The core in every world of a table, or in random ones: two minutes of processor time, which `npm run check` does without. */
+/** The core in every world of a table, in random ones and in those of faults: a minute and a half of processor time, which `npm run check` does without. */
 const simulatedWorlds = [
   'test/explore/*.test.ts',
   'test/rollout/{adoption,advised-requests,git-meanwhile,matrix,moving,native,native-kinds}.test.ts',
-  'test/rollout/{packed-status,properties,refused-writes,trouble}.test.ts',
+  'test/rollout/{packed-status,properties,refused-writes,scalers,services,trouble}.test.ts',
+  'test/rollout/faults/*.test.ts',
 ];
 
 /** Behind the bed, whose logs stay when a test fails. */
@@ -69,7 +71,7 @@ export default defineConfig({
           ],
           // Nothing here keeps state in modules; one load of the code serves many files.
           isolate: false,
-          maxWorkers: 3,
+          maxWorkers: 5,
           // A few seconds at most on a quiet machine; the limit only ends a hang.
           testTimeout: 900_000,
           hookTimeout: 900_000,
