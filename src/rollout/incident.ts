@@ -11,14 +11,15 @@ import { present } from '../api/kubernetes.ts';
 import { limits, shorten } from '../api/limits.ts';
 import type { CommitInfo } from '../api/observed.ts';
 import { knownReason, type RolloutReason } from '../api/reasons.ts';
-import { sinceMs } from '../api/time.ts';
+import { sinceMs, stamp } from '../api/time.ts';
 import { diagnose } from '../health/diagnosis.ts';
 import { isReady, whyNotReady } from '../health/readiness.ts';
 import { GATE_REASONS } from './checks.ts';
 import type { Result } from './report.ts';
 import { describeRelease, type Ending, headRelease, lastKnownGood, type Run, runOf } from './world.ts';
 
-const MAX_TEXT = 512;
+/** Characters of a message. */
+export const MAX_TEXT = 512;
 
 /** What is reported, before the facts are added. */
 interface Moment {
@@ -57,7 +58,8 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
   const moment = isAdopted ? undefined : momentOf(draft, status);
   if (!moment) return undefined;
   const about = aboutOf(draft, moment.run);
-  const key = unreportedKey(draft, status, [about.digest, about.since, moment.outcome, moment.reason]);
+  const parts = [about.digest, about.since, moment.outcome, moment.reason];
+  const key = unreportedKey(draft.world.nowMs, status, parts);
   if (key === undefined) return undefined;
   const severity = WARNINGS.has(moment.reason) ? 'warn' : SEVERITY[moment.outcome];
   const isBad = severity !== 'info';
@@ -78,27 +80,39 @@ export function newIncident(draft: Result, status: CanaryStatus): Incident | und
     finding: findingOf(moment, draft),
     onCanary: isBad ? canaryComparison(draft, moment.reason, moment.run) : undefined,
     stays: staysApplied(draft, moment.outcome, about.commit),
-    serving: (status.serving ?? []).slice(0, 4).map(({ digest: _, ...row }) => row),
     next: isBad && status.next && status.next.action !== 'nothing automatic' ? status.next : undefined,
     command: isBad ? commandFor(canary, moment, about) : undefined,
-    alerts: alerts.length > 0 ? alerts.map((name) => ({ name, state: 'waiting' as const })) : undefined,
+    ...toldTo(status, alerts),
   }) as Incident;
+}
+
+/** What every report has: which releases serve, and the alerts that are to be sent of it. */
+export function toldTo(
+  { serving = [] }: CanaryStatus,
+  alerts: readonly string[],
+): Pick<Incident, 'serving' | 'alerts'> {
+  return {
+    serving: serving.slice(0, 4).map(({ digest: _, ...row }) => row),
+    ...(alerts.length > 0 ? { alerts: alerts.map((name) => ({ name, state: 'waiting' as const })) } : {}),
+  };
 }
 
 /**
  * The key of a report; undefined if it was made. What only a person can end may come back long after it was ended, for the same release: that is
- * reported again.
+ * reported again, but not while what was reported goes on, if the caller knows `since` when it does.
  */
-function unreportedKey(
-  { now, world }: Result,
+export function unreportedKey(
+  nowMs: number,
   { incidents = [] }: CanaryStatus,
   parts: readonly string[],
+  since?: string,
 ): string | undefined {
   const key = parts.filter(Boolean).join('/');
   const known = incidents.find((one) => one.key === key || one.key.startsWith(`${key}/`));
   if (!known) return key;
-  const isOver = known.outcome === 'Stopped' && sinceMs(world.nowMs, known.time) >= STOPPED_AGAIN_MS;
-  return isOver ? `${key}/${now}` : undefined;
+  const goesOn = since !== undefined && known.time >= since;
+  const isOver = known.outcome === 'Stopped' && sinceMs(nowMs, known.time) >= STOPPED_AGAIN_MS;
+  return isOver && !goesOn ? `${key}/${stamp(nowMs)}` : undefined;
 }
 
 /** Alerts that were told of something bad, and of no end since, as far as reports are kept. */
