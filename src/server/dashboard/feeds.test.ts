@@ -35,15 +35,10 @@ async function listed(members: readonly KubernetesObject[], may: (wish: Wish) =>
     canaryRow: () => undefined,
     membersOf: () => members,
   };
-  const viewer = {
-    model,
+  const viewer = viewerOf(model, {
     access: { may: async (_: unknown, wish: Wish) => (may(wish) ? 'yes' : 'no') },
-    person: { user: 'alice' },
-    confirm: async () => undefined,
-    nowMs: () => 0,
     kindOf: async (group: string) => ({ apiVersion: group ? `${group}/v1` : 'v1', plural: 'services' }),
-    documentation: undefined,
-  } as unknown as Viewer;
+  });
   const events = await sourceFeed(viewer, 'shop', 'shop').next();
   const view = events.find(({ event }) => event === 'source')?.data as SourceView | undefined;
   return view && 'value' in view.objects ? view.objects.value.map(({ name }) => name) : [];
@@ -51,6 +46,20 @@ async function listed(members: readonly KubernetesObject[], may: (wish: Wish) =>
 
 function service(apiVersion: string, name: string): KubernetesObject {
   return { apiVersion, kind: 'Service', metadata: { namespace: 'shop', name }, spec: {} };
+}
+
+/** Alice, who may read everything of a cluster that serves Deployments. */
+function viewerOf(model: unknown, more: object = {}): Viewer {
+  return {
+    model,
+    access: { may: async () => 'yes' },
+    person: { user: 'alice' },
+    confirm: async () => undefined,
+    nowMs: () => 0,
+    kindOf: async () => ({ apiVersion: 'apps/v1', plural: 'deployments' }),
+    documentation: undefined,
+    ...more,
+  } as unknown as Viewer;
 }
 
 test('kinds of one name in two groups are listed once, each by its own right', async () => {
@@ -79,15 +88,7 @@ test('a Canary that is deleted, made anew and deleted again is told to be missin
     sides: () => undefined,
     pods: () => undefined,
   };
-  const viewer = {
-    model,
-    access: { may: async () => 'yes' },
-    person: { user: 'alice' },
-    confirm: async () => undefined,
-    nowMs: () => 0,
-    kindOf: async () => ({ apiVersion: 'apps/v1', plural: 'deployments' }),
-    documentation: undefined,
-  } as unknown as Viewer;
+  const viewer = viewerOf(model);
   const feed = canaryFeed(viewer, 'shop', 'web');
   const shown: string[] = [];
   for (const now of [canary, undefined, canary, undefined, undefined]) {
@@ -110,15 +111,9 @@ test('a kind that the API server cannot be asked about ends a page with a word w
     sourceRow,
     canaryRow: () => undefined,
   };
-  const viewer = {
-    model,
-    access: { may: async () => 'yes' },
-    person: { user: 'alice' },
-    confirm: async () => undefined,
-    nowMs: () => 0,
+  const viewer = viewerOf(model, {
     kindOf: () => Promise.reject(localError('transient', 'nobody answers')),
-    documentation: undefined,
-  } as unknown as Viewer;
+  });
 
   const looked = sourceFeed(viewer, 'shop', 'shop').next();
 
@@ -140,19 +135,13 @@ test('the API server is asked once about a kind that it does not serve, however 
     canaryRow: () => undefined,
     membersOf: () => [],
   };
-  const viewer = {
-    model,
-    access: { may: async () => 'yes' },
-    person: { user: 'alice' },
-    confirm: async () => undefined,
-    nowMs: () => 0,
+  const viewer = viewerOf(model, {
     async kindOf(group: string) {
       if (world.isDown) throw localError('transient', 'nobody answers');
       if (group) world.asked += 1;
       return group ? undefined : { apiVersion: 'v1', plural: 'services' };
     },
-    documentation: undefined,
-  } as unknown as Viewer;
+  });
   const feed = sourceFeed(viewer, 'shop', 'shop');
   await expect(feed.next()).rejects.toBeInstanceOf(StreamEnd);
   world.isDown = false;
@@ -187,15 +176,7 @@ test('a Canary without a spec, which the CRD lets in, is shown with what is wron
     problem: () => undefined,
     contact: () => undefined,
   });
-  const viewer = {
-    model,
-    access: { may: async () => 'yes' },
-    person: { user: 'alice' },
-    confirm: async () => undefined,
-    nowMs: () => 0,
-    kindOf: async () => ({ apiVersion: 'apps/v1', plural: 'deployments' }),
-    documentation: undefined,
-  } as unknown as Viewer;
+  const viewer = viewerOf(model);
 
   const events = await canaryFeed(viewer, 'shop', 'web').next();
 

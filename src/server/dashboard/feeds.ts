@@ -214,10 +214,12 @@ function rememberingKinds(viewer: Viewer): Viewer {
     ...viewer,
     kindOf(group, kind) {
       const key = `${kind}.${group}`;
-      const found = known.get(key) ?? viewer.kindOf(group, kind);
-      known.set(key, found);
-      found.catch(() => known.delete(key));
-      return found;
+      const found = known.get(key);
+      if (found) return found;
+      const asked = viewer.kindOf(group, kind);
+      known.set(key, asked);
+      asked.catch(() => known.delete(key));
+      return asked;
     },
   };
 }
