@@ -121,7 +121,7 @@ function problemsOf({ connection, election, state }: WebWiring): string[] {
 /** What push webhooks may do: in the copy that leads, for the Sources that it watches. */
 function pushTarget({ connection, log, state }: WebWiring): PushTarget {
   return {
-    isFollowing: () => state.engine !== undefined,
+    isFollowing: () => state.engine?.sourceSet.synced() || state.engine?.sourceSet.isRefused() || false,
     sourceOf: (namespace, name) => state.engine?.sourceSet.get(namespace, name),
     async readSecret(namespace, name) {
       const reference = { apiVersion: 'v1', kind: 'Secret', namespace, name };

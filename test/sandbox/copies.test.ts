@@ -80,6 +80,37 @@ test('a signed push webhook wakes the Source, an unsigned one does not', async (
   );
 });
 
+test('a push webhook that comes before a new leader has read the Sources is to come again', async () => {
+  const data = { webhookSecret: Buffer.from('s3cret').toString('base64') };
+  const metadata = { name: 'hook', namespace: 'shop' };
+  await bed.send('POST', '/api/v1/namespaces/shop/secrets', {
+    apiVersion: 'v1',
+    kind: 'Secret',
+    metadata,
+    data,
+  });
+  await createSource(bed, { interval: '1h', secretRef: { name: 'hook' } });
+  let answer = () => {};
+  const until = new Promise<void>((resolve) => {
+    answer = resolve;
+  });
+  bed.sandbox.fault(({ method, path }) =>
+    method === 'GET' && path.endsWith('/sources') ? { until } : undefined,
+  );
+  const app = await bed.start();
+  await app.leading;
+  const headers = { 'x-signature': createHmac('sha256', 's3cret').update('{}').digest('hex') };
+  const push = (source: string) =>
+    fetch(`${app.url}/hooks/shop/${source}`, { method: 'POST', body: '{}', headers });
+
+  const early = await push('shop');
+  answer();
+  await eventually('it is accepted', async () => (await push('shop')).status === 202);
+
+  expect([early.status, early.headers.get('retry-after')]).toEqual([503, '5']);
+  expect((await push('unknown')).status).toBe(401);
+});
+
 test('metrics carry the names of Flagger', async () => {
   await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
   await createSource(bed);

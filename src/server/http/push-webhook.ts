@@ -6,7 +6,7 @@ import { type Answer, busy, type Route, readBody } from './http-server.ts';
 
 /** What push webhooks may do. */
 export interface PushTarget {
-  /** False in a copy that does not lead: it would poll nothing. */
+  /** False in a copy that does not lead, or has not read the Sources yet: it would poll nothing. */
   isFollowing(): boolean;
   /** From the watch: requests need no credentials, so they must cost no request to the API server. */
   sourceOf(namespace: string, source: string): KubernetesObject | undefined;
