@@ -13,6 +13,7 @@ import {
   isNotIdle,
   statusOf,
 } from './holdfast-bed.ts';
+import { otherTool } from './other-tool.ts';
 import { type QuickBed, startQuickBed } from './quick-bed.ts';
 
 let bed: QuickBed;
@@ -181,6 +182,31 @@ test('Git that is down for an hour during a revert changes nothing about it: it 
   await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
   await untilAtRest('Succeeded');
   expect(await primaryImage()).toBe('shop/web:3');
+});
+
+test('the first release of a target that ran before stays that of Git, also where Holdfast starts again and Git is down', async () => {
+  await otherTool(bed, 'kubectl').apply(deployment('shop/web:0'));
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  const heal = bed.sandbox.behaviour.rule((pod) =>
+    pod.metadata.name.startsWith('web-primary-') ? { failure: 'NotReady' } : undefined,
+  );
+  const app = await bed.start();
+  await until('the primary is written', primaryImage);
+  await app.drain();
+  const port = Number(new URL(bed.git.url).port);
+  await bed.git.close();
+
+  await bed.start();
+  heal();
+  await untilReady('Unreachable');
+  await bed.pass(30_000);
+
+  expect(await primaryImage()).toBe('shop/web:1');
+  server = await startGitServer({ root: dirname(bed.repository), port });
+  await untilAtRest('Initialized');
+  expect(await primaryImage()).toBe('shop/web:1');
+  expect(statusOf(await bed.canary()).history).toBeUndefined();
 });
 
 test('history that is rewritten while a release is reverted does not lift the rejection, and a fix in it waits for a person', async () => {

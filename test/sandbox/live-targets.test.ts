@@ -224,6 +224,21 @@ describe('a Canary whose target another tool applies', () => {
     expect(fieldsOfHoldfast(await workload('web'))).toEqual(['spec.replicas']);
   });
 
+  test('is rolled out after a restart though a Source that might hold it cannot be read', async () => {
+    await flux.apply(target('shop/web:1'), canary());
+    const app = await bed.start();
+    await waitForPhase(bed, 'Initialized');
+    await app.drain();
+    await createSource(bed, { url: `${bed.git.url}/nowhere.git` });
+    await bed.start();
+    await eventually('Git is asked in vain', async () => condition(await bed.source(), 'Ready')?.status);
+
+    await flux.apply(target('shop/web:2'));
+
+    await waitForPhase(bed, 'Succeeded');
+    expect(imageOf(await workload('web-primary'))).toBe('shop/web:2');
+  });
+
   test('takes a change that reaches no copy of the pods for no release', async () => {
     await runFirst();
     const { template } = (JSON.parse(target('shop/web:1')) as { spec: { template: { metadata: object } } })

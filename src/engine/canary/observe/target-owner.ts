@@ -41,7 +41,8 @@ export async function findTargetOwner(
 ): Promise<TargetOwnership> {
   const key = namespacedName(canary);
   const git = heads.inGit(key);
-  const owner = isOwnedByAnother(git, workloads) ? 'another' : 'holdfast';
+  const records = () => recordViews(view.records(), canaryName(canary));
+  const owner = isOwnedByAnother(git, workloads, records) ? 'another' : 'holdfast';
   const { target } = workloads;
   const isThere = target !== undefined && target.metadata.deletionTimestamp === undefined;
 
@@ -67,9 +68,14 @@ export async function findTargetOwner(
 
 /**
  * Whether another tool applies the target, since no Source holds it. A Source that has not been read yet might: then only a target that Holdfast
- * never wrote, of a Canary that has a release, is known to be another tool's.
+ * never wrote is known to be another tool's, and only if the primary's release was read from it. A release from Git, which may be the first one
+ * over a target that ran before, has the time of its commit.
  */
-function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): boolean {
+function isOwnedByAnother(
+  { view }: Head,
+  { target, primary }: LiveWorkloads,
+  records: () => ReturnType<typeof recordViews>,
+): boolean {
   if (view.kind === 'release') return false;
   const [ofTarget, ofPrimary] = [target, primary].map((one) => one?.metadata.annotations?.[digestAnnotation]);
   // A Service as target is never written by a rollout, but by its Source.
@@ -77,7 +83,8 @@ function isOwnedByAnother({ view }: Head, { target, primary }: LiveWorkloads): b
   const isUntouched = target !== undefined && ofTarget === undefined && !isOfSource;
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
-  return view.reason === 'SourceNotRead' && isUntouched && ofPrimary !== undefined;
+  if (view.reason !== 'SourceNotRead' || !isUntouched) return false;
+  return records().some(({ digest, commit }) => digest === ofPrimary && commit.time === '');
 }
 
 /** A target that another tool applies: it runs what is read from it. */
