@@ -134,6 +134,19 @@ describe('successThreshold', () => {
     expect(Math.abs(seconds - 30)).toBeLessThan(3);
   });
 
+  it('counts from the beginning where the first answer after a hold is a failed check', () => {
+    const model = promoted(GOOD, { successThreshold: 2, threshold: 5, interval: '10s' });
+    until(model, () => model.status.postPromotion?.passedChecks === 1);
+    model.providerDown = true;
+    until(model, () => stateOf(model) === 'Held');
+    model.behaviours.set('b', failing);
+    model.providerDown = false;
+    until(model, isVerifying(model));
+    model.behaviours.set('b', GOOD);
+    const seconds = until(model, isOver(model));
+    expect(Math.abs(seconds - 20)).toBeLessThan(3);
+  });
+
   it('of 0 leaves verification out', () => {
     const model = promoted(failing, { successThreshold: 0 });
     model.until('Succeeded');

@@ -281,10 +281,26 @@ function isChecked(context: Context, state: Analysing): boolean {
  * A canary that lost its traffic with its pods takes its steps again, without a check of what has no traffic. That a check has a result again has
  * a deadline, so that pods which come and go end the release; not during a pause, which a person ends, nor at a gate, which has its own.
  */
-function retaking(context: Context, state: Analysing, isBlocked: boolean): Analysing {
+function retaking(context: Context, before: Analysing, isBlocked: boolean): Analysing {
+  const { run } = before;
+  if (isPaused(context, run) || run.closedGate) return { ...before, run: without(run, 'unknownSince') };
+  if (isBlocked) return before;
+  const state = untilRouted(context, before);
+  return state === before ? withRun(state, { unknownSince: run.unknownSince ?? context.now }) : state;
+}
+
+/**
+ * Pods that are up for an interval, or half of the deadline, and have no share yet wait for a route that cannot be written: that is no matter of
+ * their checks.
+ */
+function untilRouted(context: Context, state: Analysing): Analysing {
   const { run } = state;
-  if (isPaused(context, run) || run.closedGate) return { ...state, run: without(run, 'unknownSince') };
-  return isBlocked ? state : withRun(state, { unknownSince: run.unknownSince ?? context.now });
+  const { intervalMs, progressDeadlineMs } = context.plan;
+  const upSince = run.standing?.[run.side ?? 'canary']?.since;
+  const lateMs = Math.min(intervalMs, progressDeadlineMs / 2);
+  return upSince !== undefined && elapsedMs(context, upSince) >= lateMs
+    ? { ...state, run: without(run, 'unknownSince') }
+    : state;
 }
 
 /** Undefined: a check has had a result since the traffic was lost, or still has time. */
@@ -317,13 +333,14 @@ function regainShare(context: Context, trial: Trial): Outcome | undefined {
   const isWaiting = isPaused(context, run);
   if (blocked)
     return stay(isWaiting ? { ...state, run: without(state.run, 'unknownSince') } : state, blocked);
-  const failed = failUnchecked(context, state, {});
+  const routed = untilRouted(context, state);
+  const failed = failUnchecked(context, routed, {});
   if (failed) return failed;
   const statusNote = note(
     'Progressing',
     `${describeRelease(run)} gets the traffic of iteration ${iterations}`,
   );
-  const next = { ...state, run: without(state.run, 'weight', 'stepTime', 'asksGates') };
+  const next = { ...routed, run: without(routed.run, 'weight', 'stepTime', 'asksGates') };
   return { ...stay(next, statusNote), prefers: { kind: 'share', side: trial.side, percent, mirrored } };
 }
 

@@ -4,6 +4,7 @@ import { diagnose, sentence } from '../../health/diagnosis.ts';
 import { canaryServes, lostReadiness, servingPods } from '../../health/readiness.ts';
 import { check, primaryCheck, quietCheck } from '../checks.ts';
 import {
+  type Action,
   ALL,
   act,
   combine,
@@ -42,7 +43,14 @@ import {
   soundRecord,
 } from '../world.ts';
 import { admit, newerRevision } from './head.ts';
-import { applyPrimary, isChanging, isComplete, recreatedCanary, whyIncomplete } from './restore.ts';
+import {
+  applyPrimary,
+  isChanging,
+  isComplete,
+  recreatedCanary,
+  restoreTemplate,
+  whyIncomplete,
+} from './restore.ts';
 import { type PlaceToTry, sideToTry } from './reverting.ts';
 import { failDead, failVerification, revert, startRevert } from './transitions.ts';
 
@@ -135,13 +143,8 @@ function byPolicy(
   const { run } = state;
   const cause = state.post.cause ?? '';
   const message = `${describeRelease(run)} is held${whereTrafficIs(context)}: ${cause}`;
-  // A copy that was deleted is created again as it was.
-  const isRestored = onFailure !== 'halt' && soundRecord(world, run.digest) !== undefined;
-  const restored = act(
-    ...(isRestored && !world.primary ? [applyPrimary(context, run.digest)] : []),
-    ...(isRestored ? recreatedCanary(context, run.digest) : []),
-  );
   const isWaiting = awaitsPrimary(context, state);
+  const restored = act(...restoredCopies(context, run, isWaiting));
   const action = isWaiting ? 'promotion continues if the primary recovers' : withoutDeadline(context);
   if (waiting) {
     const what = `${describeRelease(waiting.newer)} is tried once the canary carries all traffic; ${message}`;
@@ -167,6 +170,14 @@ function byPolicy(
     });
   const next = { action: 'revert unless the primary recovers first', timeMs: world.nowMs + leftMs };
   return stay(state, note(state.reason, message, next), restored, wake(leftMs));
+}
+
+/** A copy that was deleted is created again as it was, and a primary that is waited for is written again where others changed its template. */
+function restoredCopies(context: Context, { digest }: Run, isWaiting: boolean): Action[] {
+  const { primary } = context.world;
+  if (isHalt(context) || !soundRecord(context.world, digest)) return [];
+  const changed = isWaiting ? (restoreTemplate(context, digest)?.actions ?? []) : [];
+  return [...(primary ? changed : [applyPrimary(context, digest)]), ...recreatedCanary(context, digest)];
 }
 
 /** What comes next where a person decides. */
@@ -233,7 +244,7 @@ function recheck(context: Context, state: Held): Outcome {
   const verdict = verdictOf(asked.results);
   if (!isShared || verdict === 'pass') {
     const event = emit('Normal', 'Resumed', `${resumed}; verification of ${describeRelease(run)} continues`);
-    return enter(verifiedAgain(context, checking), combine(checked, event));
+    return enter(verifiedAgain(context, checking, verdict === 'fail'), combine(checked, event));
   }
   if (verdict !== 'fail' || waitsForOthers(context, run))
     return stay(checking, statusNote, checked, wake(intervalMs));
@@ -289,12 +300,16 @@ const RECHECK = {
   },
 } as const;
 
-/** Continues verification. After a shared cause checks are counted from zero: those that failed said nothing about this release. */
-export function verifiedAgain(context: Context, state: Held): StateOf<'Verifying'> {
+/**
+ * Continues verification. After a shared cause checks are counted from zero: those that failed said nothing about this release. After a
+ * failed check (`hasFailed`) passed ones are: they have to come in a row.
+ */
+export function verifiedAgain(context: Context, state: Held, hasFailed = false): StateOf<'Verifying'> {
   const { run, iterations, reason } = state;
   const { cause, ...post } = { ...state.post, reason: 'Verifying', startTime: context.now };
   const isShared = reason === 'SharedCause';
-  const counted = isShared ? { ...post, failedChecks: 0, passedChecks: 0 } : { ...post, cause };
+  const row = hasFailed ? { passedChecks: 0 } : {};
+  const counted = isShared ? { ...post, failedChecks: 0, passedChecks: 0 } : { ...post, ...row, cause };
   return {
     kind: 'Verifying',
     run: { ...without(run, 'unknownSince'), stepTime: context.now },

@@ -46,6 +46,35 @@ describe('somebody sets another image on the primary (issue 11, 11)', () => {
   });
 });
 
+describe('somebody sets another image on the primary while its release is held', () => {
+  it.each(['auto', 'hold'])('it is written again, and promoted once its pods are ready: %s', (onFailure) => {
+    const model = live({ analysis, postPromotion: { onFailure } });
+    model.commit('b');
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    model.breakPods('primary', 2);
+    until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+    pass(model, 10_000);
+    model.editPrimary();
+    pass(model, 10_000);
+    model.healPods();
+    untilOver(model);
+    expectLive(model, 'b');
+    expect(model.drift).toBeUndefined();
+    expect(model.outages).toEqual([]);
+  });
+
+  it('nothing is written where onFailure is halt', () => {
+    const model = live({ analysis, postPromotion: { onFailure: 'halt' } });
+    model.commit('b');
+    until(model, 'b on the primary', () => model.primary?.digest === 'b');
+    model.breakPods('primary', 2);
+    until(model, 'Held', () => model.status.postPromotion?.state === 'Held');
+    model.editPrimary();
+    pass(model, 60_000);
+    expect(model.drift).toBeDefined();
+  });
+});
+
 describe('somebody scales the primary that no scaler owns', () => {
   it('to zero: it is told and put back (issue 11, 14)', () => {
     const model = live();

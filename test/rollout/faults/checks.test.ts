@@ -18,6 +18,8 @@ import {
 
 const LIVE = { first: '0000000000000000', second: '1111111111111111' };
 
+const { stepWeight: _, maxWeight: __, ...checksAlone } = analysis;
+
 describe('a rejected commit and a Secret outside Git that is rotated (issue 11, 12)', () => {
   it('is not tried again, since the Secret was not the cause', () => {
     const model = live();
@@ -251,11 +253,28 @@ describe('a canary that loses all its pods in the middle of its steps, after a c
     expectLive(model, 'b');
   });
 
-  const { stepWeight: _, maxWeight: __, ...withoutSteps } = analysis;
+  it.each([
+    ['by steps', analysis],
+    ['in blue/green', { ...checksAlone, iterations: 2 }],
+    ['with A/B', { ...checksAlone, iterations: 2, match: [{ headers: { beta: { exact: 'yes' } } }] }],
+  ])('waits for its route, however long that cannot be written, %s', (_how, tried) => {
+    const model = live({ analysis: tried });
+    model.commit('b');
+    until(model, 'its traffic', () => (model.route?.canaryWeight ?? 0) > 0);
+    model.breakPods('canary', 2);
+    until(model, 'no traffic', () => model.route?.canaryWeight === 0);
+    model.refused.add('SetTraffic');
+    model.healPods();
+    pass(model, 300_000);
+    model.refused.clear();
+    untilOver(model);
+    expectLive(model, 'b');
+  });
+
   it.each([
     ['at its first step', analysis],
-    ['in blue/green', { ...withoutSteps, iterations: 2 }],
-    ['with A/B', { ...withoutSteps, iterations: 2, match: [{ headers: { beta: { exact: 'yes' } } }] }],
+    ['in blue/green', { ...checksAlone, iterations: 2 }],
+    ['with A/B', { ...checksAlone, iterations: 2, match: [{ headers: { beta: { exact: 'yes' } } }] }],
   ])('fails at the deadline if its pods never last until a check of its traffic, %s', (_how, tried) => {
     const model = live({ analysis: tried });
     model.commit('b');
