@@ -1,6 +1,7 @@
-import type { PlannedFault, Point, Refusal } from './faults.ts';
+import type { PersonsDeed, PlannedFault, Point, Refusal } from './faults.ts';
 import { seeded } from './random.ts';
 import type { Plan, Reference } from './run.ts';
+import { type Scenario, scenarios } from './scenarios.ts';
 
 type Draw = {
   pick<T>(from: readonly T[]): T;
@@ -9,13 +10,16 @@ type Draw = {
 };
 
 /** The plan of a seed: one of the scenarios, and one to three faults at points that it comes by. */
-export function drawPlan(references: readonly Reference[], seed: number): Plan {
+export async function drawPlan(
+  referenceOf: (scenario: Scenario) => Promise<Reference>,
+  seed: number,
+): Promise<Plan> {
   const random = seeded(seed);
   const draw: Draw = {
     pick: (from) => from[Math.floor(random() * from.length)] as (typeof from)[number],
     upTo: (most) => 1 + Math.floor(random() * most),
   };
-  const reference = draw.pick(references);
+  const reference = await referenceOf(draw.pick(scenarios));
   const count = draw.pick([1, 1, 2, 2, 3]);
   const faults = Array.from({ length: count }, () => draw.pick(kinds)(draw, reference));
   const standby = faults.some(({ kind }) => kind === 'partition') || draw.upTo(4) === 1;
@@ -88,6 +92,25 @@ const kinds: readonly DrawFault[] = [
   })),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'stop', seconds: draw.pick([5, 20, 40, 60]) }),
   (draw, reference) => ({ at: anywhere(draw, reference), kind: 'partition', seconds: draw.pick([25, 60]) }),
+  (draw, reference) => ({ at: anywhere(draw, reference), kind: 'person', ...draw.pick(deedsIn(reference)) }),
+];
+
+const deployments = '/apis/apps/v1/namespaces/shop/deployments';
+const services = '/api/v1/namespaces/shop/services';
+
+/** What Holdfast makes again. Another image at rest is reported alone, and nothing says how many pods a primary has whose target others apply. */
+function deedsIn({ scenario }: Reference): ReadonlyArray<{ does: PersonsDeed; path: string }> {
+  const scaled = scenario.hasForeignTarget ? [] : (['scale to 0', 'scale to 1'] as const);
+  return [
+    ...(['delete', ...scaled] as const).map((does) => ({ does, path: `${deployments}/web-primary` })),
+    ...deleted.map((path) => ({ does: 'delete' as const, path })),
+  ];
+}
+
+const deleted = [
+  ...['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`),
+  '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
+  '/api/v1/namespaces/shop/configmaps/settings-primary',
 ];
 
 function twice(one: DrawFault): DrawFault[] {

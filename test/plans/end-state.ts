@@ -6,6 +6,9 @@ type Json = Record<string, unknown>;
 /** Kinds whose objects make up the end, by the key of the sandbox's store. */
 const kinds = [
   'apps/deployments',
+  'apps/daemonsets',
+  'apps/statefulsets',
+  'autoscaling/horizontalpodautoscalers',
   '/services',
   '/configmaps',
   '/secrets',
@@ -29,6 +32,8 @@ const ofStatus: Readonly<Record<string, (status: Json) => Json>> = {
   }),
   'holdfast.dev/sources': (status) => ({ conditions: conditionsOf(status), commit: status.appliedCommit }),
   'apps/deployments': (status) => ({ ready: status.readyReplicas ?? 0 }),
+  'apps/statefulsets': (status) => ({ ready: status.readyReplicas ?? 0 }),
+  'apps/daemonsets': (status) => ({ ready: status.numberReady ?? 0 }),
 };
 
 /** What there is in the end by its place: the same for two worlds that ended alike. */
@@ -113,9 +118,13 @@ function bodyOf(
   return { ...body, data: { ...data, rejections: list.map((each) => without(each, ['time'])) } };
 }
 
+/** What was: freezes could not be read for a while, and an object of a Source was put back. */
+const ofThePast: ReadonlySet<string> = new Set(['Frozen=False NotFrozen', 'Drifted=False Corrected']);
+
 function conditionsOf(status: Json): string[] {
   return ((status.conditions ?? []) as Json[])
     .map((each) => `${each.type}=${each.status} ${each.reason}`)
+    .filter((text) => !ofThePast.has(text))
     .sort();
 }
 

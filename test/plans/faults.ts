@@ -48,7 +48,12 @@ export type PlannedFault = { readonly at: Point } & (
   | { readonly kind: 'stop'; readonly seconds: number }
   /** The leader reaches everything but the Lease. */
   | { readonly kind: 'partition'; readonly seconds: number }
+  /** Somebody with kubectl deletes what Holdfast made, or scales it. */
+  | { readonly kind: 'person'; readonly does: PersonsDeed; readonly path: string }
 );
+
+/** What somebody does to an object by hand. */
+export type PersonsDeed = 'delete' | 'scale to 0' | 'scale to 1';
 
 type ApiFault = ReturnType<FaultRule>;
 type WatchLine = Parameters<WatchRule>[0];
@@ -199,6 +204,8 @@ function behaviourOf(world: World, fault: PlannedFault): Behaviour {
       return stop(fault.seconds);
     case 'partition':
       return partition(fault.seconds);
+    case 'person':
+      return { begin: () => void actByHand(world, fault) };
   }
 }
 
@@ -277,6 +284,19 @@ function kill({
       return carriedOut ? 'cut' : 'drop';
     },
   };
+}
+
+/** An object that is not there is left alone. */
+async function actByHand(
+  world: World,
+  { does, path }: Extract<PlannedFault, { kind: 'person' }>,
+): Promise<void> {
+  const spec = { replicas: does === 'scale to 0' ? 0 : 1 };
+  const asked =
+    does === 'delete'
+      ? world.send('DELETE', path)
+      : world.send('PATCH', path, { spec }, 'application/merge-patch+json');
+  await asked.catch(() => undefined);
 }
 
 function stop(seconds: number): Behaviour {

@@ -24,7 +24,7 @@ const references: Reference[] = [];
 const { scenario: only } = again === undefined ? {} : (JSON.parse(again) as Plan);
 for (const scenario of scenarios.filter(({ name }) => only === undefined || name === only))
   references.push(await playReference(front, scenario));
-const plans: Plan[] = again === undefined ? all() : [JSON.parse(again) as Plan];
+const plans: readonly Plan[] = again === undefined ? await all() : [JSON.parse(again) as Plan];
 
 const began = Date.now();
 let differing = 0;
@@ -44,18 +44,23 @@ await front.close();
 await rm(folder, { recursive: true, force: true });
 process.exit(differing === 0 ? 0 : 1);
 
-function all(): Plan[] {
+async function all(): Promise<readonly Plan[]> {
   const hiding = words.includes('--no-hiding') ? [] : references.flatMap(hidingPlans);
-  const drawn = Array.from({ length: count }, (_, index) => drawPlan(references, first + index));
+  const seeds = Array.from({ length: count }, (_, index) => first + index);
+  const drawn = await Promise.all(seeds.map((seed) => drawPlan(async ({ name }) => referenceOf(name), seed)));
   return [...hiding, ...drawn].filter((_, index) => index % parts === part - 1);
 }
 
 async function play(plan: Plan): Promise<readonly string[]> {
-  const reference = references.find(({ scenario }) => scenario.name === plan.scenario);
-  if (!reference) throw new Error(`there is no scenario ${plan.scenario}`);
-  const { findings, virtualSeconds } = await playPlan(front, reference, plan);
+  const { findings, virtualSeconds } = await playPlan(front, referenceOf(plan.scenario), plan);
   longestSeconds = Math.max(longestSeconds, virtualSeconds);
   return findings;
+}
+
+function referenceOf(name: string): Reference {
+  const reference = references.find(({ scenario }) => scenario.name === name);
+  if (!reference) throw new Error(`there is no scenario ${name}`);
+  return reference;
 }
 
 function report(plan: Plan, findings: readonly string[]): void {

@@ -80,7 +80,8 @@ async function play(front: GitFront, options: Play): Promise<Played> {
     const counted = { ...tally };
     const late = await settle(world, options);
     const end = endState(world, !scenario.historyMayDiffer);
-    const failed = scenario.usersMayFail ? 0 : (users?.() ?? 0);
+    const mayFail = scenario.usersMayFail || faults.some(({ kind }) => kind === 'person');
+    const failed = mayFail ? 0 : (users?.() ?? 0);
     const conflicts = world.sandbox.requests
       .writes()
       .filter(({ code, ...request }) => code === 409 && isOurs(request));

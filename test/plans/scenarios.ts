@@ -9,6 +9,7 @@ export interface Seen {
   readonly status: Readonly<Record<string, unknown>>;
   /** Image of a workload. */
   image(name: string): string | undefined;
+  readonly hasRoute: boolean;
 }
 
 /** One thing that people do, as soon as something is there to be seen. */
@@ -28,7 +29,11 @@ export interface Scenario {
   readonly usersMayFail?: true;
   /** What becomes of the releases on the way depends on when Git is read. */
   readonly historyMayDiffer?: true;
+  /** Another tool applies the target. */
+  readonly hasForeignTarget?: true;
 }
+
+const workloads = ['apps/deployments', 'apps/daemonsets', 'apps/statefulsets'];
 
 /** What is there now, read from the store itself. */
 export function look({ sandbox: { store } }: World): Seen {
@@ -36,7 +41,9 @@ export function look({ sandbox: { store } }: World): Seen {
   return {
     canary: found,
     status: statusOf(found),
-    image: (name) => imageOf(store.get('apps/deployments', 'shop', name)),
+    image: (name) =>
+      imageOf(workloads.map((kind) => store.get(kind, 'shop', name)).find((one) => one !== undefined)),
+    hasRoute: store.get('gateway.networking.k8s.io/httproutes', 'shop', 'web') !== undefined,
   };
 }
 
@@ -107,6 +114,7 @@ const service = {
   spec: { selector: { app: 'web' }, ports: [{ name: 'http', port: 80, targetPort: 8080 }] },
 };
 
+const sources = '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources';
 const isNothing = () => true;
 const isAtRest = ({ status }: Seen, phase: string) => status.phase === phase && status.run === undefined;
 const isInitialized = (seen: Seen) => isAtRest(seen, 'Initialized');
@@ -116,7 +124,7 @@ const isBackOn = (version: number) => (seen: Seen) =>
   isAtRest(seen, 'Failed') && seen.image('web-primary') === image(version);
 const follow: Act = {
   when: isNothing,
-  act: (world) => world.send('POST', '/apis/holdfast.dev/v1alpha1/namespaces/shop/sources', sourceOf(world)),
+  act: (world) => world.send('POST', sources, sourceOf(world)),
 };
 const push = (commit: number, when: Act['when']): Act => ({ when, act: ({ git }) => git.setHead(commit) });
 
@@ -131,6 +139,51 @@ function release(
 }
 
 const canaries = '/apis/flagger.app/v1beta1/namespaces/shop/canaries';
+
+const deployments = '/apis/apps/v1/namespaces/shop/deployments';
+const mergePatch = 'application/merge-patch+json';
+const targetRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'web' };
+const scaler = { apiVersion: 'autoscaling/v2', kind: 'HorizontalPodAutoscaler', name: 'web' };
+
+const providerOf = ({ canary: found }: Seen) => (found?.spec as { provider?: string } | undefined)?.provider;
+
+function autoscaler() {
+  return {
+    apiVersion: scaler.apiVersion,
+    kind: scaler.kind,
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { scaleTargetRef: targetRef, minReplicas: 2, maxReplicas: 4 },
+  };
+}
+
+function daemonSet(name: string): string {
+  const { kind: _, spec, ...object } = JSON.parse(deployment(name));
+  return JSON.stringify({ ...object, kind: 'DaemonSet', spec: { ...spec, replicas: undefined } });
+}
+
+/** What changes a Deployment to this version. */
+function withImage(version: number, env: Record<string, string> = {}): unknown {
+  const { template } = JSON.parse(deployment(image(version), { env })).spec;
+  return { spec: { template } };
+}
+
+/** The commit with this subject whose release is on record. */
+function commitOf({ sandbox: { store } }: World, subject: string): string {
+  const annotations = store.list('/secrets', 'shop').map(({ metadata }) => metadata.annotations ?? {});
+  const record = annotations.find((each) => each['holdfast.dev/subject'] === subject);
+  return record?.['holdfast.dev/commit'] ?? '';
+}
+
+function annotate(world: World, annotations: Record<string, string | null>): Promise<void> {
+  return world.send('PATCH', `${canaries}/web`, { metadata: { annotations } }, mergePatch);
+}
+
+const isUnderWay = ({ status }: Seen) => status.phase === 'Progressing' && Number(status.iterations) > 0;
+
+function statefulSet(name: string): string {
+  const { kind: _, spec, ...object } = JSON.parse(deployment(name));
+  return JSON.stringify({ ...object, kind: 'StatefulSet', spec: { ...spec, serviceName: 'web' } });
+}
 
 /** The reference scenarios. */
 export const scenarios: readonly Scenario[] = [
@@ -217,11 +270,7 @@ export const scenarios: readonly Scenario[] = [
   ),
   release('two releases in a row', [{ ...common(), ...v(1) }, v(2), v(3)], isLive(3), {
     historyMayDiffer: true,
-    acts: [
-      follow,
-      push(1, isInitialized),
-      push(2, ({ status }) => status.phase === 'Progressing' && Number(status.iterations) > 0),
-    ],
+    acts: [follow, push(1, isInitialized), push(2, isUnderWay)],
   }),
   {
     name: 'deletion',
@@ -256,13 +305,192 @@ export const scenarios: readonly Scenario[] = [
       ],
     },
   ),
+  release(
+    'bad release of the native provider',
+    [
+      {
+        ...common(
+          web(
+            { provider: 'native', service: undefined, progressDeadlineSeconds: 120 },
+            { ...bySteps, metrics: undefined },
+          ),
+        ),
+        ...v(1),
+        'service.json': JSON.stringify(service),
+      },
+      v(2, { READY: 'false' }),
+    ],
+    (seen) => isAtRest(seen, 'Failed') && seen.image('web') === image(1),
+  ),
+  release(
+    'release with a scaler',
+    [
+      { ...common(web({ autoscalerRef: scaler })), ...v(1), 'scaler.json': JSON.stringify(autoscaler()) },
+      v(2),
+    ],
+    isLive(2),
+  ),
+  release(
+    'release of a DaemonSet',
+    [
+      { ...common(web({ targetRef: { ...targetRef, kind: 'DaemonSet' } })), 'web.json': daemonSet(image(1)) },
+      { 'web.json': daemonSet(image(2)) },
+    ],
+    isLive(2),
+  ),
+  release(
+    'release to some users by a header',
+    [
+      {
+        ...common(
+          web(onGateway, {
+            ...byIterations,
+            match: [{ headers: { 'x-canary': { exact: 'yes' } } }],
+          }),
+        ),
+        ...v(1),
+      },
+      v(2),
+    ],
+    isLive(2),
+  ),
+  release(
+    'change of the provider',
+    [{ ...common(), ...v(1) }, common(web(onGateway))],
+    (seen) => isInitialized(seen) && providerOf(seen) === onGateway.provider && seen.hasRoute,
+  ),
+  release(
+    'Canary that leaves Git',
+    [{ ...common(web({ revertOnDeletion: true })), ...v(1) }, { 'canary.json': null }],
+    (seen) => seen.canary === undefined && seen.image('web-primary') === undefined,
+  ),
+  {
+    name: 'release of a target that another tool applies',
+    hasForeignTarget: true,
+    commits: [common()],
+    acts: [
+      { when: isNothing, act: (world) => world.send('POST', deployments, JSON.parse(deployment(image(1)))) },
+      follow,
+      {
+        when: isInitialized,
+        act: (world) => world.send('PATCH', `${deployments}/web`, withImage(2), mergePatch),
+      },
+    ],
+    isOver: isLive(2),
+  },
+  {
+    name: 'bad release of a target that another tool applies',
+    hasForeignTarget: true,
+    commits: [{ ...common(web({ progressDeadlineSeconds: 120 })), 'other.json': JSON.stringify(old()) }],
+    acts: [
+      { when: isNothing, act: (world) => world.send('POST', deployments, JSON.parse(deployment(image(1)))) },
+      follow,
+      {
+        when: isInitialized,
+        act: (world) =>
+          world.send('PATCH', `${deployments}/web`, withImage(2, { PRIMARY_READY: 'false' }), mergePatch),
+      },
+    ],
+    isOver: isBackOn(1),
+  },
+  release('rollback that a person asks for', [{ ...common(), ...v(1) }, v(2)], isBackOn(1), {
+    acts: [
+      follow,
+      push(1, isInitialized),
+      {
+        when: isLive(2),
+        act: (world) => annotate(world, { 'holdfast.dev/rollback-to': commitOf(world, 'commit 1') }),
+      },
+    ],
+  }),
+  {
+    name: 'Canary that moves to another Source',
+    commits: [
+      { ...within('a', { ...common(), ...v(1) }), ...within('b', { 'old.json': JSON.stringify(old()) }) },
+      {
+        ...within('a', { 'canary.json': null, 'web.json': null, 'old.json': JSON.stringify(old('new')) }),
+        ...within('b', { 'canary.json': adopted(web()), 'web.json': adopted(deployment(image(1))) }),
+      },
+      within('b', { 'web.json': adopted(deployment(image(2))) }),
+    ],
+    acts: [
+      {
+        when: isNothing,
+        act: (world) => world.send('POST', sources, sourceOf(world, 'shop', { path: 'a' })),
+      },
+      {
+        when: isNothing,
+        act: (world) => world.send('POST', sources, sourceOf(world, 'other', { path: 'b' })),
+      },
+      push(1, isInitialized),
+      push(2, ({ canary: found }) => found?.metadata.annotations?.['holdfast.dev/adopt'] === 'true'),
+    ],
+    isOver: isLive(2),
+  },
+  release(
+    'Canary that is invalid for a while during a release',
+    [{ ...common(), ...v(1) }, v(2), common(web({ provider: 'unheard-of' })), common()],
+    isLive(2),
+    {
+      acts: [
+        follow,
+        push(1, isInitialized),
+        push(2, isUnderWay),
+        push(3, ({ status }) => JSON.stringify(status.conditions).includes('unheard-of')),
+      ],
+    },
+  ),
+  release('release that a person pauses', [{ ...common(), ...v(1) }, v(2)], isLive(2), {
+    acts: [
+      follow,
+      push(1, isInitialized),
+      { when: isUnderWay, act: (world) => annotate(world, { 'holdfast.dev/pause': 'true' }) },
+      {
+        when: ({ status }) =>
+          (status.run as { paused?: unknown } | undefined)?.paused !== undefined ||
+          String(status.message).includes('paused'),
+        act: (world) => annotate(world, { 'holdfast.dev/pause': null }),
+      },
+    ],
+  }),
+  release(
+    'release of a StatefulSet',
+    [
+      {
+        ...common(
+          web(
+            { provider: 'native', service: undefined, targetRef: { ...targetRef, kind: 'StatefulSet' } },
+            { ...bySteps, metrics: undefined },
+          ),
+        ),
+        'web.json': statefulSet(image(1)),
+        'service.json': JSON.stringify(service),
+      },
+      { 'web.json': statefulSet(image(2)) },
+    ],
+    (seen) => isAtRest(seen, 'Succeeded') && seen.image('web') === image(2),
+  ),
 ];
 
-function old() {
+/** These files in a folder. */
+function within(folder: string, files: Readonly<Record<string, string | null>>) {
+  return Object.fromEntries(Object.entries(files).map(([name, content]) => [`${folder}/${name}`, content]));
+}
+
+/** A manifest that its Source takes over from another one. */
+function adopted(manifest: string): string {
+  const { metadata, ...object } = JSON.parse(manifest);
+  return JSON.stringify({
+    ...object,
+    metadata: { ...metadata, annotations: { 'holdfast.dev/adopt': 'true' } },
+  });
+}
+
+function old(name = 'old') {
   return {
     apiVersion: 'v1',
     kind: 'ConfigMap',
-    metadata: { name: 'old', namespace: 'shop' },
+    metadata: { name, namespace: 'shop' },
     data: { is: 'old' },
   };
 }

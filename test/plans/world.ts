@@ -142,12 +142,12 @@ export async function createWorld(front: GitFront, history: History): Promise<Wo
   };
 }
 
-/** The Source of the world's repository. */
-export function sourceOf(world: World): KubernetesObject {
+/** A Source of the world's repository. */
+export function sourceOf(world: World, name = 'shop', spec: Record<string, unknown> = {}): KubernetesObject {
   return {
     apiVersion: 'holdfast.dev/v1alpha1',
     kind: 'Source',
-    metadata: { name: 'shop', namespace: 'shop' },
-    spec: { url: world.git.url, ref: { branch: 'main' }, interval: '30s', prune: true },
+    metadata: { name, namespace: 'shop' },
+    spec: { url: world.git.url, ref: { branch: 'main' }, interval: '30s', prune: true, ...spec },
   };
 }
