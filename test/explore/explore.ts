@@ -1,8 +1,9 @@
 /** Breadth first through all that can happen: by how many things happened, and between them by what the core does about them. */
 import type { Decision } from '../../src/rollout/outcome.ts';
 import { keyOf } from './key.ts';
+import { isBad } from './ledger.ts';
 import { fair, happenings, stillRefused, wellAgain } from './moves.ts';
-import { DEADLINE_MS, INTERVAL_MS, lastGood, type Place, type Variant } from './place.ts';
+import { DEADLINE_MS, INTERVAL_MS, lastGood, type Place, PODS, type Variant } from './place.ts';
 import { type Finding, judgeAction, judgeRest, judgeStatus } from './rules.ts';
 import { decide, emptyPlace, goOn, type Move } from './world.ts';
 
@@ -228,7 +229,7 @@ class Exploration {
 
   /** A fair run: it ends, within its time, where it may; and a circle in it writes nothing. */
   private settle(from: Place, id: number, how: string, before?: Place): void {
-    const promised = before && isPromising(before) ? before : undefined;
+    const promised = before && isPromising(before, this.variant) ? before : undefined;
     const trail: Trail = new Map();
     const findings = this.follow(from, trail, promised);
     this.fairRuns += 1;
@@ -300,8 +301,12 @@ class Exploration {
 }
 
 /** Nothing speaks against the release but that the primary did not take it over yet. */
-function isPromising(place: Place): boolean {
+function isPromising(place: Place, variant: Variant): boolean {
   const { status, head, ledger, abort, isSuspended } = place;
+  const { onFailure = variant.spec.postPromotion?.onFailure } = place;
+  // The canary has to carry the traffic meanwhile, and onFailure to wait; halt does not put back what somebody scaled.
+  const isLeft = onFailure === 'halt' && place.primary?.desired !== PODS;
+  if (isBad(place, 'canary', variant) || onFailure === 'revert' || isLeft) return false;
   const state = status.postPromotion?.state;
   const isOpen = (state === 'Converging' || state === 'Held') && status.phase === 'Promoting';
   if (!isOpen || head === 'unknown' || place.primary?.digest !== head || isSuspended) return false;

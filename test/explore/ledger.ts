@@ -63,7 +63,10 @@ function noteAnalysis(
   // A missing value counts as a failed check during analysis, as in Flagger.
   if (metric !== 'pass') return mark(ledger, digest, ...(metric === 'fail' ? [`${digest}/${side}`] : []));
   const share = !route ? 0 : side === 'canary' ? route.data : 100 - route.data;
-  const isFull = share === 0 || (route?.accepted === true && nowMs - route.dataSinceMs >= INTERVAL_MS);
+  // The first check of a leader whose clock is ahead may come up to an interval early (docs/reliability.md).
+  const isEarly = place.skewMs > 0 && nowMs - place.leadsSinceMs < INTERVAL_MS;
+  const isOld = route !== undefined && (isEarly || nowMs - route.dataSinceMs >= INTERVAL_MS);
+  const isFull = share === 0 || (route?.accepted === true && isOld);
   return isFull ? count(ledger, `${digest}/${side}/${share}`) : ledger;
 }
 
