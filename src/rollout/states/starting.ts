@@ -1,4 +1,4 @@
-import { servingPods, whyNotReady } from '../../health/readiness.ts';
+import { servingPods } from '../../health/readiness.ts';
 import { askGates, noteClosed } from '../checks.ts';
 import {
   ALL,
@@ -43,7 +43,7 @@ import { noteWindow, wakeForWindow, windowWaitMs } from '../windows.ts';
 import { describeRelease, type Run, soundRecord } from '../world.ts';
 import { saveRecords } from './head.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
-import { end, failAtGate } from './transitions.ts';
+import { failAtGate } from './transitions.ts';
 
 /**
  * Before anything of a release is written, a window of the Source must be open and webhooks of type confirm-rollout must approve. Until
@@ -186,8 +186,9 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
   const leftMs = context.plan.progressDeadlineMs - sinceProgressMs(context, next.run);
   if (leftMs > 0 || isAllOn(context, 'canary') || isRouteRefused(context, run))
     return stay(next, statusNote, routeNote(context, run), wake(leftMs));
-  const message = `the canary never had enough ready pods to take all traffic: ${whyNotReady(world.target)}`;
-  return end(context, next, { phase: 'Failed', reason: 'CapacityNotReached', message });
+  const message = `${describeRelease(run)} is tried on the canary: its pods cannot take all traffic, and the primary has ready pods again`;
+  const onCanary = without(withProgressReset(context, run), 'side');
+  return enter(trialState(context, { ...state, run: onCanary }), emit('Normal', 'NewRevision', message));
 }
 
 /**

@@ -21,6 +21,14 @@ function sharesOnPrimary(model: Model, digest: string): number[] {
   return seenBy(model, () => (model.primary?.digest === digest ? model.served?.primaryWeight : undefined));
 }
 
+/** `b` does not come up on the primary, which under `manual` nothing but a newer revision is written to. */
+function heldByHand(): Model {
+  const model = live({ postPromotion: { onFailure: 'manual' } });
+  model.commit('b', { ...GOOD, primaryReady: false });
+  until(model, 'all on the canary', () => model.route?.canaryWeight === 100);
+  return model;
+}
+
 describe('the last-known-good dies while the canary serves, and the canary fails its analysis (issue 11, 2)', () => {
   const dying = () => {
     const model = live();
@@ -47,6 +55,31 @@ describe('the last-known-good dies while the canary serves, and the canary fails
     pass(model, LONG_MS, () => model.status.phase === 'Succeeded');
     expectLive(model, 'c');
     expect(model.asks).toContain('primary analysis c');
+    expect(model.outages).toEqual([]);
+  });
+});
+
+describe.each([
+  ['reverted', fallen],
+  ['left as it is', heldByHand],
+])('a release is to be tried on the primary, which was %s and comes up again', (_name, held) => {
+  it('and is tried on the canary, if the canary has too few pods for all traffic: it has not failed', () => {
+    const model = held();
+    model.refused.add('ApplyPrimary');
+    model.commit('c');
+    until(model, 'c before the primary', () => model.status.run?.side === 'primary');
+    for (const digest of ['a', 'b']) model.behaviours.set(digest, GOOD);
+    until(model, 'a ready primary', () => model.primary?.ready === 2);
+    model.breakPods('canary', 1);
+    Object.assign(model.route ?? {}, { primaryWeight: 50, canaryWeight: 50 });
+    model.refused.clear();
+    const known = model.events.length;
+    until(model, 'the end of c', () => model.status.phase === 'Succeeded' && model.status.run === undefined);
+    expectLive(model, 'c');
+    expect(model.events.slice(known).filter(({ type }) => type === 'Warning')).toEqual([]);
+    expect(model.status.history?.map(({ digest, result }) => `${digest} ${result}`)).not.toContain(
+      'c Failed',
+    );
     expect(model.outages).toEqual([]);
   });
 });
