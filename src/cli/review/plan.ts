@@ -8,7 +8,7 @@ import { openProbes } from '../../review/plan/probes.ts';
 import { openSideParts } from '../../review/plan/rendered-source.ts';
 import type { PlanReport } from '../../review/plan/report.ts';
 import { planMarkdown } from '../../review/plan/report-markdown.ts';
-import { isEmpty } from '../../review/plan/report-sentences.ts';
+import { hasChanges } from '../../review/plan/report-sentences.ts';
 import { planText } from '../../review/plan/report-text.ts';
 import type { PlanRequest } from '../../review/plan/request.ts';
 import type { Connection } from '../../server/connection.ts';
@@ -179,7 +179,7 @@ type FailOn = (typeof failOnValues)[number];
 function failures(report: PlanReport, wanted: readonly FailOn[]): boolean {
   const { oneWay, refused, problems } = report.summary;
   const found: Readonly<Record<FailOn, boolean>> = {
-    changes: !isEmpty(report),
+    changes: hasChanges(report),
     'one-way': oneWay > 0,
     refused: refused > 0,
     problems: problems > 0,

@@ -4,9 +4,9 @@ import type { ObjectChange, PlanReport, SourcePlanned } from './report.ts';
 import {
   canaryWords,
   dryRunWords,
-  isEmpty,
   objectWords,
   sideWords,
+  sourceChangeWords,
   summaryWords,
 } from './report-sentences.ts';
 
@@ -28,10 +28,8 @@ interface Piece {
  * last. What does not fit is counted at the end.
  */
 export function planMarkdown(report: PlanReport, mostBytes: number): string {
-  const { base, head, summary, notes, sources } = report;
-  const title = `${commentMark}\n### Holdfast plan\n\nFrom ${escaped(sideWords(base))} to ${escaped(sideWords(head))}: **${
-    isEmpty(report) ? 'nothing changes' : escaped(summaryWords(summary))
-  }**\n`;
+  const { base, head, notes, sources } = report;
+  const title = `${commentMark}\n### Holdfast plan\n\nFrom ${escaped(sideWords(base))} to ${escaped(sideWords(head))}: **${escaped(summaryWords(report))}**\n`;
   const pieces = [
     ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
     ...sources.flatMap(urgent),
@@ -88,9 +86,8 @@ function urgent(source: SourcePlanned): Piece[] {
     })),
     ...notes.map((note) => ({ text: `\n> ${escaped(note)}\n`, what: 'note' })),
   ];
-  if (found.length === 0 && source.objects.length === 0) return [];
-  const changed = source.change === 'same' ? '' : `, the Source itself is ${source.change}`;
-  const heading = `\n#### Source ${escaped(source.source)} (${escaped(source.path)})${changed}\n\n`;
+  if (found.length === 0 && source.objects.length === 0 && source.change === 'same') return [];
+  const heading = `\n#### Source ${escaped(source.source)} (${escaped(source.path)})${sourceChangeWords(source)}\n\n`;
   return [{ text: heading, what: 'heading' }, ...found];
 }
 

@@ -10,7 +10,7 @@ import type {
   ObjectChange,
   PlanReport,
   PlanSide,
-  PlanSummary,
+  SourcePlanned,
 } from './report.ts';
 
 /** `main (1a2b3c4 "Pay faster")`. */
@@ -21,9 +21,14 @@ export function sideWords({ revision, commit }: PlanSide): string {
   return revision === commit.commit || revision === id ? `${id}${subject}` : `${revision} (${id}${subject})`;
 }
 
-/** `3 added, 1 removed; 2 rollouts; 1 one-way change`. */
-export function summaryWords(summary: PlanSummary): string {
+/** `3 added, 1 removed; 2 rollouts; 1 one-way change`, or `nothing changes`. */
+export function summaryWords(report: PlanReport): string {
+  return hasChanges(report) ? countedWords(report) : 'nothing changes';
+}
+
+function countedWords({ summary, sources }: PlanReport): string {
   const { added, changed, removed, rollouts, oneWay, refused, problems } = summary;
+  const changedSources = sources.filter(({ change }) => change !== 'same').length;
   const objects = [
     [added, 'added'],
     [changed, 'changed'],
@@ -32,6 +37,7 @@ export function summaryWords(summary: PlanSummary): string {
   const parts = objects.filter(([count]) => count > 0).map(([count, word]) => `${count} ${word}`);
   return [
     parts.length > 0 ? `objects: ${parts.join(', ')}` : 'no object changes',
+    ...(changedSources > 0 ? [`${counted(changedSources, 'Source')} changed`] : []),
     ...(rollouts > 0 ? [counted(rollouts, 'rollout')] : []),
     ...(oneWay > 0 ? [counted(oneWay, 'one-way change')] : []),
     ...(refused > 0 ? [`${counted(refused, 'change')} that the API server rejects`] : []),
@@ -39,10 +45,15 @@ export function summaryWords(summary: PlanSummary): string {
   ].join('; ');
 }
 
-/** True when there is nothing to look at. */
-export function isEmpty({ summary, sources }: PlanReport): boolean {
+/** Whether the change does anything, or something keeps that from being known. What already differs between base and the cluster does not count. */
+export function hasChanges({ summary, sources }: PlanReport): boolean {
   const { added, changed, removed, problems } = summary;
-  return added + changed + removed + problems === 0 && sources.every(({ canaries }) => canaries.length === 0);
+  return added + changed + removed + problems > 0 || sources.some(({ change }) => change !== 'same');
+}
+
+/** `, the Source itself is changed`; nothing where it stays the same. */
+export function sourceChangeWords({ change }: SourcePlanned): string {
+  return change === 'same' ? '' : `, the Source itself is ${change}`;
 }
 
 /** `changed Deployment shop/web (target of shop/web), apps/web.yaml:1`. */

@@ -3,18 +3,18 @@ import type { PlanReport, SourcePlanned } from './report.ts';
 import {
   canaryWords,
   dryRunWords,
-  isEmpty,
   objectWords,
   sideWords,
+  sourceChangeWords,
   summaryWords,
 } from './report-sentences.ts';
 
 /** A plan for terminals; ends with a line feed. Pure. */
 export function planText(report: PlanReport, screen: Screen): string {
-  const { base, head, summary, sources, notes } = report;
+  const { base, head, sources, notes } = report;
   const lines = [
     paint(screen, 'strong', printable(`From ${sideWords(base)} to ${sideWords(head)}`)),
-    ...wrap(isEmpty(report) ? 'nothing changes' : summaryWords(summary), screen.columns, ''),
+    ...wrap(summaryWords(report), screen.columns, ''),
     ...notes.flatMap((note) => wrap(`note: ${note}`, screen.columns, '')),
     ...sources.flatMap((source) => sourceLines(source, screen)),
   ];
@@ -28,7 +28,6 @@ const diffTones: Readonly<Record<string, Tone>> = { '+': 'good', '-': 'bad' };
 
 function sourceLines(source: SourcePlanned, screen: Screen): string[] {
   const { columns } = screen;
-  const changed = source.change === 'same' ? '' : `, the Source itself is ${source.change}`;
   const body = [
     ...source.problems.map((problem) => paint(screen, 'bad', `  ${printable(problem)}`)),
     ...source.oneWay.flatMap(({ severity, object, origin, message }) =>
@@ -51,10 +50,14 @@ function sourceLines(source: SourcePlanned, screen: Screen): string[] {
     ]),
     ...source.notes.flatMap((note) => wrap(`note: ${note}`, columns, '  ')),
   ];
-  if (body.length === 0) return [];
+  if (body.length === 0 && source.change === 'same') return [];
   return [
     '',
-    paint(screen, 'strong', printable(`Source ${source.source} (${source.path})${changed}`)),
+    paint(
+      screen,
+      'strong',
+      printable(`Source ${source.source} (${source.path})${sourceChangeWords(source)}`),
+    ),
     ...body,
   ];
 }
