@@ -103,6 +103,19 @@ test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
   expect(stops.map((stop) => stop.field)).toEqual([field]);
 });
 
+test.each<readonly [string, Record<string, unknown>, Record<string, unknown>]>([
+  ['spec.source', {}, { source: 'apps' }],
+  ['spec.source.helm', { helm: 'web' }, {}],
+  ['spec.source.directory', { directory: [] }, {}],
+  ['spec.destination', {}, { destination: 'shop' }],
+  ['spec.syncPolicy', {}, { syncPolicy: 0 }],
+  ['spec.syncPolicy.automated', {}, { syncPolicy: { automated: true } }],
+  ['spec.syncPolicy.syncOptions', {}, { syncPolicy: { automated: { prune: true }, syncOptions: 5 } }],
+])('an Application whose %s has a value of another type is stopped on it', (field, source, spec) => {
+  const { stops } = sourceOfArgo(application(source, spec), undefined);
+  expect(stops).toEqual([{ field, message: expect.stringMatching(/^must be a /) }]);
+});
+
 test('an SSH address is carried with its Secret, once that knows the host keys', () => {
   const repoURL = 'git@git.example.com:apps.git';
   const carried = (hasKnownHosts: boolean) =>
@@ -173,4 +186,20 @@ test.each([
   } as unknown as ClusterClient;
 
   expect((await readCredentials(client, 'argocd', url))?.name).toBe(name);
+});
+
+test.each([
+  ['a GitHub App', { githubAppID: '1', githubAppInstallationID: '2', githubAppPrivateKey: 'key' }],
+  ['a bearer token', { bearerToken: 'token' }],
+])('the Secret of %s, whose keys a Source reads too, is carried', async (_, values) => {
+  const url = 'https://git.example.com/acme/shop.git';
+  const data = Object.entries({ url, ...values }).map(([key, value]) => [key, btoa(value)]);
+  const secret = { metadata: { name: 'acme', namespace: 'argocd' }, data: Object.fromEntries(data) };
+  const client = {
+    list: async (_version: string, _kind: string, { labelSelector = '' }) => ({
+      items: labelSelector.endsWith('=repository') ? [secret] : [],
+    }),
+  } as unknown as ClusterClient;
+
+  expect(await readCredentials(client, 'argocd', url)).toMatchObject({ name: 'acme' });
 });

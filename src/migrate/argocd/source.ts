@@ -1,5 +1,5 @@
 /** An Application of Argo CD as a Source. Pure. */
-import { isRecord, type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { isRecord, type KubernetesObject, present, recordOf } from '../../api/kubernetes.ts';
 import { limits } from '../../api/limits.ts';
 import { isSshAddress } from '../../api/source/git-address.ts';
 import type { SourceHelm, SourceRef, SourceSpec } from '../../api/source/source.ts';
@@ -82,6 +82,8 @@ export function sourceOfArgo(
   credentials: ArgoCredentials | undefined,
 ): ConvertedSource {
   const spec = (application.spec ?? {}) as Fields;
+  const broken = brokenFields(spec);
+  if (broken.length > 0) return { stops: broken, notes: [], spec: {} as SourceSpec };
   const source = (spec.source ?? {}) as Fields;
   const helm = helmOf(application, source);
   const ref = refOf(source.targetRevision);
@@ -111,6 +113,28 @@ export function sourceOfArgo(
       prune: false,
     } as SourceSpec,
   };
+}
+
+/** What the API server would refuse, too. In a file a field may be there without a value. */
+function brokenFields(spec: Fields): Stop[] {
+  const { source, syncPolicy } = spec;
+  const isMap = (value: unknown) => value == null || isRecord(value);
+  const maps: Fields = {
+    'spec.source': source,
+    'spec.source.directory': recordOf(source).directory,
+    'spec.source.helm': recordOf(source).helm,
+    'spec.destination': spec.destination,
+    'spec.syncPolicy': syncPolicy,
+    'spec.syncPolicy.automated': recordOf(syncPolicy).automated,
+  };
+  const stops = Object.entries(maps)
+    .filter(([, value]) => !isMap(value))
+    .map(([field]) => ({ field, message: 'must be a map' }));
+  const options = recordOf(syncPolicy).syncOptions ?? [];
+  const isList = Array.isArray(options) && options.every((option) => typeof option === 'string');
+  return isList
+    ? stops
+    : [...stops, { field: 'spec.syncPolicy.syncOptions', message: 'must be a list of texts' }];
 }
 
 const destinationStop: Stop = {
@@ -255,7 +279,11 @@ export const noPrune = 'Prune=false';
 /** Whether Argo CD deletes what left Git. */
 export function prunesByItself(policy: SyncPolicy | null | undefined): boolean {
   const { automated, syncOptions } = policy ?? {};
-  return automated?.prune === true && automated.enabled !== false && !syncOptions?.includes(noPrune);
+  return (
+    automated?.prune === true &&
+    automated.enabled !== false &&
+    !(Array.isArray(syncOptions) && syncOptions.includes(noPrune))
+  );
 }
 
 /** The Secret in which Argo CD keeps what it logs in with at this address; undefined where there is none, or none may be seen. Throws ApiError. */
@@ -277,12 +305,14 @@ export async function readCredentials(
       const {
         url: encoded = '',
         password,
+        bearerToken,
+        githubAppPrivateKey,
         sshPrivateKey,
         known_hosts,
       } = (data ?? {}) as Record<string, string>;
       const { name } = metadata;
       const url = Buffer.from(encoded, 'base64').toString('utf8');
-      if (isSshAddress(url) ? sshPrivateKey : password)
+      if (isSshAddress(url) ? sshPrivateKey : (password ?? bearerToken ?? githubAppPrivateKey))
         found.push({ name, url, isForAll: type === 'repo-creds', hasKnownHosts: Boolean(known_hosts) });
     }
   }
