@@ -188,6 +188,34 @@ test('a target that cannot be rolled out tells every alert of its severity once,
   expect(told.at(0)).toMatchObject({ reason: 'TargetInvalid' });
 });
 
+test('a Canary whose spec never was valid tells every alert of its severity once, and no receiver of another namespace', async () => {
+  await createReceivers();
+  const provider = { type: 'webhook', address: `${server.url}/theirs` };
+  const path = '/apis/flagger.app/v1beta1/namespaces/ops/alertproviders';
+  const object = { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { name: 'theirs' } };
+  await bed.send('POST', '/api/v1/namespaces', {
+    apiVersion: 'v1',
+    kind: 'Namespace',
+    metadata: { name: 'ops' },
+  });
+  expect((await bed.send('POST', path, { ...object, spec: provider })).status).toBe(201);
+  const theirs = { name: 'theirs', providerRef: { name: 'theirs', namespace: 'ops' } };
+  await bed.commit('first', {
+    'web.json': deployment('shop/web:1'),
+    'canary.json': canary({ analysis: { alerts: [...alerts, theirs] } }),
+  });
+  await createSource(bed);
+  const app = await bed.start();
+
+  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered()));
+  await app.drain();
+  await bed.start();
+  await bed.pass(300_000);
+
+  expect(of('Stopped')).toEqual(['everything', 'infos', 'warnings']);
+  expect(told.at(0)).toMatchObject({ reason: 'InvalidSpec' });
+});
+
 test('a receiver that is down when the program ends gets the alert from the next process', async () => {
   const app = await startFirstRelease();
   await eventually('the first alerts are answered', allAnswered);

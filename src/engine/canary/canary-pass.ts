@@ -13,8 +13,9 @@ import { report, reportUndecided } from './canary-report.ts';
 import { runRound } from './canary-round.ts';
 import type { CanaryParts } from './context/context.ts';
 import { createDeletions } from './deletions.ts';
-import { type CanaryInForce, canaryInForce } from './status/spec-in-force.ts';
+import { type CanaryInForce, canaryInForce, canaryToTell } from './status/spec-in-force.ts';
 import { joinFailures } from './status/status.ts';
+import { reportDueMs } from './status/stopped.ts';
 import { readAnew } from './watches.ts';
 import { type Contention, createWritePace, type WritePace } from './write-pace.ts';
 
@@ -99,8 +100,10 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function unreadable(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {
     if (awaitsFinalizer(object)) return retryDeletion(key, object, failure);
-    await report(parts, object as Canary, failure);
-    return { again: false, afterMs: undefined };
+    const canary = canaryToTell(parts, object);
+    if (!canary) await report(parts, object as Canary, failure);
+    else await reportUndecided(parts, canary, failure);
+    return { again: false, afterMs: canary && reportDueMs(parts, canary, failure) };
   }
 
   async function retryDeletion(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {

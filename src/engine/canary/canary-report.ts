@@ -63,7 +63,9 @@ export async function reportUndecided(
 ): Promise<Canary | undefined> {
   parts.outbox.send(canary);
   const told = withStopped(parts, canary, parts.outbox.answered(canary, canary.status ?? {}), failure);
-  return report(parts, canary, failure, told);
+  const written = await report(parts, canary, failure, told);
+  if (written) parts.outbox.send(written);
+  return written;
 }
 
 /**

@@ -21,11 +21,10 @@ export function withStopped(
   failure: Failure | undefined,
 ): CanaryStatus {
   const nowMs = clock.nowMs();
-  const stalled = findCondition(canary.status?.conditions, 'Stalled');
-  if (!failure || failure.transient || stalled?.status !== 'True' || stalled.reason !== failure.reason)
-    return status;
-  const { reason, lastTransitionTime: since = '' } = stalled;
-  if (sinceMs(nowMs, since) < patienceMs) return status;
+  if (!failure) return status;
+  const since = stalledSince(canary, failure);
+  if (since === undefined || sinceMs(nowMs, since) < patienceMs) return status;
+  const { reason } = failure;
   const { incidents = [], run } = status;
   const key = unreportedKey(nowMs, status, ['stopped', reason], since);
   if (key === undefined) return status;
@@ -42,4 +41,23 @@ export function withStopped(
     ...toldTo(status, alerts),
   };
   return { ...status, incidents: [incident, ...incidents].slice(0, limits.statusIncidents) };
+}
+
+/** Milliseconds until there is such a report, where nothing else would cause a look at the Canary by then; undefined: it was made, or there is none. */
+export function reportDueMs(
+  { clock }: Pick<CanaryParts, 'clock'>,
+  canary: Canary,
+  failure: Failure,
+): number | undefined {
+  if (failure.transient) return undefined;
+  const since = stalledSince(canary, failure);
+  const leftMs = patienceMs - (since === undefined ? 0 : sinceMs(clock.nowMs(), since));
+  return leftMs > 0 ? leftMs : undefined;
+}
+
+/** Since when the Canary as read is `Stalled` for a failure that only a person can end. */
+function stalledSince({ status }: Canary, { reason, transient }: Failure): string | undefined {
+  const stalled = findCondition(status?.conditions, 'Stalled');
+  if (transient || stalled?.status !== 'True' || stalled.reason !== reason) return undefined;
+  return stalled.lastTransitionTime ?? '';
 }
