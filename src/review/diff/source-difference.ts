@@ -10,7 +10,7 @@ import { type FileProblem, formatProblem, type RenderedObject } from '../../rend
 import { createDryCluster } from '../../server/cluster.ts';
 import { describeDifferences } from '../../workload/compare/difference-text.ts';
 import { managerOfChange } from '../../workload/compare/drift.ts';
-import { differencesOf } from '../../workload/compare/semantic-compare.ts';
+import { storedDifferencesOf } from '../../workload/compare/semantic-compare.ts';
 import { mostCharacters, mostFields, type ObjectDifference } from './object-difference.ts';
 
 /** The objects that a Source keeps applied at one commit; those of Canaries are compared with `diff canary/NAME`. */
@@ -99,9 +99,9 @@ export function compareApplied(
   { wanted, written }: DryApplied,
 ): Pick<SourceObjectDifference, 'fields' | 'changedBy'> & { readonly state: 'same' | 'differs' } {
   const [before, after] = [declaredPart(live), declaredPart(written)];
-  const changed = differencesOf(before, after);
+  const changed = storedDifferencesOf(before, after);
   // What apply would take away is in none of the fields that it wants.
-  const removed = differencesOf(after, before).filter((difference) => difference.live === undefined);
+  const removed = storedDifferencesOf(after, before).filter((difference) => difference.live === undefined);
   if (changed.length + removed.length === 0) return { state: 'same', fields: [] };
   const changedBy = managerOfChange(live, declaredPart(wanted), manager);
   const isSecret = live.kind === 'Secret';

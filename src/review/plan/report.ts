@@ -150,7 +150,7 @@ export interface PlanReport {
 }
 
 /** Counts over all Sources. */
-export interface PlanSummary {
+interface PlanSummary {
   readonly added: number;
   readonly changed: number;
   readonly removed: number;

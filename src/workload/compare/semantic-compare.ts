@@ -64,6 +64,13 @@ export function differencesOf(live: unknown, wanted: unknown): Difference[] {
   return found;
 }
 
+/** The same between two answers of the API server. What it keeps counts, also if it is empty: of a custom resource that is every field. */
+export function storedDifferencesOf(live: unknown, wanted: unknown): Difference[] {
+  const found: Difference[] = [];
+  compareValues(live, wanted, storedRoot, found);
+  return found;
+}
+
 interface Place {
   /** Name of the field that holds the value. */
   readonly field: string;
@@ -72,9 +79,12 @@ interface Place {
   /** The last step of the path, and the place it leads on from. */
   readonly step: string;
   readonly from: Place | undefined;
+  /** Absence is no other spelling of an empty value. */
+  readonly isStored?: boolean | undefined;
 }
 
 const root: Place = { field: '', parent: '', step: '', from: undefined };
+const storedRoot: Place = { ...root, isStored: true };
 
 /** Collects into `found`; without it, it stops at the first difference. */
 function compareValues(
@@ -89,7 +99,8 @@ function compareValues(
   if (isThere && isRecord(wanted) && isRecord(live)) return compareRecords(live, wanted, place, found);
   const isMet = isThere
     ? sameScalar(live, wanted, place)
-    : wanted === null || (isEmpty(wanted, place.field) && !exactMaps.has(place.parent));
+    : (wanted ?? null) === null ||
+      (isEmpty(wanted, place.field) && !exactMaps.has(place.parent) && !place.isStored);
   if (isMet) return true;
   return differ(live, wanted, place, found);
 }
@@ -109,6 +120,7 @@ function compareRecords(
         parent: place.field,
         step: /^[\w-]+$/.test(field) ? `.${field}` : `[${field}]`,
         from: place,
+        isStored: place.isStored,
       },
       found,
     ),
@@ -122,7 +134,8 @@ function compareLists(
   found: Difference[] | undefined,
 ): boolean {
   const pairing = pairingOf(place.field, wanted);
-  const inner = (step: string): Place => ({ field: '', parent: place.field, step: `[${step}]`, from: place });
+  const { field: parent, isStored } = place;
+  const inner = (step: string): Place => ({ field: '', parent, step: `[${step}]`, from: place, isStored });
   if (pairing.kind === 'set')
     return every(wanted, found, (element, index) => {
       const isIn = live.some((other) => compareValues(other, element, inner(''), undefined));
