@@ -1,5 +1,6 @@
 import type { AlertProvider, AlertProviderSpec } from '../api/alert-provider.ts';
 import { passes } from '../api/canary/canary.ts';
+import { otherNamespace } from '../api/canary/validate.ts';
 import { parseKind } from '../api/kinds/parse.ts';
 import type { Cluster, WatchedSet } from '../contracts/cluster.ts';
 import type { AlertAnswer, Alerts } from '../contracts/notifications.ts';
@@ -21,6 +22,8 @@ interface AlertsPortOptions {
   /** All AlertProviders, as watched. */
   readonly providers: WatchedSet;
   readonly cluster: Pick<Cluster, 'get'>;
+  /** A Canary or Source may name AlertProviders of other namespaces. */
+  readonly crossesNamespaces: boolean;
   /** Receiver of Canaries without alerts. */
   readonly byDefault: DefaultReceiver | undefined;
   /** Name of this cluster, for people; undefined: it has none. */
@@ -42,6 +45,9 @@ export function createAlertsPort(options: AlertsPortOptions): Alerts {
       if (!alert) return sendDefault(notice, byDefault, http, signal);
       const namespace = alert.providerRef.namespace || home;
       const { name } = alert.providerRef;
+      // A spec that is refused for this is reported to its alerts, too.
+      if (namespace !== home && !options.crossesNamespaces)
+        return { ...failed(`its providerRef.namespace ${otherNamespace(namespace)}`), final: true };
       const object = providers.get(namespace, name);
       if (!object) return failed(`AlertProvider ${namespace}/${name} does not exist`);
       const parsed = parseKind('AlertProvider', object);
@@ -74,6 +80,6 @@ async function sendDefault(
 }
 
 /** It may be there, or be right, by the next attempt. */
-function failed(detail: string): AlertAnswer {
+function failed(detail: string): AlertAnswer & { kind: 'failed' } {
   return { kind: 'failed', detail, final: false };
 }

@@ -75,6 +75,7 @@ export function alertsOf({ options, http, cluster }: EngineWiring, { alertProvid
     http,
     cluster,
     providers: alertProviders,
+    crossesNamespaces: options.forbidsOtherNamespaces === false,
     byDefault: defaultReceiver,
     clusterName: clusterName === DEFAULT_CLUSTER_NAME ? undefined : clusterName,
     documentation: runbookUrl,

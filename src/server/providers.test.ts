@@ -44,7 +44,7 @@ function provider(namespace: string, name: string): KubernetesObject {
   return { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { namespace, name }, spec };
 }
 
-async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver) {
+async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver, crossesNamespaces = true) {
   const all = [provider('default', 'slack'), provider('ops', 'slack')];
   const providers = {
     get: (namespace: string | undefined, name: string) =>
@@ -52,7 +52,8 @@ async function send(alert: AlertNews['alert'], byDefault?: DefaultReceiver) {
   } as WatchedSet;
   const http = createHttpClient({ allowLoopback: true });
   const cluster = { get: async () => undefined };
-  const options = { http, providers, cluster, byDefault, clusterName: undefined, documentation: undefined };
+  const names = { clusterName: undefined, documentation: undefined };
+  const options = { http, providers, cluster, crossesNamespaces, byDefault, ...names };
   try {
     const notice = { about: canary, alert, incident };
     return await createAlertsPort(options).send(notice, new AbortController().signal);
@@ -73,6 +74,17 @@ test.each([
     expect(seen).toEqual([{ path, author: 'podinfo.default' }]);
   },
 );
+
+test('no alert goes to the AlertProvider of another namespace unless the flag lets it', async () => {
+  const providerRef = { name: 'slack', namespace: 'ops' };
+  expect(await send({ name: 'chat', providerRef }, undefined, false)).toEqual({
+    kind: 'failed',
+    detail:
+      'its providerRef.namespace is ops; references to other namespaces need holdfast run --cross-namespace-refs',
+    final: true,
+  });
+  expect(seen).toEqual([]);
+});
 
 test('an AlertProvider that is not there is named, and may come', async () => {
   expect(await send({ name: 'chat', providerRef: { name: 'chat', namespace: 'ops' } })).toEqual({

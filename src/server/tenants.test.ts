@@ -59,6 +59,7 @@ function alert(namespace: string): Promise<unknown> {
     http,
     providers: none,
     cluster,
+    crossesNamespaces: false,
     byDefault,
     clusterName: undefined,
     documentation: undefined,

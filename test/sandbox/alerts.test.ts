@@ -95,10 +95,12 @@ function breakPrimary(image: string): void {
   );
 }
 
-async function allAnswered(): Promise<boolean> {
+async function allAnswered(refused?: string): Promise<boolean> {
   const { incidents = [] } = statusOf(await bed.canary()) as CanaryStatus;
-  const states = incidents.flatMap(({ alerts = [] }) => alerts.map(({ state }) => state));
-  return states.length > 0 && states.every((state) => state === 'sent');
+  const states = incidents.flatMap(({ alerts = [] }) => alerts);
+  return (
+    states.length > 0 && states.every(({ name, state }) => state === (name === refused ? 'failed' : 'sent'))
+  );
 }
 
 function of(outcome: string): string[] {
@@ -207,7 +209,7 @@ test('a Canary whose spec never was valid tells every alert of its severity once
   await createSource(bed);
   const app = await bed.start();
 
-  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered()));
+  await eventually('told', async () => of('Stopped').length > 0 && (await allAnswered('theirs')));
   await app.drain();
   await bed.start();
   await bed.pass(300_000);

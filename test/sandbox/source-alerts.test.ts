@@ -153,3 +153,25 @@ test('an alert that a receiver refuses is an event of the Source', async () => {
   await eventually('it is an event', async () => said().length > 0);
   expect(said()).toEqual([expect.stringContaining('alert chat (InvalidManifests) could not be sent')]);
 });
+
+test('the receiver of another namespace hears nothing, not even that the Source may not name it', async () => {
+  const namespace = { apiVersion: 'v1', kind: 'Namespace', metadata: { name: 'ops' } };
+  await bed.send('POST', '/api/v1/namespaces', namespace);
+  const spec = { type: 'webhook', address: `${server.url}/theirs` };
+  const object = { apiVersion: 'flagger.app/v1beta1', kind: 'AlertProvider', metadata: { name: 'theirs' } };
+  const path = '/apis/flagger.app/v1beta1/namespaces/ops/alertproviders';
+  expect((await bed.send('POST', path, { ...object, spec })).status).toBe(201);
+  const theirs = { name: 'theirs', providerRef: { name: 'theirs', namespace: 'ops' } };
+  await bed.commit('first', { 'a.json': configMap('a') });
+  await createSource(bed, { alerts: [...alerts, theirs] });
+
+  await bed.start();
+  await untilTold(2);
+  await eventually('it is said', async () => notesOf(bed, 'AlertNotSent').length > 0);
+
+  expect(told.map(({ to, reason }) => `${to} ${reason}`).sort()).toEqual([
+    'all InvalidSpec',
+    'pager InvalidSpec',
+  ]);
+  expect(notesOf(bed, 'AlertNotSent')).toEqual([expect.stringContaining('--cross-namespace-refs')]);
+});

@@ -100,7 +100,7 @@ export function createCanaryPass(parts: CanaryParts): (key: string) => Promise<P
 
   async function unreadable(key: string, object: KubernetesObject, failure: Failure): Promise<Round> {
     if (awaitsFinalizer(object)) return retryDeletion(key, object, failure);
-    const canary = canaryToTell(parts, object);
+    const canary = canaryToTell(object);
     if (!canary) await report(parts, object as Canary, failure);
     else await reportUndecided(parts, canary, failure);
     return { again: false, afterMs: canary && reportDueMs(parts, canary, failure) };

@@ -155,23 +155,10 @@ export function readCanary(
   return { failure: targetConflict(canary, other) };
 }
 
-/**
- * A Canary that cannot be acted on, to tell its alerts of that; undefined if not even they can be read. An alert whose receiver it may not use is not
- * among them.
- */
-export function canaryToTell(
-  { options }: Pick<ReadParts, 'options'>,
-  object: KubernetesObject,
-): Canary | undefined {
+/** A Canary that cannot be acted on, to tell its alerts of that; undefined if not even they can be read. */
+export function canaryToTell(object: KubernetesObject): Canary | undefined {
   const parsed = parsedOnce(object);
-  if (!parsed.ok) return undefined;
-  const { metadata, spec } = parsed.value;
-  const isOwn = (namespace = metadata.namespace) => namespace === '' || namespace === metadata.namespace;
-  const { alerts = [] } = spec.analysis;
-  const allowed = options.forbidsOtherNamespaces
-    ? alerts.filter(({ providerRef }) => isOwn(providerRef.namespace))
-    : alerts;
-  return { ...parsed.value, spec: { ...spec, analysis: { ...spec.analysis, alerts: allowed } } };
+  return parsed.ok ? parsed.value : undefined;
 }
 
 const parsedObjects = new WeakMap<KubernetesObject, ReturnType<typeof parseCanary>>();
