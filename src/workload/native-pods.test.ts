@@ -43,6 +43,32 @@ describe('pods of a revision', () => {
     });
   });
 
+  it('of a Deployment are listed where Kubernetes cuts their names behind that of the ReplicaSet', () => {
+    const name = 'a'.repeat(50);
+    const [older, newer] = [`${name}-5c9f7bd9dc`, `${name}-6d5b2448f9`];
+    const workload = {
+      ...{ apiVersion: 'apps/v1', kind: 'Deployment', status: { observedGeneration: 1 } },
+      metadata: { name, uid: 'd', generation: 1, annotations: { [revision]: '2' } },
+    };
+    const replicaSets = [
+      object('ReplicaSet', older, 'd', { annotations: { [revision]: '1' } }),
+      object('ReplicaSet', newer, 'd', { annotations: { [revision]: '2' } }),
+    ];
+    const pods = [older, newer].map((set) => object('Pod', `${`${set}-`.slice(0, 58)}x7k2p`, set));
+
+    const found = revisionPods(nativeDeployment, {
+      ...{ workload, replicaSets, pods, controllerRevisions: [], service: undefined },
+    });
+
+    const matches = [found.pods, found.otherPods].map((pattern) =>
+      pods.map(({ metadata }) => new RegExp(`^(?:${pattern})$`).test(metadata.name)),
+    );
+    expect(matches).toEqual([
+      [false, true],
+      [true, false],
+    ]);
+  });
+
   it('are none before the first step, and before the controller has looked', () => {
     const both = '(web-2bb|web-3cc)-[0-9a-z]+';
     const none = { pods: '-', otherPods: both, label: undefined };

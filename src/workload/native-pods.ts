@@ -1,5 +1,6 @@
 /** Which pods of one workload run its newest template, and which the older ones, for queries and selectors (ADR 21). */
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { cutsPodNames } from '../api/pod-names.ts';
 import { controllerUid, currentReplicaSet, revisionHashLabel, templateHashLabel } from './pods/pods.ts';
 import { isBeforeFirstStep } from './shared/metadata.ts';
 import type { NativeKind, RevisionPods, ViewSource } from './shared/workload-kind.ts';
@@ -24,7 +25,7 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
       label: value === undefined ? undefined : { key: revisionHashLabel, value },
     };
   }
-  // Names of pods begin with that of their ReplicaSet: a pattern that also finds pods that are gone by now.
+  // Names of pods begin with that of their ReplicaSet, unless they are cut: a pattern that also finds pods that are gone by now.
   const current = isSeen ? currentReplicaSet(workload, replicaSets) : undefined;
   const used = new Set(pods.map(controllerUid));
   const older = replicaSets.filter(
@@ -33,9 +34,13 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
       set.metadata.uid !== current?.metadata.uid &&
       used.has(set.metadata.uid),
   );
+  const podsOf = (sets: readonly KubernetesObject[]) =>
+    sets.some(({ metadata: { name } }) => cutsPodNames(name))
+      ? patternOf(pods.filter((pod) => sets.some((set) => set.metadata.uid === controllerUid(pod))))
+      : patternOf(sets, '-[0-9a-z]+');
   return {
-    pods: patternOf(current ? [current] : [], '-[0-9a-z]+'),
-    otherPods: patternOf(older, '-[0-9a-z]+'),
+    pods: podsOf(current ? [current] : []),
+    otherPods: podsOf(older),
     label: value === undefined ? undefined : { key: templateHashLabel, value },
   };
 }

@@ -62,6 +62,23 @@ describe('the Events of a Canary', () => {
   });
 });
 
+it.each([
+  ['Deployment', 40, 'primary-5c9f7bd9dc-'],
+  ['Deployment', 55, '5c9f7bd9dc-'],
+  ['DaemonSet', 60, ''],
+])(
+  'Events of pods of a %s of %i characters, whose names Kubernetes cuts, are included',
+  (kind, length, rest) => {
+    const name = 'b'.repeat(length);
+    const targetRef = { apiVersion: 'apps/v1', kind, name };
+    const canary = { ...web, spec: { ...(web.spec as object), targetRef } };
+    const pod = `${`${name}-${rest}`.slice(0, 58)}x7k2p`;
+
+    expect(concernOf([canary], [])(event(`Pod shop/${pod}`))).toBe(true);
+    expect(concernOf([canary], [])(event(`Pod shop/${pod.slice(0, 50)}other-x7k2p`))).toBe(false);
+  },
+);
+
 it('a Canary without a spec, which the CRD lets in, hides no Events of others', () => {
   const { apiVersion, kind } = web;
   const empty = { apiVersion, kind, metadata: { name: 'empty', namespace: 'shop' } };

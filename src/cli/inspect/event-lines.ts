@@ -1,4 +1,5 @@
 import { describe, type KubernetesObject, type ObjectReference, partOfLabel } from '../../api/kubernetes.ts';
+import { cutPodNames, madeLetters } from '../../api/pod-names.ts';
 import { applySetId } from '../../engine/apply-set.ts';
 import { objectsOf } from './canary-objects.ts';
 
@@ -105,20 +106,19 @@ export function concernOf(
 
 const madeKinds: ReadonlySet<string> = new Set(['ReplicaSet', 'Pod', 'Revision']);
 
-/** What Kubernetes makes names of: no vowels, and no digits that look like one. */
-const letters = '[bcdfghjklmnpqrstvwxz2456789]';
-
 /** What follows a workload's name in the names that its controller makes, by its kind: of a ReplicaSet and its pods, of pods, of Knative's. */
 const madeNames: Readonly<Record<string, string>> = {
   // Not eight digits: these are the minute of a CronJob's run.
-  Deployment: `(?!\\d{8}-)${letters}{6,10}(-${letters}{5})?`,
-  DaemonSet: `${letters}{5}`,
+  Deployment: `(?!\\d{8}-)${madeLetters}{6,10}(-${madeLetters}{5})?`,
+  DaemonSet: `${madeLetters}{5}`,
   StatefulSet: '\\d+',
-  Service: `\\d{5}(-deployment-${letters}+-${letters}{5})?`,
+  Service: `\\d{5}(-deployment-${madeLetters}+-${madeLetters}{5})?`,
 };
 
 /** Names that controllers make, such as web-6d5b2448f9-x7k2p; web-shop is none of them. */
 function madeFrom(workload: ObjectReference): RegExp {
-  const name = describe({ ...workload, kind: '' }).replaceAll('.', '\\.');
-  return new RegExp(`^${name}-(${madeNames[workload.kind] ?? '(?!)'})$`);
+  const literal = (name: string) => describe({ ...workload, kind: '', name }).replaceAll('.', '\\.');
+  const cut = cutPodNames(workload.name, workload.kind);
+  const cutNames = cut ? `|${literal(cut.beginning)}${madeLetters}{${cut.letters}}` : '';
+  return new RegExp(`^(${literal(workload.name)}-(${madeNames[workload.kind] ?? '(?!)'})${cutNames})$`);
 }

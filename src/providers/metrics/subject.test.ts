@@ -42,4 +42,37 @@ describe('metricSubject', () => {
     const canary = { metadata: { name: 'shop' }, spec: { provider: 'native', targetRef } };
     expect(() => metricSubject(canary as unknown as Canary, 'canary', { pods: evil })).toThrow('pods');
   });
+
+  // As Kubernetes makes them: what comes before the random letters is cut at 58 characters.
+  const made = (before: string) => `${before.slice(0, 58)}x7k2p`;
+  it.each(
+    [3, 38, 39, 40, 44, 46, 47, 48, 50, 53].flatMap((length) => [
+      ['Deployment', length, '5c9f7bd9dc'] as const,
+      ['Deployment', length, '7bd9dc89'] as const,
+      ['DaemonSet', length, ''] as const,
+    ]),
+  )(
+    'finds the pods of a %s whose name has %i characters (hash %j), and none of the other side',
+    (kind, length, hash) => {
+      const name = 'payments-'
+        .repeat(8)
+        .slice(0, length - 1)
+        .concat('a');
+      const podOf = (workload: string) => made(hash ? `${workload}-${hash}-` : `${workload}-`);
+      const canary = {
+        metadata: { name: 'shop', namespace: 'shop' },
+        spec: { provider: 'contour', targetRef: { apiVersion: 'apps/v1', kind, name } },
+      } as unknown as Canary;
+
+      const { pods, otherPods } = metricSubject(canary, 'canary');
+
+      const found = [pods, otherPods].map((pattern) =>
+        [name, `${name}-primary`].map((workload) => new RegExp(`^(?:${pattern})$`).test(podOf(workload))),
+      );
+      expect(found).toEqual([
+        [true, false],
+        [false, true],
+      ]);
+    },
+  );
 });

@@ -1,5 +1,6 @@
 /** Whose metrics are asked: names that queries are about. */
 import { apexName, type Canary, sharesWorkload } from '../../api/canary/canary.ts';
+import { cutPodNames, madeLetters } from '../../api/pod-names.ts';
 import { literal } from '../routing/request-metrics.ts';
 import { TemplateError } from './template-parser.ts';
 
@@ -35,7 +36,7 @@ export interface SubjectPods {
 const dnsName = /^[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?$/;
 const podSuffix = '[0-9a-zA-Z]+';
 /** Patterns of pod names are built from names of the cluster's objects only. */
-const podPattern = /^[-a-zA-Z0-9.\\[\]()|+]{1,32768}$/;
+const podPattern = /^[-a-zA-Z0-9.\\[\](){}|+]{1,32768}$/;
 
 /** Names that the cluster has given. */
 interface GivenNames {
@@ -64,8 +65,8 @@ export function metricSubject(canary: Canary, role: MetricRole, given: GivenName
     ownService: `${apex}-${role}`,
     ingress: ingressRef?.name ?? name,
     route: routeRef?.name ?? name,
-    pods: podsOf(target, targetRef.kind),
-    otherPods: podsOf(other, targetRef.kind),
+    pods: podsOf(target, targetRef.kind, sides[1]),
+    otherPods: podsOf(other, targetRef.kind, sides[1]),
   };
   if (targetRef.apiVersion.startsWith('serving.knative.dev/'))
     Object.assign(subject, namesOfRevisions(name, given));
@@ -80,10 +81,17 @@ export function metricSubject(canary: Canary, role: MetricRole, given: GivenName
   return subject;
 }
 
-/** Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. */
-function podsOf(workload: string, kind: string): string {
-  const suffix = kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix;
-  return `${literal(workload)}-${suffix}`;
+/**
+ * Pods of a workload of this name: those of a Deployment carry two suffixes, those of other kinds one. Where the names of the primary's pods are so long
+ * that Kubernetes cuts them, with looser suffixes they would not be found, or be taken for the canary's.
+ */
+function podsOf(workload: string, kind: string, primary = workload): string {
+  const own = `${literal(workload)}-`;
+  if (!cutPodNames(primary, kind))
+    return own + (kind === 'Deployment' ? `${podSuffix}(-${podSuffix})` : podSuffix);
+  const whole = own + (kind === 'Deployment' ? `${madeLetters}+-${madeLetters}{5}` : `${madeLetters}{5}`);
+  const cut = cutPodNames(workload, kind);
+  return cut ? `(${whole}|${literal(cut.beginning)}${madeLetters}{${cut.letters}})` : whole;
 }
 
 /** Knative runs each revision as a Deployment; its name is this one unless that is longer than 63 characters. */
