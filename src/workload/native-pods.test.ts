@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { KubernetesObject } from '../api/kubernetes.ts';
+import { nativeDaemonSet } from './daemonset/daemonset.ts';
 import { nativeDeployment } from './deployment/deployment.ts';
 import { revisionPods } from './native-pods.ts';
 import { nativeStatefulSet } from './statefulset/statefulset.ts';
@@ -70,10 +71,31 @@ describe('pods of a revision', () => {
   });
 
   it('are none before the first step, and before the controller has looked', () => {
-    const both = '(web-2bb|web-3cc)-[0-9a-z]+';
+    const both = 'web-(2bb|3cc)-[0-9a-z]+';
     const none = { pods: '-', otherPods: both, label: undefined };
     expect(look({ 'holdfast.dev/promoted': 'p', 'holdfast.dev/share': '0' })).toEqual(none);
     expect(look({}, 0)).toEqual(none);
+  });
+
+  it('of a DaemonSet fit into a query on thousands of nodes', () => {
+    const name = 'fluent-bit-logging-agent';
+    const labels = { 'controller-revision-hash': 'one' };
+    const workload = {
+      ...{ apiVersion: 'apps/v1', kind: 'DaemonSet', status: { observedGeneration: 1 } },
+      metadata: { name, uid: 'd', generation: 1 },
+    };
+    const pods = Array.from({ length: 4_000 }, (_, index) =>
+      object('Pod', `${name}-${String(index).padStart(5, '0')}`, 'd', { labels }),
+    );
+
+    const { otherPods } = revisionPods(nativeDaemonSet, {
+      ...{ workload, pods, replicaSets: [], controllerRevisions: [], service: undefined },
+    });
+
+    expect(otherPods.length).toBeLessThan(32_768);
+    const pattern = new RegExp(`^(?:${otherPods})$`);
+    expect(pods.filter(({ metadata }) => !pattern.test(metadata.name))).toEqual([]);
+    expect(pattern.test(`${name}-04000`)).toBe(false);
   });
 
   it('of a StatefulSet are listed, since their names do not contain the revision', () => {
@@ -98,7 +120,7 @@ describe('pods of a revision', () => {
       }),
     ).toEqual({
       pods: 'db-2',
-      otherPods: '(db-0|db-1)',
+      otherPods: 'db-(0|1)',
       label: { key: 'controller-revision-hash', value: 'db-2' },
     });
   });

@@ -45,9 +45,17 @@ export function revisionPods(kind: NativeKind, source: ViewSource): RevisionPods
   };
 }
 
-/** RE2 of the names of these objects, each followed by `suffix`. */
+/** RE2 of the names of these objects, each followed by `suffix`. What all of them begin with is there once: a thousand pods must fit into a query. */
 function patternOf(objects: readonly KubernetesObject[], suffix = ''): string {
   const names = objects.map(({ metadata }) => metadata.name.replaceAll('.', '\\\\.')).sort();
-  if (names.length === 0) return nothing;
-  return `${names.length === 1 ? names.join() : `(${names.join('|')})`}${suffix}`;
+  const [first = nothing, ...others] = names;
+  const last = others.at(-1);
+  if (last === undefined) return names.length === 0 ? nothing : first + suffix;
+  // Of sorted names, what the first and the last have in common is common to all.
+  const differsAt = [...first].findIndex((character, at) => last[at] !== character);
+  const shared = first.slice(
+    0,
+    first.slice(0, differsAt < 0 ? first.length : differsAt).lastIndexOf('-') + 1,
+  );
+  return `${shared}(${names.map((name) => name.slice(shared.length)).join('|')})${suffix}`;
 }
