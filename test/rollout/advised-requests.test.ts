@@ -7,8 +7,8 @@ import type { KubernetesObject } from '../../src/api/kubernetes.ts';
 import { adviceFor } from '../../src/cli/status/detail.ts';
 import { step } from '../../src/rollout/step.ts';
 import { offers } from '../../src/server/dashboard/requests.ts';
-import type { Model } from './model.ts';
-import { apply, start, worlds } from './random-worlds.ts';
+import { GOOD, type Model } from './model.ts';
+import { apply, type Event, start, type Update, worlds } from './random-worlds.ts';
 
 interface Asked {
   readonly by: string;
@@ -77,6 +77,24 @@ function missed(model: Model): string[] {
   return verbs.filter((verb) => answerTo(model, { by: '', verb, revision })?.result === 'Done');
 }
 
+/** Found by chance, and played first. */
+const found: Array<[{ spec: number; update: Update; events: Event[] }]> = [
+  // The gate is taken out of the spec while its release waits for a window.
+  [
+    {
+      spec: 1,
+      update: 'RollingUpdate',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
+        { kind: 'window', closedMs: 90_000 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'respec', spec: 0 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+  ],
+];
+
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 200);
 
 // The time limit only ends a hang; it grows with the number of worlds.
@@ -99,7 +117,7 @@ it('in any world, what holdfast status advises and the dashboard offers is accep
         }
       }
     }),
-    { numRuns },
+    { numRuns, examples: found },
   );
   expect(asked).toBeGreaterThan(200);
 });

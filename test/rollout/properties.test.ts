@@ -115,6 +115,26 @@ const found: Found[] = [
     },
     false,
   ],
+  // What the primary runs is not kept when a newer revision is tried there, and Git still gives it.
+  [
+    {
+      spec: 0,
+      update: 'RollingUpdate',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: unready, settings: 's1' },
+        { kind: 'respec', spec: 9 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 11_000 },
+        { kind: 'tick', ms: 12_000 },
+        { kind: 'damage', digest: 'b', inGit: true },
+        { kind: 'commit', digest: 'c', behaviour: unready, settings: 's1' },
+        { kind: 'tick', ms: 61_000 },
+        { kind: 'tick', ms: 11_000 },
+      ],
+    },
+    false,
+  ],
 ];
 
 /** Found by chance, and played first. */

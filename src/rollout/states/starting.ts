@@ -1,5 +1,5 @@
 import { servingPods } from '../../health/readiness.ts';
-import { askGates, noteClosed } from '../checks.ts';
+import { askGates, hasHooks, noteClosed } from '../checks.ts';
 import {
   ALL,
   act,
@@ -40,7 +40,7 @@ import {
   stopCanary,
 } from '../traffic/traffic.ts';
 import { noteWindow, wakeForWindow, windowWaitMs } from '../windows.ts';
-import { describeRelease, type Run, soundRecord } from '../world.ts';
+import { describeRelease, isLost, type Run, soundRecord } from '../world.ts';
 import { saveRecords } from './head.ts';
 import { applyPrimary, applySettings, recreatedPrimary } from './restore.ts';
 import { failAtGate } from './transitions.ts';
@@ -55,7 +55,13 @@ export function waiting(context: Context, state: StateOf<'Waiting'>): Outcome {
   // Nothing of it is written yet: a window that closed while the gate was asked counts, too.
   const leftMs = run.promoteNow ? 0 : windowWaitMs(context, run, run);
   if (leftMs > 0) {
-    const waits = { ...standingStill(run), awaitsWindow: true };
+    // The gate may have been taken out of the spec meanwhile.
+    const atGate = run.awaitsConfirmation && hasHooks(context, 'confirm-rollout');
+    const waits = {
+      ...without(standingStill(run), 'awaitsConfirmation'),
+      awaitsWindow: true,
+      ...(atGate ? { awaitsConfirmation: true } : {}),
+    };
     const next = { ...state, run: waits, phase: 'Waiting' as const };
     return stay(
       next,
@@ -172,7 +178,9 @@ function startOnPrimary(context: Context, state: StateOf<'Starting'>): Outcome {
     .filter(
       (digest) =>
         !world.records.some(
-          (record) => record.digest === digest && (record.damaged === undefined || digest !== run.digest),
+          (record) =>
+            record.digest === digest &&
+            (record.damaged === undefined || (digest !== run.digest && isLost(record))),
         ),
     );
   if (missing.length > 0) return stay(state, statusNote, saveRecords(context, run, missing));
