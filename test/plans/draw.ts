@@ -101,14 +101,17 @@ const services = '/api/v1/namespaces/shop/services';
 /** What Holdfast makes again. Another image at rest is reported alone, and nothing says how many pods a primary has whose target others apply. */
 function deedsIn({ scenario }: Reference): ReadonlyArray<{ does: PersonsDeed; path: string }> {
   const scaled = scenario.hasForeignTarget ? [] : (['scale to 0', 'scale to 1'] as const);
-  return [
-    ...(['delete', ...scaled] as const).map((does) => ({ does, path: `${deployments}/web-primary` })),
-    ...deleted.map((path) => ({ does: 'delete' as const, path })),
-  ];
+  const ofPrimary = (['delete', ...scaled] as const).map((does) => ({
+    does,
+    path: `${deployments}/web-primary`,
+  }));
+  const deletions = (paths: readonly string[]) => paths.map((path) => ({ does: 'delete' as const, path }));
+  const some = deletions(routeAndConfig);
+  return scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
 }
 
-const deleted = [
-  ...['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`),
+const madeServices = ['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`);
+const routeAndConfig = [
   '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
   '/api/v1/namespaces/shop/configmaps/settings-primary',
 ];

@@ -1,4 +1,5 @@
-import type { KubernetesObject } from '../../src/api/kubernetes.ts';
+import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
+import type { Scenario } from './scenarios.ts';
 import type { World } from './world.ts';
 
 type Json = Record<string, unknown>;
@@ -39,13 +40,14 @@ const ofStatus: Readonly<Record<string, (status: Json) => Json>> = {
 /** What there is in the end by its place: the same for two worlds that ended alike. */
 export type End = ReadonlyMap<string, string>;
 
-/** Reads it from the world's store. */
-export function endState({ sandbox: { store } }: World, isHistoryPartOfIt = true): End {
+/** Reads it from the world's store, as far as the scenario says what it is. */
+export function endState({ sandbox: { store } }: World, scenario: Scenario): End {
+  const isHistoryPartOfIt = !scenario.historyMayDiffer;
   const end = new Map<string, string>();
   for (const kind of kinds)
     for (const object of store.list(kind).filter(isOurs))
       if (isHistoryPartOfIt || !isRecord(object))
-        flatten(`${kind} ${object.metadata.name}`, shownOf(kind, object), end);
+        flatten(`${kind} ${object.metadata.name}`, shownOf(kind, object, scenario), end);
   if (!isHistoryPartOfIt) return end;
   for (const { metadata, status } of store.list('flagger.app/canaries')) {
     const ended = ((status as Json | undefined)?.history ?? []) as Json[];
@@ -86,9 +88,15 @@ function isRecord({ metadata }: KubernetesObject): boolean {
   return metadata.labels?.['holdfast.dev/record'] === 'release';
 }
 
-function shownOf(kind: string, { metadata, status, ...rest }: KubernetesObject): Json {
-  const { labels, ownerReferences = [], finalizers } = metadata;
-  const annotations = without(metadata.annotations ?? {}, volatile);
+function shownOf(
+  kind: string,
+  { metadata, status, ...rest }: KubernetesObject,
+  { memberMayDiffer }: Scenario,
+): Json {
+  const { ownerReferences = [], finalizers } = metadata;
+  const ofMembers = memberMayDiffer ? [partOfLabel, 'applyset.kubernetes.io/contains-group-kinds'] : [];
+  const labels = metadata.labels && without(metadata.labels, ofMembers);
+  const annotations = without(metadata.annotations ?? {}, [...volatile, ...ofMembers]);
   const owners = ownerReferences.map((owner) => `${owner.kind}/${owner.name}`);
   const told = ofStatus[kind]?.((status ?? {}) as Json);
   return { labels, annotations, owners, finalizers, ...bodyOf(kind, rest), status: told };

@@ -79,7 +79,7 @@ async function play(front: GitFront, options: Play): Promise<Played> {
     const virtualSeconds = world.ageMs() / 1000;
     const counted = { ...tally };
     const late = await settle(world, options);
-    const end = endState(world, !scenario.historyMayDiffer);
+    const end = endState(world, scenario);
     const mayFail = scenario.usersMayFail || faults.some(({ kind }) => kind === 'person');
     const failed = mayFail ? 0 : (users?.() ?? 0);
     const conflicts = world.sandbox.requests
@@ -123,7 +123,7 @@ function usersOf(world: World, { status }: Seen): (() => number) | undefined {
 /** Lets time pass until the end is there and nothing is written any more; returns what is wrong then. */
 async function settle(world: World, { scenario, expected }: Play): Promise<string[]> {
   const wrong = (): string[] => {
-    if (expected) return differences(expected, endState(world, !scenario.historyMayDiffer));
+    if (expected) return differences(expected, endState(world, scenario));
     return scenario.isOver(look(world)) ? [] : [`it ends as ${JSON.stringify(look(world).status)}`];
   };
   const writes = () => world.sandbox.requests.writes().filter(isOurs).length;
