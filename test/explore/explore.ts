@@ -304,8 +304,9 @@ class Exploration {
 function isPromising(place: Place, variant: Variant): boolean {
   const { status, head, ledger, abort, isSuspended } = place;
   const { onFailure = variant.spec.postPromotion?.onFailure } = place;
-  // The canary has to carry the traffic meanwhile, and onFailure to wait; halt does not put back what somebody scaled.
-  const isLeft = onFailure === 'halt' && place.primary?.desired !== PODS;
+  // The canary has to carry the traffic meanwhile, and onFailure to wait; halt does not put back what somebody changed.
+  const isChanged = place.primary?.desired !== PODS || place.primary.drifted;
+  const isLeft = onFailure === 'halt' && isChanged;
   if (isBad(place, 'canary', variant) || onFailure === 'revert' || isLeft) return false;
   const state = status.postPromotion?.state;
   const isOpen = (state === 'Converging' || state === 'Held') && status.phase === 'Promoting';
