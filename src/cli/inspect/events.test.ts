@@ -28,17 +28,21 @@ function event(namespace: string, message: string): KubernetesObject {
 }
 
 /** What `holdfast events source/shop -n delivery -w` says, where namespace `secret` may not be listed. */
-async function told() {
+async function told(namespaces = 'shop,secret') {
+  const annotations = { [namespacesAnnotation]: namespaces };
   const objects = [
     canary('shop'),
     canary('other'),
+    canary('delivery'),
     event('shop', 'of its Canary'),
     event('other', 'of another one'),
+    event('delivery', 'of its own namespace'),
   ];
   const client = {
-    get: async () => source,
+    get: async () => ({ ...source, metadata: { ...source.metadata, annotations } }),
     async list(_: string, kind: string, { namespace }: { namespace?: string }) {
-      if (namespace === 'secret') throw localError('forbidden', 'list: 403 Forbidden');
+      if (namespace === 'secret' || namespace === undefined)
+        throw localError('forbidden', 'list: 403 Forbidden');
       return { items: objects.filter((one) => one.kind === kind && one.metadata.namespace === namespace) };
     },
   };
@@ -62,6 +66,15 @@ async function told() {
 it('the Events of a Source are also those of its Canaries in other namespaces, as far as these may be listed', async () => {
   expect(await told()).toEqual([
     'not shown: Canaries of namespace secret: you may not list them\n',
+    expect.stringContaining('Canary delivery/web  of its own namespace'),
     expect.stringContaining('Canary shop/web  of its Canary'),
+  ]);
+});
+
+it('who may not list all namespaces sees those of a Source with very many in its own', async () => {
+  const many = Array.from({ length: 60 }, (_, index) => `team-${index}`);
+  expect(await told(many.join(','))).toEqual([
+    'not shown: Canaries of other namespaces: you may not list them\n',
+    expect.stringContaining('Canary delivery/web  of its own namespace'),
   ]);
 });

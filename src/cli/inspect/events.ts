@@ -95,11 +95,14 @@ export async function scopeOf(
   const isWide = own === undefined || new Set(places).size > mostPlaces;
   const unread: string[] = [];
   const canaries: KubernetesObject[] = [];
-  for (const namespace of sources.length === 0 ? [] : new Set(isWide ? [undefined] : places))
+  // Who may not list all namespaces has those of the own one.
+  for (const namespace of sources.length === 0 ? [] : new Set(isWide ? [own, undefined] : places))
     canaries.push(
       ...(await orNote(
         unread,
-        namespace === own ? undefined : `Canaries of namespace ${namespace}`,
+        namespace === own
+          ? undefined
+          : `Canaries of ${namespace ? `namespace ${namespace}` : 'other namespaces'}`,
         readAll(connection.client, 'Canary', { namespace, labelSelector: partOfLabel }),
       )),
     );
