@@ -100,9 +100,7 @@ export async function scopeOf(
     canaries.push(
       ...(await orNote(
         unread,
-        namespace === own
-          ? undefined
-          : `Canaries of ${namespace ? `namespace ${namespace}` : 'other namespaces'}`,
+        namespace === own ? undefined : canariesOf(namespace),
         readAll(connection.client, 'Canary', { namespace, labelSelector: partOfLabel }),
       )),
     );
@@ -115,6 +113,10 @@ export async function scopeOf(
     isEmpty: objects.length === 0,
     unread,
   };
+}
+
+function canariesOf(namespace: string | undefined): string {
+  return namespace === undefined ? 'Canaries of other namespaces' : `Canaries of namespace ${namespace}`;
 }
 
 function namespaceOf({ metadata }: KubernetesObject): string {
