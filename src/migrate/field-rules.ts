@@ -50,3 +50,8 @@ export function folderIn(path: unknown): string | undefined {
     .filter((part) => part !== '' && part !== '.');
   return parts.length > 0 ? `./${parts.join('/')}` : undefined;
 }
+
+/** Stops on a list that is none. In a file it may be there without a value. */
+export function listStops(value: unknown, field: string): Stop[] {
+  return value == null || Array.isArray(value) ? [] : [{ field, message: 'must be a list' }];
+}

@@ -283,3 +283,85 @@ it.each(['flux', 'argocd'] as const)(
     expect(move?.stops).toEqual([expect.stringMatching(/a\.yaml:6: spec\.ref: /)]);
   },
 );
+
+type Json = Record<string, unknown>;
+
+/** The object with each of its fields in turn, at any depth, set to a value of another type. */
+function* withOddFields(object: Json): Generator<Json> {
+  for (const [key, value] of Object.entries(object)) {
+    for (const odd of [0, 'x', true, null, {}, [null], ['x']]) yield { ...object, [key]: odd };
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      for (const inner of withOddFields(value as Json)) yield { ...object, [key]: inner };
+  }
+}
+
+it.each<['flux' | 'argocd', Json, string]>([
+  [
+    'flux',
+    {
+      ...{ apiVersion: 'kustomize.toolkit.fluxcd.io/v1', kind: 'Kustomization' },
+      metadata: { name: 'web', namespace: 'flux-system', annotations: { a: 'b' } },
+      spec: {
+        ...{
+          prune: true,
+          path: './web',
+          interval: '1m',
+          wait: true,
+          targetNamespace: 'web',
+          healthChecks: [],
+        },
+        sourceRef: { kind: 'GitRepository', name: 'apps' },
+        dependsOn: [{ name: 'base' }],
+        postBuild: { substitute: { a: 'b' }, substituteFrom: [{ kind: 'ConfigMap', name: 'x' }] },
+        decryption: { provider: 'sops', secretRef: { name: 'age' } },
+      },
+    },
+    repository,
+  ],
+  [
+    'argocd',
+    {
+      ...{ apiVersion: 'argoproj.io/v1alpha1', kind: 'Application' },
+      metadata: { name: 'web', namespace: 'argocd', finalizers: ['a'], annotations: { a: 'b' } },
+      spec: {
+        project: 'default',
+        source: {
+          ...{ repoURL: 'https://git.example.com/a.git', path: 'web', targetRevision: 'main' },
+          ...{
+            directory: { recurse: true },
+            helm: { releaseName: 'web', valueFiles: ['a.yaml'], values: 'a: 1' },
+          },
+        },
+        destination: { server: 'https://kubernetes.default.svc', namespace: 'web' },
+        syncPolicy: { automated: { prune: true }, syncOptions: ['A=b'] },
+      },
+    },
+    '',
+  ],
+])(
+  'a field of %s with a value of another type never ends in an error of the runtime',
+  async (tool, object, more) => {
+    for (const odd of withOddFields(object)) {
+      const text = `${JSON.stringify(odd)}\n---\n${more}`;
+      await plan({ 'a.yaml': text }, tool).catch((error: Error) => {
+        expect(`${error.name} ${text}`).toMatch(/^InputError /);
+      });
+    }
+  },
+);
+
+it.each<['flux' | 'argocd', string, string]>([
+  [
+    'flux',
+    `${head('Kustomization', 'web')}spec: {prune: true, ${from}, postBuild: {substituteFrom: 0}}\n---\n${repository}`,
+    'spec.postBuild.substituteFrom',
+  ],
+  [
+    'flux',
+    `${head('Kustomization', 'web')}spec: {prune: true, ${from}, dependsOn: base}\n---\n${repository}`,
+    'spec.dependsOn',
+  ],
+])('a list of %s that is none stops the move: %s', async (tool, text, field) => {
+  const [move] = await plan({ 'a.yaml': text }, tool);
+  expect(move?.stops).toEqual([expect.stringContaining(`${field}: must be a list`)]);
+});

@@ -10,6 +10,7 @@ import {
   type ConvertedSource,
   type FieldRule,
   folderIn,
+  listStops,
   type Stop,
   stopsOf,
   urlStops,
@@ -82,7 +83,10 @@ export function sourceOfArgo(
   credentials: ArgoCredentials | undefined,
 ): ConvertedSource {
   const spec = (application.spec ?? {}) as Fields;
-  const broken = brokenFields(spec);
+  const broken = [
+    ...listStops(application.metadata.finalizers, 'metadata.finalizers'),
+    ...brokenFields(spec),
+  ];
   if (broken.length > 0) return { stops: broken, notes: [], spec: {} as SourceSpec };
   const source = (spec.source ?? {}) as Fields;
   const helm = helmOf(application, source);

@@ -1,10 +1,11 @@
 /** A Kustomization of Flux and its GitRepository as a Source. Pure. */
-import { type KubernetesObject, present } from '../../api/kubernetes.ts';
+import { type KubernetesObject, present, recordsOf } from '../../api/kubernetes.ts';
 import type { SourceRef, SourceSpec } from '../../api/source/source.ts';
 import {
   type ConvertedSource,
   type FieldRule,
   folderIn,
+  listStops,
   type Stop,
   stopsOf,
   urlStops,
@@ -152,6 +153,7 @@ function kustomizationStops(spec: Fields): Stop[] {
   const hasExpression = dependenciesIn(spec).some(({ readyExpr }) => readyExpr);
   return [
     ...stopsOf(spec, kustomizationRules),
+    ...listStops(spec.dependsOn, 'spec.dependsOn'),
     ...(kind === 'GitRepository' ? [] : [{ field: 'spec.sourceRef.kind', message }]),
     ...(hasExpression
       ? [{ field: 'spec.dependsOn', message: 'readyExpr has no counterpart; remove it first' }]
@@ -162,7 +164,7 @@ function kustomizationStops(spec: Fields): Stop[] {
 function dependenciesIn({
   dependsOn,
 }: Fields): Array<{ name: string; namespace?: string; readyExpr?: string }> {
-  return Array.isArray(dependsOn) ? dependsOn : [];
+  return recordsOf(dependsOn) as Array<{ name: string; namespace?: string; readyExpr?: string }>;
 }
 
 /** Of the GitRepository; its fields are named `GitRepository spec.x`. */
@@ -262,16 +264,20 @@ function decryptionIn({ decryption }: Fields): ConvertedField<SourceSpec['decryp
   };
 }
 
+type Substitute = NonNullable<SourceSpec['substitute']>;
+
 /** The variables of `postBuild`. */
-function substituteIn({ postBuild }: Fields): ConvertedField<SourceSpec['substitute']> {
+function substituteIn({ postBuild }: Fields): ConvertedField<Substitute> {
   const given = (postBuild ?? {}) as {
     substitute?: Record<string, string> | null;
-    substituteFrom?: Array<{ kind: 'ConfigMap' | 'Secret'; name: string; optional?: boolean }> | null;
+    substituteFrom?: unknown;
   };
   const { substitute: variables, substituteFrom, ...rest } = given;
   const substitute = variables ?? {};
-  const stops = stopsOf(rest, {}, 'spec.postBuild');
-  const from = (substituteFrom ?? []).map(({ kind, name, optional }) => ({
+  const field = 'spec.postBuild.substituteFrom';
+  const stops = [...stopsOf(rest, {}, 'spec.postBuild'), ...listStops(substituteFrom, field)];
+  const named = recordsOf(substituteFrom) as Array<NonNullable<Substitute['from']>[number]>;
+  const from = named.map(({ kind, name, optional }) => ({
     kind,
     name,
     ...(optional ? { optional } : {}),
