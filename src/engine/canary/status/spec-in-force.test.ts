@@ -70,6 +70,18 @@ test.each(bad)('without any valid spec ever, one that %s stops the Canary', (_, 
   expect('failure' in found && found.failure.message).toMatch(field);
 });
 
+test('a Canary is suspended also by a spec that cannot be acted on, and goes on only with one that can', () => {
+  const stop = inForce(canary({ spec: { ...good, provider: 'smoke-signals', suspend: true }, status: kept }));
+  if ('failure' in stop) throw stop.failure;
+  expect(stop.canary.spec).toEqual({ ...good, suspend: true });
+  expect(stop.specInForce).toEqual(kept.specInForce);
+
+  const stopped = { specInForce: { generation: 1, spec: { ...good, suspend: true } } };
+  const goOn = inForce(canary({ spec: { ...good, provider: 'smoke-signals' }, status: stopped }));
+  if ('failure' in goOn) throw goOn.failure;
+  expect(goOn.canary.spec.suspend).toBe(true);
+});
+
 test('a kept spec that cannot be acted on either is not acted on', () => {
   const status = { specInForce: { generation: 1, spec: { ...good, analysis: {} } } };
   const found = inForce(canary({ spec: { ...good, provider: 'smoke-signals' }, status }));
