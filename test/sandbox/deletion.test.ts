@@ -82,6 +82,26 @@ test('a deleted Canary hands its traffic back without a failed request, and its 
   });
 });
 
+test('a Canary that is asked to hand its traffic back does so although its spec is invalid otherwise', async () => {
+  await running({ revertOnDeletion: false });
+  const broken = { sessionAffinity: { cookieName: 'a', primaryCookieName: 'a' } };
+  const patch = { spec: { revertOnDeletion: true, analysis: broken } };
+  await bed.send('PATCH', `${path}/web`, patch, 'application/merge-patch+json');
+  await eventually(
+    'it says so',
+    async () => condition(await bed.canary(), 'Ready')?.reason === 'InvalidSpec',
+  );
+  await eventually('the finalizer is there', async () => (await finalizersOf()).length > 0);
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+
+  await bed.send('DELETE', `${path}/web`);
+  await eventually('the Canary is gone', isGone);
+  await expectTargetServes();
+  sampler.stop();
+
+  expect(sampler.totals().failed).toBe(0);
+});
+
 /** Every write of the status is answered with this code. */
 function refuseStatus(code: number): void {
   bed.sandbox.fault(({ method, path: at, userAgent }) =>

@@ -70,10 +70,11 @@ test.each(bad)('without any valid spec ever, one that %s stops the Canary', (_, 
   expect('failure' in found && found.failure.message).toMatch(field);
 });
 
-test('a Canary is suspended also by a spec that cannot be acted on, and goes on only with one that can', () => {
-  const stop = inForce(canary({ spec: { ...good, provider: 'smoke-signals', suspend: true }, status: kept }));
+test('a Canary is suspended, and hands back, also by a spec that cannot be acted on, and goes on only with one that can', () => {
+  const asked = { suspend: true, revertOnDeletion: true };
+  const stop = inForce(canary({ spec: { ...good, provider: 'smoke-signals', ...asked }, status: kept }));
   if ('failure' in stop) throw stop.failure;
-  expect(stop.canary.spec).toEqual({ ...good, suspend: true });
+  expect(stop.canary.spec).toEqual({ ...good, ...asked });
   expect(stop.specInForce).toEqual(kept.specInForce);
 
   const stopped = { specInForce: { generation: 1, spec: { ...good, suspend: true } } };

@@ -6,7 +6,7 @@ import { canaryStatus } from '../../../api/canary/summary.ts';
 import { checkCanary } from '../../../api/canary/validate.ts';
 import { awaitsFinalizer } from '../../../api/flagger.ts';
 import { parseCanary } from '../../../api/kinds/parse.ts';
-import { describe, isSuspended, type KubernetesObject } from '../../../api/kubernetes.ts';
+import { describe, type KubernetesObject, recordOf } from '../../../api/kubernetes.ts';
 import { EngineError, type Failure, invalidCanary, unknownProvider } from '../../failure.ts';
 import { providerOf, type ReadParts } from '../context/observation.ts';
 
@@ -25,7 +25,7 @@ export interface CanaryInForce {
 
 /**
  * The Canary with its newest spec or, where that cannot be acted on, with the last one that could: a commit must not take the
- * protection from a service. Requests by annotation, a suspension, a deletion and the generation are always the current ones.
+ * protection from a service. Requests by annotation, suspend, revertOnDeletion, a deletion and the generation are always the current ones.
  */
 export function canaryInForce(
   parts: Pick<ReadParts, 'canaries' | 'options' | 'routing'>,
@@ -46,9 +46,17 @@ export function canaryInForce(
   const explained = `${message}; the spec of generation ${lastValid.generation} stays in force`;
   const invalid = new EngineError(reason, explained, transient);
   const { canary } = before;
-  // Whoever stops a Canary means it to stop, whatever else the spec says.
-  const stopped = isSuspended(object) ? { ...canary, spec: { ...canary.spec, suspend: true } } : canary;
-  return { canary: stopped, specInForce: lastValid, invalid };
+  const spec = { ...canary.spec, ...askedAnyway(object) };
+  return { canary: { ...canary, spec }, specInForce: lastValid, invalid };
+}
+
+/** Whoever stops a Canary, or wants its traffic back before it goes, means that whatever else the spec says. */
+function askedAnyway({ spec }: KubernetesObject): Pick<Canary['spec'], 'suspend' | 'revertOnDeletion'> {
+  const { suspend, revertOnDeletion } = recordOf(spec);
+  return {
+    ...(suspend === true ? { suspend } : {}),
+    ...(revertOnDeletion === true ? { revertOnDeletion } : {}),
+  };
 }
 
 /**
