@@ -6,6 +6,7 @@ export const entries = {
   undici: './scripts/bundle/undici.mjs',
   'isomorphic-git': './node_modules/isomorphic-git/index.js',
   '@opentelemetry/api': './scripts/bundle/opentelemetry.mjs',
+  semver: './scripts/bundle/semver.mjs',
   // As its makers minify it.
   openpgp: './node_modules/openpgp/dist/node/openpgp.min.mjs',
 };
