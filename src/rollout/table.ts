@@ -171,7 +171,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     head: 'ownRule',
     followsHead: 'ignored until it has ended',
     deadline:
-      'progressDeadlineSeconds without progress of the last-known-good: Failed and Held; if it is ready, and only has fewer pods than all traffic needs, it gets all traffic',
+      'progressDeadlineSeconds without progress of the last-known-good, or while the API server refuses to write it: Failed and Held; if it is ready, and only has fewer pods than all traffic needs, it gets all traffic',
     checks: 'control',
     writes: 'the primary, route, the rejection',
     next: () => ({ action: 'traffic to the primary once it is ready' }),
@@ -179,7 +179,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
   },
   RevertFailed: {
     phase: 'Failed, Held',
-    meaning: 'the last-known-good does not become ready, or fails the same check',
+    meaning: 'the last-known-good cannot be written, does not become ready, or fails the same check',
     serves: 'whichever side is ready',
     prefers: revertFailedPrefers,
     head: 'ownRule',
@@ -188,7 +188,7 @@ export const TABLE: { readonly [Kind in StateKind]: Row<Kind> } = {
     deadline: 'none: reported; it ends when the last-known-good becomes ready',
     checks: 'none',
     writes:
-      'deleted workloads are restored; a canary without requests is scaled to zero if only its room is missing',
+      'deleted workloads are restored, and a last-known-good that was refused is tried again; a canary without requests is scaled to zero if only its room is missing',
     next: ({ reason }) => ({
       action:
         reason === 'LKGFailsToo'

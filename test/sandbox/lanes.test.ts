@@ -94,6 +94,56 @@ function shareOf(workload: string): number {
   return found?.share ?? 0;
 }
 
+/** Writes of the primary with version 1 are refused from now on, as by a policy that came after it; the returned function allows them. */
+function refuseFirstVersion(): () => void {
+  return refuseWrites(
+    (path, body) => path.endsWith('/deployments/web-primary') && body.includes('shop/web:1'),
+  );
+}
+
+test('a last-known-good that the API server refuses is told at the deadline, and a newer commit gets through', async () => {
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert', interval: '1s' } });
+  breakPrimary();
+  refuseFirstVersion();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually(
+    'it is held',
+    async () => {
+      const { phase, postPromotion } = await status();
+      return phase === 'Failed' && postPromotion?.reason === 'LKGNotReady';
+    },
+    { seen: status },
+  );
+  const { message, incidents } = await status();
+  expect(message).toMatch(/^the last-known-good .* cannot be written to the primary: /);
+  expect(incidents?.[0]).toMatchObject({ reason: 'LKGNotReady', outcome: 'Held' });
+  expect(incidents?.[0]?.finding).toContain('exceeded quota');
+  const v3 = await bed.commit('v3', { 'web.json': deployment('shop/web:3') });
+  await waitForPhase(bed, 'Succeeded');
+  sampler.stop();
+  expect((await status()).lastPromotedCommit).toBe(v3);
+  expect(await primaryImage()).toBe('shop/web:3');
+  expect(sampler.totals().failed).toBe(0);
+});
+
+test('a revert goes on by itself once the API server accepts the last-known-good, also after the deadline', async () => {
+  await initialized({ ...onGateway, postPromotion: { onFailure: 'revert', interval: '1s' } });
+  breakPrimary();
+  const allow = refuseFirstVersion();
+  const sampler = bed.sandbox.sampleTraffic({ namespace: 'shop', service: 'web' });
+  await bed.commit('v2', { 'web.json': deployment('shop/web:2') });
+  await eventually('it is held', async () => (await status()).postPromotion?.reason === 'LKGNotReady', {
+    seen: status,
+  });
+  allow();
+  await eventually('it has ended', async () => !(await status()).run, { seen: status });
+  sampler.stop();
+  expect(await primaryImage()).toBe('shop/web:1');
+  expect(condition(await bed.canary(), 'Reverted')?.status).toBe('True');
+  expect(sampler.totals().failed).toBe(0);
+});
+
 test('a refused rejection Secret does not stop the revert', async () => {
   await initialized({ ...onGateway, postPromotion: { onFailure: 'revert' } });
   breakPrimary();

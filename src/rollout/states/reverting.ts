@@ -48,6 +48,7 @@ import {
   isLost,
   type RecordView,
   type ReleaseView,
+  type RevertCause,
   type Run,
   type Side,
 } from '../world.ts';
@@ -57,6 +58,9 @@ import { end, hold, rejectionFor } from './transitions.ts';
 
 type Reverting = StateOf<'Reverting'>;
 type RevertFailed = StateOf<'RevertFailed'>;
+
+/** The progress of a failed revert whose write was refused: once that is seen, the revert goes on. */
+const UNWRITTEN = 'unwritten';
 
 /** Traffic during a revert: the canary serves in the primary's place if it can, until the primary is ready with the last-known-good. */
 export function revertingPrefers(context: Context, state: Reverting): Preference {
@@ -129,7 +133,7 @@ function applyGood(
   const { world } = context;
   const { cause } = before;
   // The primary has no fault, only the wrong release: it keeps serving until the canary runs the last-known-good.
-  const isHealthy = cause.isWell === true || cause.reason === 'NotLastKnownGood';
+  const isHealthy = isPrimaryWell(cause);
   const serves = canaryServes(world.target);
   const clears = mustMoveTraffic(context, before.run) && (serves || (isHealthy && !world.foreignTarget));
   const run = (clears ? clearing : untilWritten)(context, before.run);
@@ -143,16 +147,32 @@ function applyGood(
   }
   // After the deadline all traffic goes to the ready pods there; a route that the gateway does not accept is reported.
   if (clears && !isHealthy && serves) return stay(state, known, routeNote(context, run));
-  if (clears && isHealthy && !isAllOn(context, 'canary')) {
-    const why = whyNotReady(world.target);
-    return failRevert(
-      context,
-      state,
-      'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not become ready as the canary: ${why}`,
-    );
+  const why = leftMs > 0 ? undefined : whyUnwritten(context, { clears, isHealthy });
+  if (why !== undefined) {
+    const message = `the last-known-good ${describeRelease(good)} ${why}`;
+    return failRevert(context, state, { reason: 'LKGNotReady', message, progressKey: UNWRITTEN });
   }
   return stay(state, known, act(applyPrimary(context, good.digest)));
+}
+
+/** Why the last-known-good was not written to the primary until the deadline, if only a person can end that. */
+function whyUnwritten(
+  context: Context,
+  { clears, isHealthy }: { readonly clears: boolean; readonly isHealthy: boolean },
+): string | undefined {
+  const { target, status } = context.world;
+  if (isHealthy)
+    return clears && !isAllOn(context, 'canary')
+      ? `does not become ready as the canary: ${whyNotReady(target)}`
+      : undefined;
+  // Not said of a write that was not tried yet, as after a restart, nor of one that may succeed by itself.
+  const stalled = status.conditions?.find(({ type }) => type === 'Stalled');
+  return stalled?.status === 'True' ? `cannot be written to the primary: ${stalled.message}` : undefined;
+}
+
+/** The primary has no fault, only the wrong release. */
+function isPrimaryWell({ isWell, reason }: RevertCause): boolean {
+  return isWell === true || reason === 'NotLastKnownGood';
 }
 
 /** The run while traffic leaves the primary: the deadline of that begins once, and anew after a suspension. */
@@ -176,12 +196,10 @@ function waitForGood(
   const why = whyNotReady(world.primary);
   const leftMs = revertLeftMs(context, state);
   if (leftMs <= 0)
-    return failRevert(
-      context,
-      state,
-      'LKGNotReady',
-      `the last-known-good ${describeRelease(good)} does not become ready: ${why}`,
-    );
+    return failRevert(context, state, {
+      reason: 'LKGNotReady',
+      message: `the last-known-good ${describeRelease(good)} does not become ready: ${why}`,
+    });
   const { stuckPods = [] } = world;
   const replaced = stuckPods.length > 0 ? act({ type: 'ReplacePods', pods: stuckPods }) : {};
   return stay(
@@ -249,16 +267,24 @@ function control(context: Context, state: Reverting, good: RecordView): Outcome 
     return stay(failed, checked, statusNote, wake(postPromotion.intervalMs));
   const message = `the last-known-good fails the same check: ${findings(asked.results)}; the release is not the cause`;
   const outcome = hasFailed
-    ? failRevert(context, failed, 'LKGFailsToo', message)
+    ? failRevert(context, failed, { reason: 'LKGFailsToo', message })
     : conclude(context, next, good);
   return { ...outcome, ...combine(checked, outcome) };
 }
 
 /** Failed and Held: no template is written any more without a person or a newer revision. */
-function failRevert(context: Context, state: Reverting, reason: RolloutReason, message: string): Outcome {
+function failRevert(
+  context: Context,
+  state: Reverting,
+  {
+    reason,
+    message,
+    ...key
+  }: { readonly reason: RolloutReason; readonly message: string; readonly progressKey?: string },
+): Outcome {
   const { failedChecks, iterations, cause } = state;
   const post = { ...state.post, reason, cause: message, startTime: context.now };
-  const run = { ...withProgressReset(context, state.run), revert: cause };
+  const run = { ...withProgressReset(context, state.run), ...key, revert: cause };
   return enter(
     { kind: 'RevertFailed', run, failedChecks, iterations, reason, post },
     emit('Warning', reason, message),
@@ -306,15 +332,24 @@ export function revertFailed(context: Context, state: RevertFailed): Outcome {
   // Git asks for what the primary runs: nothing is left to decide, whatever the check says.
   if (isReady && head && head.digest === good?.digest)
     return endedByGit(context, state, head) ?? stay(state, statusNote);
-  if (isGoodBack(context, state)) return recovered(context, state);
+  const isWritten = state.run.progressKey === UNWRITTEN && context.world.primary?.digest === good?.digest;
+  if (isWritten || isGoodBack(context, state)) return recovered(context, state);
   const newer = newerRevision(context, state);
   if (newer && isReady) return admit(context, newer, { before: state.run });
   if (newer) return tryNewer(context, state, { newer, statusNote });
-  const recreated = recreatedPrimary(context);
-  if (recreated) return stay(state, statusNote, recreated);
+  const written = recreatedPrimary(context) ?? writtenAfterAll(context, state);
+  if (written) return stay(state, statusNote, written);
   // Somebody deleted the canary: the release it ran was rejected, so that only the last-known-good may replace it (S14).
   const canary = good && !isLost(good) && !isReady ? act(...recreatedCanary(context, good.digest)) : {};
   return stay(state, statusNote, canary, makeRoom(context, state));
+}
+
+/** The API server refused the last-known-good until the deadline: the write that was decided is tried on, as safely as before (S2). */
+function writtenAfterAll(context: Context, { run }: RevertFailed): Effects | undefined {
+  const { world, good } = context;
+  if (!good || isLost(good) || world.primary?.digest === good.digest) return undefined;
+  if (!run.revert || isPrimaryWell(run.revert) || mustMoveTraffic(context, run)) return undefined;
+  return act(applyPrimary(context, good.digest));
 }
 
 /** The last-known-good came up after all: the release ends first, and what else was to be tried follows at rest. */
