@@ -81,7 +81,7 @@ test('the advice for every reason, phase and state is a command that exists, who
   const commit = 'b'.repeat(40);
   const states = Object.keys(rolloutReasons).flatMap((reason) =>
     ['Failed', 'Waiting', 'WaitingPromotion', 'Promoting'].flatMap((phase) =>
-      [undefined, { state: 'Held' }].map((postPromotion) => ({ reason, phase, postPromotion })),
+      [undefined, { state: 'Held', reason }].map((postPromotion) => ({ reason, phase, postPromotion })),
     ),
   );
   const advised = states.flatMap(({ reason, phase, postPromotion }) =>
@@ -105,6 +105,7 @@ test('the advice for every reason, phase and state is a command that exists, who
   expect([...holdfast].map((line) => line.split(' ')[1]).sort()).toEqual([
     'abort',
     'approve',
+    'history',
     'ignore-window',
     'resume',
     'retry',

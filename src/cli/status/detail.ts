@@ -282,9 +282,12 @@ export function adviceFor(canary: KubernetesObject): Advice[] {
   // Failed and held: it was taken back already, and the last known good release is what does not come up.
   if (isHeld && status.phase !== 'Failed' && !isGoodLost(status))
     add('to go back to the last known good release now', holdfast('abort', canary));
-  // While a bad release is held or rejected at head, a revert in Git ends it everywhere.
+  const isStuck = isHeld && status.postPromotion?.reason === 'LKGNotReady';
+  if (isStuck)
+    add('to find an older release that holdfast rollback can go back to', holdfast('history', canary));
+  // While a bad release is held or rejected at head, a revert in Git ends it everywhere; not if it leads to what does not come up.
   const revert = revertCommand(head, isToldAsMerge(head, status.incidents));
-  if ((status.phase === 'Failed' || isHeld) && head !== good && revert)
+  if ((status.phase === 'Failed' || isHeld) && !isStuck && head !== good && revert)
     add('to revert the commit in Git', revert);
   if (isCommit(head) && rejected.some(({ commit }) => commit === head))
     add('to retry the release', holdfast('retry', canary));

@@ -190,6 +190,18 @@ describe('status', () => {
     expect(text).toContain('holdfast runbook RecordDamaged');
   });
 
+  it('advises older releases, and no git revert, where the last known good release itself does not come up', async () => {
+    const conditions = [{ type: 'Ready', status: 'False', reason: 'LKGNotReady', message: 'no image' }];
+    const postPromotion = { state: 'Held', reason: 'LKGNotReady' };
+    const stuck = {
+      ...held,
+      status: { ...(held.status as object), phase: 'Failed', postPromotion, conditions },
+    };
+    const text = (await lines({ kind: 'Canary', name: 'held' }, [stuck])).join('\n');
+    expect(text).not.toContain('git revert');
+    expect(text).toContain('holdfast history -n shop canary/held');
+  });
+
   it('reverts a merge as Git asks for it', async () => {
     const command = `git revert --no-edit -m 1 ${bad.slice(0, 12)} && git push`;
     const merged = { ...held, status: { ...(held.status as object), incidents: [{ command }] } };
