@@ -56,6 +56,18 @@ function statesOf({ forecast }: ReturnType<typeof explain>): Array<readonly [num
   return seen.filter(([, state], index) => state !== seen[index - 1]?.[1]);
 }
 
+it('says what stops a Canary, which no decision can foretell', () => {
+  const said = 'apply Deployment shop/web: 422 spec.selector: field is immutable';
+  const stalled = { type: 'Stalled', status: 'True', reason: 'Invalid', message: said } as const;
+  const world = atRest();
+  const stopped = { ...world, status: { ...world.status, message: 'starting', conditions: [stalled] } };
+  const text = explainWorld(stopped as World, {}, { assumed: [], format: 'text', screen }).stdout;
+  expect(text).toContain(`What stops it\n  ${said}`);
+  const data = explainWorld(stopped as World, {}, { assumed: [], format: 'json', screen }).stdout;
+  expect(JSON.parse(data)).toMatchObject({ stops: said });
+  expect(explainWorld(world, {}, { assumed: [], format: 'text', screen }).stdout).not.toContain('stops');
+});
+
 it('foretells when a release that waits for its window starts', () => {
   const settingsKey = atRest().primary?.settingsKey ?? '';
   const release = { digest: 'v1:b', commit, settingsKey, replicas: 2, mountsConfig: false };

@@ -1,4 +1,4 @@
-import { messageOf } from '../../api/canary/summary.ts';
+import { messageOf, whatStalls } from '../../api/canary/summary.ts';
 import type { NamespacedName } from '../../api/kubernetes.ts';
 import { changesUnderWay } from '../../review/diff/release-changes.ts';
 import { explain } from '../../review/explain/explanation.ts';
@@ -99,8 +99,10 @@ interface ExplainOptions {
 export function explainWorld(world: World, hypothesis: Hypothesis, options: ExplainOptions): CommandResult {
   const { assumed, underWay, format, screen } = options;
   const explanation = explain(applyHypothesis(world, hypothesis), assumed);
-  if (format !== 'text') return printed(formatOutput('Explanation', { ...explanation, underWay }, format));
-  const said = messageOf({ ...world.canary, status: world.status });
-  const lines = explanationLines({ ...explanation, underWay, said }, screen, world.nowMs);
+  const canary = { ...world.canary, status: world.status };
+  const stops = whatStalls(canary);
+  const data = { ...explanation, underWay, stops };
+  if (format !== 'text') return printed(formatOutput('Explanation', data, format));
+  const lines = explanationLines({ ...data, said: messageOf(canary) }, screen, world.nowMs);
   return printed(`${lines.join('\n')}\n`);
 }

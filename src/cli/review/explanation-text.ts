@@ -20,13 +20,14 @@ const indent = '  ';
 export function explanationLines(
   explanation: Explanation & {
     readonly underWay: ReleaseChanges | undefined;
+    readonly stops: string | undefined;
     /** What the status says; shown where it has no phase. */
     readonly said: string;
   },
   screen: Screen,
   nowMs: number,
 ): string[] {
-  const { canary, assumed, phase, state, release, primary, judgement, underWay, said, forecast } =
+  const { canary, assumed, phase, state, release, primary, judgement, underWay, stops, said, forecast } =
     explanation;
   const current = phase ? [phase, state && `(${state})`].filter(Boolean).join(' ') : said;
   const what = commitLine(release.commit, release.subject) || release.digest.slice(0, 15) || 'none yet';
@@ -47,6 +48,7 @@ export function explanationLines(
           wrap(changeSummary(underWay, canary), screen.columns, indent),
         )
       : []),
+    ...(stops ? section(screen, 'What stops it', wrap(stops, screen.columns, indent)) : []),
     ...section(screen, 'What comes next, if the cluster does not change', [
       ...forecast.moments.flatMap((moment) => momentLines(moment, screen, nowMs)),
       ...wrap(forecast.end, screen.columns, indent),

@@ -57,6 +57,10 @@ export const explanation = z.object({
   underWay: releaseChanges
     .describe('What the release under way changes; absent: none is, or there is nothing before it.')
     .optional(),
+  stops: z
+    .string()
+    .describe('What only a person can end, such as a refused write; absent: nothing.')
+    .optional(),
   forecast: z
     .object({
       moments: z.array(forecastMoment).describe('What is decided and when, if the cluster stays as it is.'),
