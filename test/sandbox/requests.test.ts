@@ -223,6 +223,27 @@ test('pause and resume are a state; sync looks at Git at once; wait tells apart 
   expect((await settled()).exitCode).toBe(0);
 });
 
+test('a commit whose Canary cannot be acted on is no success, and who waits for it is told what stops it', async () => {
+  await bed.commit('v1', { 'web.json': deployment('shop/web:1'), 'canary.json': canary() });
+  await createSource(bed);
+  await bed.start();
+  await waitForPhase(bed, 'Initialized');
+  const broken = await bed.commit('invalid', { 'canary.json': canary({ analysis: { iterations: 0.5 } }) });
+  await eventually('it is told', async () => {
+    return condition(await bed.canary(), 'Stalled')?.reason === 'InvalidSpec';
+  });
+
+  expect(await settled()).toMatchObject({
+    exitCode: 1,
+    stdout: expect.stringContaining('spec.analysis.iterations'),
+  });
+  const options = { ...one, commit: broken, timeoutMs: 100, format: 'text' as const };
+  expect(await waitFor(connection.client, systemClock, options)).toMatchObject({
+    exitCode: 4,
+    stderr: expect.stringContaining('spec.analysis.iterations'),
+  });
+});
+
 test('a commit that Git left before its release was promoted is not waited for, and no success', async () => {
   const { v3 } = await untilAnalysis();
   const v4 = await bed.commit('v4', { 'web.json': deployment('shop/web:4') });

@@ -1,6 +1,6 @@
 import { Option } from 'commander';
 import type { CanaryStatus } from '../../api/canary/status.ts';
-import { canaryStatus, shortCommit, whyFailed } from '../../api/canary/summary.ts';
+import { canaryStatus, conditionOf, shortCommit, whatStalls, whyFailed } from '../../api/canary/summary.ts';
 import { type Clock, systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject, namespacedName } from '../../api/kubernetes.ts';
 import { type CommandResult, printable } from '../../terminal/output.ts';
@@ -89,9 +89,9 @@ export async function waitFor(
     const isMeant = isAbout(status, options.commit);
     const commit = status.run?.commit;
     if (isMeant && commit) seen = { commit, subject: commitSubject(canary, commit) };
-    const end = isMeant ? restOf(status, options.commit) : pastRelease(status, options.commit, seen);
+    const end = isMeant ? restOf(canary, options.commit) : pastRelease(status, options.commit, seen);
     if (end) return { canary, status, ...end };
-    const now = printable(isMeant ? whatGoesOn(canary) : whatPrecedes(status, options.commit));
+    const now = printable(isMeant ? whatGoesOn(canary) : whatPrecedes(canary, options.commit));
     if (now !== awaited) {
       options.progress?.(`waiting for ${describe(canary)}: ${now}\n`);
       changes += 1;
@@ -136,13 +136,19 @@ function isAbout({ lastAppliedCommit, run }: CanaryStatus, commit: string | unde
   return commit === undefined || [lastAppliedCommit, run?.commit].some((one) => one?.startsWith(commit));
 }
 
-/** Where the Canary came to rest; of the commit that was named a rollback is no success. */
-function restOf(status: CanaryStatus, commit: string | undefined): End | undefined {
+/**
+ * Where the Canary came to rest. Of the commit that was named a rollback is no success; without one, neither is a Canary whose newest spec or
+ * commit is not acted on before a person has ended what stops it.
+ */
+function restOf(canary: KubernetesObject, commit: string | undefined): End | undefined {
+  const status = canaryStatus(canary);
   const rest = outcomeOf(status);
   const isGone = commit !== undefined && status.rejected?.some((entry) => entry.commit.startsWith(commit));
-  const outcome = rest === 'RolledBack' && isGone ? 'Failed' : rest;
-  const { message } = status;
-  return outcome && { outcome, message, why: outcome === 'Failed' ? whyFailed(status) : undefined };
+  const isStopped = commit === undefined && conditionOf(status, 'Stalled')?.status === 'True';
+  const isNone = (rest === 'RolledBack' && isGone) || (rest === 'Succeeded' && isStopped);
+  const outcome = isNone ? 'Failed' : rest;
+  const why = whyFailed(status) ?? whatStalls(canary);
+  return outcome && { outcome, message: status.message, why: outcome === 'Failed' ? why : undefined };
 }
 
 /** A release that was under way. */
@@ -182,7 +188,11 @@ function whatGoesOn(canary: KubernetesObject): string {
 }
 
 /** The release of that commit has not begun. */
-function whatPrecedes({ lastAppliedCommit, phase }: CanaryStatus, commit = ''): string {
+function whatPrecedes(canary: KubernetesObject, commit = ''): string {
+  const status = canaryStatus(canary);
+  const { lastAppliedCommit, phase } = status;
+  const stalled = conditionOf(status, 'Stalled');
+  const stops = stalled?.status === 'True' ? `; what stops the Canary: ${stalled.message}` : '';
   const at = shortCommit(lastAppliedCommit) || 'no commit';
-  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). It starts no release if it changes nothing of it, or if a newer commit was read before it could start`;
+  return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). It starts no release if it changes nothing of it, or if a newer commit was read before it could start${stops}`;
 }
