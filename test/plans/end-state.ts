@@ -75,8 +75,8 @@ function flatten(place: string, value: unknown, into: Map<string, string>): void
     if (value !== undefined) into.set(place, JSON.stringify(value));
     return;
   }
+  // An empty list or map says what its absence does.
   for (const [key, each] of Object.entries(value)) flatten(`${place}.${key}`, each, into);
-  if (Object.keys(value).length === 0) into.set(place, JSON.stringify(value));
 }
 
 function isOurs({ metadata }: KubernetesObject): boolean {
