@@ -25,6 +25,11 @@ export type CanaryVerb = (typeof canaryVerbs)[number];
 /** A state, not a request: `"true"` stops steps and promotion. */
 export const pauseAnnotation = `${annotationPrefix}pause`;
 
+/** Whether a value of `holdfast.dev/pause` is neither "true" nor a way to say that it is not: whoever set it may believe that it pauses. */
+export function isWrongPause(value: string | undefined): boolean {
+  return value !== undefined && !['true', 'false', ''].includes(value);
+}
+
 /** On the Lease of the election: the version of the program that holds it. */
 export const versionAnnotation = `${annotationPrefix}version`;
 

@@ -154,7 +154,12 @@ export const rolloutReasons = {
     'nothing',
     'choose a release from holdfast history',
   ),
-  UnknownRequest: row('an unknown holdfast.dev annotation', 'as before', 'nothing', 'check its spelling'),
+  UnknownRequest: row(
+    'a holdfast.dev annotation that is unknown, or a pause that is not "true"',
+    'as before',
+    'nothing',
+    'check its spelling',
+  ),
   Aborted: row(
     'the release was aborted on request',
     'primary with the last-known-good',

@@ -372,6 +372,20 @@ describe('requests', () => {
     expect(model.status.handled).toEqual({});
   });
 
+  it.each(['yes', 'True', '1'])('a pause that is %s is warned of once, and holds nothing', (value) => {
+    const model = withThree();
+    untilLive(model, 'c');
+    model.ask('pause', value);
+    settle(model);
+    const warnings = model.events.filter(({ reason }) => reason === 'UnknownRequest');
+    expect(warnings.map(({ message }) => message)).toEqual([
+      'holdfast.dev/pause: only "true" pauses; it is ignored',
+    ]);
+    model.ask('pause', 'true');
+    model.tick();
+    expect(model.status.handled).toEqual({});
+  });
+
   it('an annotation that the guides name for any object of a Source requests nothing', () => {
     const model = withThree();
     for (const key of ['substitute', 'decrypt', 'prune', 'on-conflict', 'healthy-when'])

@@ -296,6 +296,17 @@ data: {${data}, reason: sale}
     expect(exitCode).toBe(0);
   });
 
+  it('doubts a pause that pauses nothing', async () => {
+    const paused = canary.replace(
+      'namespace: shop}',
+      'namespace: shop, annotations: {holdfast.dev/pause: "yes"}}',
+    );
+    const { lines } = await report({ 'a.yaml': paused, 'd.yaml': deployment });
+    expect(lines).toEqual([
+      'a.yaml:3: warning: metadata.annotations["holdfast.dev/pause"]: is ignored: only "true" pauses',
+    ]);
+  });
+
   it('notes valid fields that have no effect, without failing', async () => {
     const withMesh = canary.replace('service: {port: 80}', 'service: {port: 80, meshName: global}');
     const { exitCode, lines, summary } = await report({ 'a.yaml': withMesh, 'd.yaml': deployment });

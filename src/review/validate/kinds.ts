@@ -1,5 +1,11 @@
 import type { AlertProvider } from '../../api/alert-provider.ts';
-import { annotationPrefix, canaryKeys, unknownVerbs } from '../../api/annotations.ts';
+import {
+  annotationPrefix,
+  canaryKeys,
+  isWrongPause,
+  pauseAnnotation,
+  unknownVerbs,
+} from '../../api/annotations.ts';
 import type { Canary } from '../../api/canary/canary.ts';
 import { unsupportedFields, withoutEffectWith } from '../../api/canary/unsupported-fields.ts';
 import { checkCanary } from '../../api/canary/validate.ts';
@@ -72,7 +78,11 @@ function freezeProblems(object: KubernetesObject): Problem[] {
 
 /** Annotations that look like requests and are none. */
 function requestDoubts({ metadata: { annotations } }: Canary): Problem[] {
-  return unknownVerbs(annotations).map((verb) => {
+  const path = `metadata.annotations["${pauseAnnotation}"]`;
+  const pause = isWrongPause(annotations?.[pauseAnnotation])
+    ? [{ path, message: 'is ignored: only "true" pauses' }]
+    : [];
+  const unknown = unknownVerbs(annotations).map((verb) => {
     const near = nearest(verb, canaryKeys);
     const hint = near ? `; did you mean ${annotationPrefix}${near}?` : '';
     return {
@@ -80,6 +90,7 @@ function requestDoubts({ metadata: { annotations } }: Canary): Problem[] {
       message: `is not an annotation that Holdfast knows, and is ignored${hint}`,
     };
   });
+  return [...pause, ...unknown];
 }
 
 const furtherChecks: {

@@ -1,4 +1,10 @@
-import { annotationPrefix, canaryVerbs, unknownVerbs } from '../../api/annotations.ts';
+import {
+  annotationPrefix,
+  canaryVerbs,
+  isWrongPause,
+  pauseAnnotation,
+  unknownVerbs,
+} from '../../api/annotations.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { shorten } from '../../api/limits.ts';
 import type { RolloutReason } from '../../api/reasons.ts';
@@ -23,11 +29,9 @@ interface Handled {
 export function handleVerbs(context: Context, state: State): Handled {
   const { status } = context.world;
   let events: Effects = {};
-  const unknown = unknownVerbs(context.world.canary.metadata.annotations)
-    .slice(0, MAX_UNKNOWN)
-    .map((verb) => verb.slice(0, MAX_VERB_CHARACTERS));
-  // An unknown verb is reported once, and its answer is dropped with the annotation.
-  const verbs = new Set<string>([...canaryVerbs, ...unknown]);
+  const ignored = ignoredIn(context.world.canary.metadata.annotations);
+  // What is ignored is reported once, and its answer is dropped with the annotation.
+  const verbs = new Set<string>([...canaryVerbs, ...ignored.map(({ verb }) => verb)]);
   const keep = <T>(entries: Record<string, T> | undefined) =>
     entries && Object.fromEntries(Object.entries(entries).filter(([verb]) => verbs.has(verb)));
   let answers: Answers = { handled: keep(status.handled), answers: keep(status.answers) };
@@ -36,14 +40,9 @@ export function handleVerbs(context: Context, state: State): Handled {
     const line = `${annotationPrefix}${request.verb}: ${shorten(message, MAX_MESSAGE_CHARACTERS)}`;
     events = combine(events, emit(isDone ? 'Normal' : 'Warning', reason, line));
   };
-  for (const verb of unknown)
+  for (const { verb, what } of ignored)
     if (answers.handled?.[verb] !== 'unknown')
-      record(
-        { verb, value: 'unknown', revision: '' },
-        'UnknownRequest',
-        'unknown request; it is ignored',
-        false,
-      );
+      record({ verb, value: 'unknown', revision: '' }, 'UnknownRequest', `${what}; it is ignored`, false);
   for (const verb of canaryVerbs) {
     const request = requestOf(context, verb);
     const answer: Answer | undefined = request && VERBS[verb](context, state, request);
@@ -54,6 +53,15 @@ export function handleVerbs(context: Context, state: State): Handled {
     return { taken: answer.outcome, effects: { ...events, status: answers } };
   }
   return { taken: undefined, effects: { ...events, status: answers } };
+}
+
+/** Annotations that look like requests and do nothing. */
+function ignoredIn(annotations: Readonly<Record<string, string>> | undefined) {
+  const unknown = unknownVerbs(annotations)
+    .slice(0, MAX_UNKNOWN)
+    .map((verb) => ({ verb: verb.slice(0, MAX_VERB_CHARACTERS), what: 'unknown request' }));
+  const pause = { verb: 'pause', what: 'only "true" pauses' };
+  return isWrongPause(annotations?.[pauseAnnotation]) ? [...unknown, pause] : unknown;
 }
 
 function withAnswer(
