@@ -198,6 +198,16 @@ describe('another provider, Service or route', () => {
     );
   });
 
+  test('is told in the same words at each step, so that each step is no event', () => {
+    const messages = [20, 40].map((canaryWeight) => {
+      const spec = { ...good, provider: 'gatewayapi:v1' };
+      const found = inForce(canary({ spec, status: { ...proven, canaryWeight } }));
+      return 'failure' in found ? undefined : found.invalid?.message;
+    });
+    expect(messages[0]).toBeDefined();
+    expect(messages[1]).toBe(messages[0]);
+  });
+
   test('is taken once it has none, and other changes are taken at once', () => {
     const renamed = { ...good, service: { port: 80, name: 'shop' } };
     const more = { ...good, analysis: { ...good.analysis, threshold: 5 } };

@@ -102,7 +102,8 @@ function otherRoute(
     return undefined;
   const path = Object.keys(now).find((field) => former[field] !== now[field]);
   if (path === undefined) return undefined;
-  const message = `takes effect once the canary has no traffic, which now has ${canaryWeight} % by the former one`;
+  // Without the share, which changes with each step: a new message is a new Event.
+  const message = 'takes effect once the canary has no traffic';
   return { failure: new EngineError('InvalidSpec', `${path}: ${message}`, true) };
 }
 
