@@ -68,6 +68,16 @@ it('says what stops a Canary, which no decision can foretell', () => {
   expect(explainWorld(world, {}, { assumed: [], format: 'text', screen }).stdout).not.toContain('stops');
 });
 
+it('names no cause on the primary for a release that was not written to it yet', () => {
+  const world = atRest();
+  const run = { digest: 'v1:b', commit: 'b'.repeat(40), subject: 'New', startTime: '2026-01-01T00:59:00Z' };
+  const postPromotion = { state: 'Converging', startTime: '2026-01-01T00:59:50Z' };
+  const status = { ...world.status, phase: 'Promoting', run, postPromotion };
+  const { primary, judgement } = explain({ ...world, status } as World, []);
+  expect(primary.filter(({ met }) => !met).map(({ name }) => name)).toContain('template');
+  expect(judgement).toBeUndefined();
+});
+
 it('foretells when a release that waits for its window starts', () => {
   const settingsKey = atRest().primary?.settingsKey ?? '';
   const release = { digest: 'v1:b', commit, settingsKey, replicas: 2, mountsConfig: false };

@@ -34,6 +34,9 @@ export function judge(world: World, primary: readonly Comparison[]): Judgement |
   const run = runOf(world.status);
   const { postPromotion } = world.status;
   if (!run || isTakenBack(run) || !postPromotion) return undefined;
+  // Nothing of the release is to be seen on a primary that was not written yet.
+  if (postPromotion.state === 'Converging' && world.primary && world.primary.digest !== run.digest)
+    return undefined;
   if (primary.some(({ met, severity }) => !met && severity !== 'tells'))
     return ofDifferences(world, run, postPromotion);
   const { state, reason, failedChecks = 0 } = postPromotion;
