@@ -106,15 +106,12 @@ function deedsIn({ scenario }: Reference): ReadonlyArray<{ does: PersonsDeed; pa
     path: `${deployments}/web-primary`,
   }));
   const deletions = (paths: readonly string[]) => paths.map((path) => ({ does: 'delete' as const, path }));
-  const some = deletions(routeAndConfig);
+  const some = deletions([route]);
   return scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
 }
 
 const madeServices = ['web', 'web-primary', 'web-canary'].map((name) => `${services}/${name}`);
-const routeAndConfig = [
-  '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web',
-  '/api/v1/namespaces/shop/configmaps/settings-primary',
-];
+const route = '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web';
 
 function twice(one: DrawFault): DrawFault[] {
   return [one, one];
