@@ -346,7 +346,7 @@ export const rolloutReasons = {
     'the last-known-good does not become ready',
     'the side that is ready',
     'ends when it does; a newer revision is still tried',
-    'look at the pods with the last-known-good',
+    'look at its pods',
   ),
   LKGFailsToo: row(
     'the last-known-good fails the same check',
