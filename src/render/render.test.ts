@@ -76,6 +76,18 @@ test('no text whatever makes an exception', () => {
   );
 });
 
+test.each(['List', 'ConfigMapList'])(
+  'a %s whose items are null holds nothing, as in kubectl and kustomize',
+  (kind) => {
+    const text = `apiVersion: v1\nkind: ${kind}\nitems:\n---\n${map('a')}`;
+
+    const { objects, problems } = renderPlain(files({ 'a.yaml': text }));
+
+    expect(problems).toEqual([]);
+    expect(objects.map(({ object }) => object.metadata.name)).toEqual(['a']);
+  },
+);
+
 test('every object knows its file and line, also inside a List', () => {
   const list =
     'kind: List\napiVersion: v1\nitems:\n  # first\n  - apiVersion: v1\n    kind: Secret\n    metadata: {name: s}\n';

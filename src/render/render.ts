@@ -261,18 +261,19 @@ function documentPath(items: readonly number[], field: string): string {
 
 interface ListObject extends Record<string, unknown> {
   kind: string;
-  items: unknown[];
+  items: unknown[] | null;
 }
 
-/** `v1 List`, or a typed one such as ConfigMapList, whose items may leave out what the list says. */
+/** `v1 List`, or a typed one such as ConfigMapList, whose items may leave out what the list says; without items it may say `null`. */
 function isList(value: Record<string, unknown>): value is ListObject {
-  return typeof value.kind === 'string' && value.kind.endsWith('List') && Array.isArray(value.items);
+  const isOne = Array.isArray(value.items) || value.items === null;
+  return typeof value.kind === 'string' && value.kind.endsWith('List') && isOne;
 }
 
 function listedObjects(list: ListObject, items: readonly number[]): ReturnType<typeof objectsOf> {
   const kind = list.kind.slice(0, -'List'.length);
   const defaults = kind === '' ? {} : { apiVersion: list.apiVersion, kind };
-  const found = list.items.map((item, index) => {
+  const found = (list.items ?? []).map((item, index) => {
     return objectsOf(isRecord(item) ? { ...defaults, ...item } : item, [...items, index]);
   });
   return {
