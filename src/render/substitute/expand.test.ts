@@ -52,6 +52,14 @@ describe('texts are expanded as Flux does it', () => {
     ['${f#*/}', 'path/to/file', { f: '/path/to/file' }],
     ['${f%.*}', 'bash.string', { f: 'bash.string.txt' }],
     ['${f%%.*}', 'bash', { f: 'bash.string.txt' }],
+    ['${f##*\\/}', 'file', { f: '/path/to/file' }],
+    ['${f%\\**}', 'a*b', { f: 'a*b*c' }],
+    ['${f#[a-c]}', '1', { f: 'b1' }],
+    ['${f##*[^0-9]}', '42', { f: 'v1-42' }],
+    ['${f%%[_.]*}', 'a', { f: 'a.b_c' }],
+    ['${f%[\\-]?}', 'a', { f: 'a-b' }],
+    ['${f#[a}', '[ab', { f: '[ab' }],
+    ['${f#a\\}', 'a\\', { f: 'a\\' }],
   ])('%s', (text, expected, entries) => {
     expect(expand(text, values(entries as Record<string, string>))).toBe(expected);
   });

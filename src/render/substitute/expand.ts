@@ -229,15 +229,17 @@ function part(value: string, position: string, length: string | undefined): stri
   return end < from ? '' : characters.slice(from, end).join('');
 }
 
-/** The value without what fits a pattern of `*` and `?` at one of its ends: the longest such piece, or the shortest that is not empty. */
+/** The value without what fits a pattern at one of its ends: the longest such piece, or the shortest that is not empty. */
 function withoutFit(
   side: 'start' | 'end',
   which: 'longest' | 'shortest',
   [value, pattern, , budget]: Parameters<Function>,
 ): string {
   const characters = [...value];
-  const tokens = [...pattern];
-  spend(budget, 'steps', characters.length * tokens.length);
+  spend(budget, 'steps', characters.length * pattern.length);
+  const tokens = tokensOf(pattern);
+  // As in Flux, what is no pattern fits nothing.
+  if (!tokens) return value;
   if (side === 'end') for (const list of [characters, tokens]) list.reverse();
   const fitting = fittingLengths(characters, tokens);
   const length = which === 'longest' ? fitting.lastIndexOf(1) : fitting.indexOf(1, 1);
@@ -245,8 +247,43 @@ function withoutFit(
   return (side === 'end' ? rest.reverse() : rest).join('');
 }
 
-/** 1 at each length of a beginning that fits the pattern. One step for each character and token, whatever the pattern is. */
-function fittingLengths(characters: readonly string[], tokens: readonly string[]): Uint8Array {
+/** Any number of characters, or whether one fits. */
+type Token = '*' | ((character: string) => boolean);
+
+/** `*`, `?`, `[a-z]`, `[^a-z]`, `\` and a character that stands for itself, or any other character. */
+const tokenForm =
+  /\*|\?|\[(?:(?<not>\^)|(?!\^))(?<ranges>(?:(?:\\.|[^\\\]-])(?:-(?:\\.|[^\\\]-]))?)+)\]|\\(?<escaped>.)|[^[\\]/suy;
+
+/** The tokens of a pattern; undefined when it is none. */
+function tokensOf(pattern: string): Token[] | undefined {
+  const tokens: Token[] = [];
+  let at = 0;
+  while (at < pattern.length) {
+    tokenForm.lastIndex = at;
+    const found = tokenForm.exec(pattern);
+    if (!found) return undefined;
+    at = tokenForm.lastIndex;
+    tokens.push(tokenOf(found[0], found.groups ?? {}));
+  }
+  return tokens;
+}
+
+function tokenOf(text: string, { not, ranges, escaped = text }: Record<string, string | undefined>): Token {
+  if (text === '*') return '*';
+  if (text === '?') return () => true;
+  if (ranges === undefined) return (character) => character === escaped;
+  const bounds = [...ranges.matchAll(/\\?(?<from>.)(?:-\\?(?<to>.))?/gsu)].map(({ groups }) => {
+    const { from = '', to = from } = groups ?? {};
+    return [from.codePointAt(0) ?? 0, to.codePointAt(0) ?? 0] as const;
+  });
+  return (character) => {
+    const code = character.codePointAt(0) ?? 0;
+    return bounds.some(([from, to]) => from <= code && code <= to) === (not === undefined);
+  };
+}
+
+/** 1 at each length of a beginning that fits the tokens. One step for each character and token, whatever they are. */
+function fittingLengths(characters: readonly string[], tokens: readonly Token[]): Uint8Array {
   let reached = new Uint8Array(characters.length + 1);
   reached[0] = 1;
   for (const token of tokens) {
@@ -256,7 +293,7 @@ function fittingLengths(characters: readonly string[], tokens: readonly string[]
     if (token === '*') next.fill(1, first);
     else
       for (let at = first; at < characters.length; at += 1)
-        if (reached[at] === 1 && (token === '?' || characters[at] === token)) next[at + 1] = 1;
+        if (reached[at] === 1 && token(characters[at] ?? '')) next[at + 1] = 1;
     reached = next;
   }
   return reached;
