@@ -55,6 +55,20 @@ test('objects come from their templates', async () => {
   expect(objects.map(({ origin }) => origin.file)).toEqual(['charts/web/templates/a.yaml']);
 });
 
+test.each(['Chart.yaml', 'values.yaml'])(
+  'a key that %s holds twice is no fault, as under helm',
+  async (name) => {
+    const path = `charts/web/${name}`;
+    const text = 'apiVersion: v2\nname: web\nversion: 1.0.0\nimage: a\nimage: b\n';
+    const files = new Map([...input.files, [path, treeFile(text)] as const]);
+
+    const { objects, problems } = await buildChart(printing(map('a')), { ...input, files });
+
+    expect(problems).toEqual([]);
+    expect(objects).toHaveLength(1);
+  },
+);
+
 test('a chart whose renderings differ is refused, with the fields and without their values', async () => {
   const { objects, problems } = await buildChart(
     printing(map('a', 'data: {x: one, y: same}\n'), map('a', 'data: {x: two, y: same}\n')),

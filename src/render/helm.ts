@@ -204,11 +204,16 @@ function chartProblems(
     return [{ file: path, line: 0, message: 'does not exist; helm renders the chart at spec.path' }];
   const values = [inside(folder, 'values.yaml'), ...valuesFiles].filter((file) => files.has(file));
   const unreadable = [path, ...values].flatMap((file) => {
-    const scanned = scanFile({ path: file, bytes: files.get(file)?.bytes ?? new Uint8Array() }, limits);
+    const scanned = scanChartFile({ path: file, bytes: files.get(file)?.bytes ?? new Uint8Array() }, limits);
     return scanned.ok ? [] : [scanned.problem];
   });
   if (unreadable.length > 0) return unreadable;
   return dependencyProblems(folder, files, { path, bytes: chart.bytes }, limits);
+}
+
+/** Charts of others write a key twice now and then, and helm takes the last one. */
+function scanChartFile(file: { path: string; bytes: Uint8Array }, limits: RenderLimits) {
+  return scanFile(file, limits, { lastKeyWins: true });
 }
 
 function dependencyProblems(
@@ -217,7 +222,7 @@ function dependencyProblems(
   chart: { path: string; bytes: Uint8Array },
   limits: RenderLimits,
 ): FileProblem[] {
-  const scanned = scanFile(chart, limits);
+  const scanned = scanChartFile(chart, limits);
   const [document] = scanned.ok ? scanned.documents : [];
   const charts = inside(folder, 'charts');
   const below = [...files.keys()].filter((path) => path.startsWith(`${charts}/`));
@@ -227,7 +232,7 @@ function dependencyProblems(
   // Helm goes by the names in the charts, whatever their folders are called.
   const folders = below
     .filter((path) => isChart(path) && folderOfPath(folderOfPath(path)) === charts)
-    .map((path) => scanFile({ path, bytes: files.get(path)?.bytes ?? new Uint8Array() }, limits))
+    .map((path) => scanChartFile({ path, bytes: files.get(path)?.bytes ?? new Uint8Array() }, limits))
     .map((scanned) => (scanned.ok ? mappingOf(scanned.documents[0]?.value).name : undefined));
   return listOf(mappingOf(document?.value).dependencies).flatMap((entry, index): FileProblem[] => {
     const name = String(mappingOf(entry).name ?? '');

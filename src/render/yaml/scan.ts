@@ -1,7 +1,7 @@
 import { isRecord } from '../../api/kubernetes.ts';
 import type { FileProblem, RenderLimits } from '../rendered-object.ts';
 import { decodeText, lineFinder, readDocuments, YamlFault } from './documents.ts';
-import { documentValue, offsetOf, pathSteps } from './values.ts';
+import { documentValue, offsetOf, pathSteps, type ReadingOptions } from './values.ts';
 
 /** One document of a file that need not hold whole objects: a patch, values, a kustomization. */
 export interface ScannedDocument {
@@ -16,7 +16,11 @@ type Scanned =
   | { readonly ok: false; readonly problem: FileProblem };
 
 /** Reads any file as YAML within the limits. YAML bombs are refused here, before another program reads the file (docs/hostile-repositories.md). */
-export function scanFile(file: { path: string; bytes: Uint8Array }, limits: RenderLimits): Scanned {
+export function scanFile(
+  file: { path: string; bytes: Uint8Array },
+  limits: RenderLimits,
+  options: ReadingOptions = {},
+): Scanned {
   const fault = (line: number, message: string): Scanned => ({
     ok: false,
     problem: { file: file.path, line, message },
@@ -29,7 +33,7 @@ export function scanFile(file: { path: string; bytes: Uint8Array }, limits: Rend
   const lineAt = lineFinder(text);
   try {
     const documents = [...readDocuments(text, limits)].map((document) => ({
-      value: documentValue(document, text, limits),
+      value: documentValue(document, text, limits, options),
       lineOf: (field: string) => lineAt(offsetOf(document.contents, pathSteps(field))),
     }));
     return { ok: true, documents: documents.filter(({ value }) => value !== undefined) };

@@ -28,12 +28,24 @@ interface Walk {
   bound: Map<Alias, ParsedNode>;
   /** Aliased nodes whose value is being computed. */
   open: Set<ParsedNode>;
+  lastKeyWins: boolean;
+}
+
+/** How a document is read. */
+export interface ReadingOptions {
+  /** A key that is written twice is no fault, and the last one counts, as helm reads values. */
+  readonly lastKeyWins?: boolean;
 }
 
 const corePrefix = 'tag:yaml.org,2002:';
 
 /** The document of a text as JSON, read as Kubernetes reads it. Undefined for an empty document. Throws YamlFault. */
-export function documentValue(document: YamlDocument, text: string, limits: YamlLimits): unknown {
+export function documentValue(
+  document: YamlDocument,
+  text: string,
+  limits: YamlLimits,
+  { lastKeyWins = false }: ReadingOptions = {},
+): unknown {
   if (document.contents === null) return undefined;
   const walk: Walk = {
     text,
@@ -44,6 +56,7 @@ export function documentValue(document: YamlDocument, text: string, limits: Yaml
     anchors: new Map(),
     bound: new Map(),
     open: new Set(),
+    lastKeyWins,
   };
   return nodeValue(document.contents, walk, 1) ?? undefined;
 }
@@ -92,7 +105,8 @@ function mapValue(node: YAMLMap.Parsed, walk: Walk, depth: number): Record<strin
       continue;
     }
     const name = mappingKey(key, walk);
-    if (written.has(name)) throw new YamlFault('the same key is written twice in one mapping', key.range[0]);
+    if (written.has(name) && !walk.lastKeyWins)
+      throw new YamlFault('the same key is written twice in one mapping', key.range[0]);
     written.add(name);
     setField(fields, name, nodeValue(value, walk, depth + 1));
   }
