@@ -6,7 +6,7 @@ import { limits } from '../../api/limits.ts';
 import { renderPlain } from '../render.ts';
 import { ageKeysIn } from './age.ts';
 import { createHiding, decryptionWith, unopened, withoutKeys } from './decrypt.ts';
-import { sealedLists, sealedMerge, sealedSecret, testKey } from './sealed.test-support.ts';
+import { sealedEmptyLists, sealedLists, sealedMerge, sealedSecret, testKey } from './sealed.test-support.ts';
 import { floatText } from './yaml-file.ts';
 
 const keys = await decryptionWith({
@@ -34,6 +34,15 @@ test('comments in lists, which sops encrypts as items, are none', async () => {
   expect(opened?.problem).toBeUndefined();
   expect(objectIn(opened?.bytes)).toMatchObject({ stringData: { hosts: ['db.example.com', [1, 'two']] } });
   expect(String(opened?.bytes && Buffer.from(opened.bytes))).not.toMatch(/of the shop|inner/);
+});
+
+test.each([
+  ['as sops writes it', sealedEmptyLists],
+  ['not indented', sealedEmptyLists.replace('        - ENC', '    - ENC')],
+])('an empty list with a comment behind it stays an empty list, %s', async (_, text) => {
+  const opened = await keys.open(file(text), limits);
+  expect(opened?.problem).toBeUndefined();
+  expect(objectIn(opened?.bytes)).toMatchObject({ stringData: { hosts: [], nested: [[], 'one'] } });
 });
 
 test('merge keys, to which sops gives a tag, are read', async () => {

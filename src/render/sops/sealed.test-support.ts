@@ -85,3 +85,32 @@ sops:
     encrypted_regex: ^(data|stringData)$
     version: 3.11.0
 `;
+
+/** Lists of which sops encrypted comments alone: `hosts: []` and `nested: [[], one]` in `stringData`, each `[]` with a comment behind it. */
+export const sealedEmptyLists = `apiVersion: v1
+kind: Secret
+metadata:
+    name: keys
+stringData:
+    hosts:
+        - ENC[AES256_GCM,data:DZlzbcs=,iv:DsarWJHIaWJu8ievau7d9IXQVlEJrHPMj6uDjf0mOdw=,tag:4Xw5xPqAJaXvA1BZIukajQ==,type:comment]
+    nested:
+        - ENC[AES256_GCM,data:wSx4kBI=,iv:TD/pVMvNwyV/qFVpreULo9y080ilXlWGOmidxfsNtdQ=,tag:Xj165atnOTpMeibgeoYEtA==,type:comment]
+        - []
+        - ENC[AES256_GCM,data:xAC2,iv:6WebkNTbTwci916/Hdb8cqlMzcfMKSi8r8Imx+UkkBA=,tag:dO/9Xk6jOVvTQc+S/ktLWA==,type:str]
+sops:
+    age:
+        - recipient: age1ryxa7kpjem0m7m9099qq654jpenqshvl5ynajyl5e4p3ulymwd6q9jlr0y
+          enc: |
+            -----BEGIN AGE ENCRYPTED FILE-----
+            YWdlLWVuY3J5cHRpb24ub3JnL3YxCi0+IFgyNTUxOSAzeFFQc0VMOFkzTkRmTG5E
+            eENTRFk4bnAyWWdrRGhRaEIyd3VHVTQyb2pVCnZFN0N6YkVBSHZ0ZnhQUG9IenNx
+            ZzNqbjlsYVJjZ0ZSQ0t2bTM1UVBqcUEKLS0tIGlDbUJ1TmhUNXBaQkIwUE91YzdG
+            elNxU3pmTmpObzdnUmE4NlZhM3R5TDQKsgDrxIIF+GLkTwOKPZ6p6nmHIFTr7Ij2
+            NXzhic7H5kqd0/8ElPWOLgpFIRqcKhUxBFqw0Vyop14MCuZA2fiqnw==
+            -----END AGE ENCRYPTED FILE-----
+    lastmodified: "2026-11-28T17:44:59Z"
+    mac: ENC[AES256_GCM,data:g9g5rpKYvSeFlGcv88c9rhN8JDF4xTv8kcxwEn3q+wJb0XyhyFTogVIkugykQ4Ijy33d58oXVEc1AfqaFwPAe/F1f9vkg7gHzc7lWZzrm2b8eUkIYVzENzedorkSerV0jGMmHVIkiZqa7iPhHWYWIlWQaIwzte1exU2BDoLA/7Q=,iv:2C2JW+DWcODe4yFKfyS+vFDJgQBUffNNhjLNeoGIg9E=,tag:5CU6UCw3eTfmi+iJe84B9Q==,type:str]
+    encrypted_regex: ^(data|stringData)$
+    version: 3.11.0
+`;

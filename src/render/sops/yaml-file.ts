@@ -94,9 +94,23 @@ function openNode(node: unknown, path: readonly string[], walk: Walk): void {
       const name = keyText(key) ?? '';
       if (path.length > 0 || name !== 'sops') openNode(value, [...path, name], walk);
     }
-  } else if (isSeq(node)) for (const item of node.items) openNode(item, path, walk);
+  } else if (isSeq(node)) openList(node.items, path, walk);
   else if (isScalar(node)) openScalar(node, path, walk);
   else if (isAlias(node)) throw new SopsFault('holds an alias, which SOPS never writes', node.range?.[0]);
+}
+
+function isComment(item: unknown): boolean {
+  const text = isScalar(item) ? String(item.value) : '';
+  return isSealed(text) && text.endsWith(',type:comment]');
+}
+
+/** A list of which SOPS encrypted comments alone is left empty; without an item it would be nothing at all. */
+function openList(items: readonly unknown[], path: readonly string[], walk: Walk): void {
+  for (const item of items) openNode(item, path, walk);
+  const last = walk.edits.at(-1);
+  if (items.length === 0 || !items.every(isComment) || last?.text !== '#') return;
+  // The blank keeps it inside its field where the items are not indented.
+  walk.edits.splice(-1, 1, { ...last, text: ' []' });
 }
 
 function openScalar(node: Scalar, path: readonly string[], { source, key, mac, edits, secrets }: Walk): void {
