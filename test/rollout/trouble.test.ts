@@ -194,6 +194,25 @@ const found: Array<[Played]> = [
       ],
     },
   ],
+  // An A/B test starts over while the primary has one of two pods.
+  [
+    {
+      spec: 0,
+      update: 'RollingUpdate',
+      half: false,
+      targetToo: false,
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: { ...GOOD, primaryReady: false }, settings: 's1' },
+        { kind: 'respec', spec: 4 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'tick', ms: 61_000 },
+        { kind: 'breakPods', side: 'primary', count: 1, fault: 'ErrImagePull', any: false },
+        { kind: 'rotate', live: '0123456789abcdef' },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+  ],
 ];
 
 const numRuns = Number(process.env.HOLDFAST_PROPERTY_RUNS ?? 120);

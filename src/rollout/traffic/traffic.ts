@@ -171,8 +171,7 @@ function toPrimary(context: Context, run: Run | undefined, { evacuate, overdue }
   const ready = servingPods(world.primary);
   if (ready === 0) return {};
   const grown = act(...raiseMinReplicas(world, 'primary', fullSize(world)));
-  // A match leaves the rest with the primary anyway.
-  if (overdue || (evacuate && world.route?.matched)) return combine(all, grown);
+  if (overdue) return combine(all, grown);
   const waitMs = evacuate ? 0 : settlingMs(context, run, 'primary');
   if (waitMs > 0) return combine(grown, wake(waitMs));
   if (readySharePercent(context, 'primary') >= 100) return combine(all, grown);
