@@ -100,11 +100,8 @@ const services = '/api/v1/namespaces/shop/services';
 
 /** What Holdfast makes again. Another image at rest is reported alone, and nothing says how many pods a primary has whose target others apply. */
 function deedsIn({ scenario }: Reference): ReadonlyArray<{ does: PersonsDeed; path: string }> {
-  const scaled = scenario.hasForeignTarget ? [] : (['scale to 0', 'scale to 1'] as const);
-  const ofPrimary = (['delete', ...scaled] as const).map((does) => ({
-    does,
-    path: `${deployments}/web-primary`,
-  }));
+  const deeds = scenario.hasForeignTarget ? [] : (['delete', 'scale to 0', 'scale to 1'] as const);
+  const ofPrimary = deeds.map((does) => ({ does, path: `${deployments}/web-primary` }));
   const deletions = (paths: readonly string[]) => paths.map((path) => ({ does: 'delete' as const, path }));
   const some = deletions([route]);
   return scenario.leavesSome ? some : [...ofPrimary, ...deletions(madeServices), ...some];
