@@ -92,7 +92,9 @@ const vitest = await createVitest(
     hookTimeout: scope.timeoutMs,
     include: scope.tests.map((folder) => `${folder}/**/*.test.ts`),
     exclude: ['**/node_modules/**'],
-    setupFiles: [resolve(root, 'scripts/mutate/reach-setup.mjs')],
+    setupFiles: ['scripts/mutate/reach-setup.mjs', 'test/property-seed.ts'].map((file) =>
+      resolve(root, file),
+    ),
     sequence: { sequencer: /** @type {any} */ (AsOrdered) },
     reporters: [
       {
