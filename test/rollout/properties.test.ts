@@ -115,6 +115,28 @@ const found: Found[] = [
     },
     false,
   ],
+  // The primary is deleted while a canary whose old pods are ready fails.
+  [
+    {
+      spec: 0,
+      update: 'RollingUpdate',
+      events: [
+        { kind: 'commit', digest: 'b', behaviour: GOOD, settings: 's1' },
+        { kind: 'tick', ms: 1000 },
+        {
+          kind: 'commit',
+          digest: 'c',
+          behaviour: { ...unready, canaryReady: false },
+          settings: 's1',
+        },
+        { kind: 'tick', ms: 1000 },
+        { kind: 'lose', what: 'primary' },
+        { kind: 'tick', ms: 61_000 },
+        { kind: 'tick', ms: 1000 },
+      ],
+    },
+    false,
+  ],
   // What the primary runs is not kept when a newer revision is tried there, and Git still gives it.
   [
     {

@@ -26,7 +26,7 @@ import {
   scalerWaitMs,
   stopCanary,
 } from '../traffic/traffic.ts';
-import type { Run } from '../world.ts';
+import type { Run, World } from '../world.ts';
 import { recreatedPrimary } from './restore.ts';
 import { rejectionFor } from './transitions.ts';
 
@@ -54,14 +54,10 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   const statusNote = note(reason, message);
   const recreated = recreatedPrimary(context);
   if (recreated) return stay(state, rejection, statusNote, recreated);
-  if (!hasArrived(context, run, 'primary')) {
-    if (
-      isOverdue(context, run) &&
-      !isAllOn(context, 'primary') &&
-      servingPods(world.primary) === 0 &&
-      !world.sharesWorkload
-    )
-      return primaryNotReady(context, state);
+  const isOnlyReady = servesAlone(world);
+  if (isOnlyReady || !hasArrived(context, run, 'primary')) {
+    const isLeft = (isOnlyReady || !isAllOn(context, 'primary')) && servingPods(world.primary) === 0;
+    if (isLeft && isOverdue(context, run) && !world.sharesWorkload) return primaryNotReady(context, state);
     const leftMs = plan.progressDeadlineMs - elapsedMs(context, run.lastProgressTime);
     return stay(state, rejection, statusNote, waitingNote(context, run, leftMs), wake(leftMs));
   }
@@ -75,6 +71,11 @@ export function ending(context: Context, before: StateOf<'Ending'>): Outcome {
   return stay(state, rejection, restoreScalers(context, run), scalerNote);
 }
 
+/** No pod but the canary's is ready, if also of a release before it: as when somebody deleted the primary (S2). */
+function servesAlone({ primary, sharesWorkload, target }: World): boolean {
+  return !sharesWorkload && servingPods(primary) === 0 && servingPods(target) > 0;
+}
+
 /** minReplicas could not be restored in time: that is tried again at rest, and keeps no newer release waiting. */
 function isRestoreOverdue(context: Context, run: Run): boolean {
   const { plan, world } = context;
@@ -85,7 +86,10 @@ function isRestoreOverdue(context: Context, run: Run): boolean {
 /** Why the primary does not have all traffic yet. */
 function waitingNote(context: Context, run: Run, leftMs: number): Effects {
   const { world, plan } = context;
-  if (isAllOn(context, 'primary')) return routeNote(context, run);
+  if (isAllOn(context, 'primary')) {
+    const why = `the canary keeps its pods until the primary is ready: ${whyNotReady(world.primary)}`;
+    return servesAlone(world) ? note('WaitingForPrimary', why) : routeNote(context, run);
+  }
   const waits = 'traffic stays on the canary until the primary';
   if (!hasConverged(world.primary, plan.primaryReadyPercent))
     return note('WaitingForPrimary', `${waits} is ready: ${whyNotReady(world.primary)}`);
