@@ -72,3 +72,22 @@ test.each([
   expect(model.reverts).toEqual(['b']);
   expect(model.broken).toEqual([]);
 });
+
+test('a canary that fails while its primary is gone keeps the ready pods of before until that is back', () => {
+  const model = new Model({});
+  model.commit('a');
+  model.until('Initialized');
+  model.commit('b');
+  model.tick(1000);
+  model.commit('c', { ...GOOD, canaryReady: false });
+  model.tick(1000);
+  model.primary = undefined;
+
+  model.tick(61_000);
+
+  expect(model.target?.desired).toBe(2);
+  expect(model.status.message).toContain('the canary keeps its pods until the primary is ready');
+  for (let count = 0; count < 60 && model.status.phase !== 'Failed'; count += 1) model.tick();
+  expect([model.primary, model.target?.desired]).toMatchObject([{ digest: 'a', ready: 2 }, 0]);
+  expect(model.broken).toEqual([]);
+});
