@@ -67,8 +67,8 @@ export async function findTargetOwner(
 }
 
 /**
- * Whether another tool applies the target, since no Source holds it. A Source that has not been read yet might: then only a target that Holdfast
- * never wrote is known to be another tool's, and only if the primary's release was read from it. A release from Git, which may be the first one
+ * Whether another tool applies the target, since no Source holds it. A Source that has not been read yet, or cannot be acted on, might: then only a
+ * target that Holdfast never wrote is known to be another tool's, and only if the primary's release was read from it. A release from Git, which may be the first one
  * over a target that ran before, has the time of its commit.
  */
 function isOwnedByAnother(
@@ -83,8 +83,7 @@ function isOwnedByAnother(
   const isUntouched = target !== undefined && ofTarget === undefined && !isOfSource;
   if (view.kind === 'missing') return isUntouched;
   if (view.reason === 'NoSource') return target === undefined || isUntouched;
-  if (view.reason !== 'SourceNotRead' || !isUntouched) return false;
-  return records().some(({ digest, commit }) => digest === ofPrimary && commit.time === '');
+  return isUntouched && records().some(({ digest, commit }) => digest === ofPrimary && commit.time === '');
 }
 
 /** A target that another tool applies: it runs what is read from it. */
