@@ -144,11 +144,17 @@ function restOf(canary: KubernetesObject, commit: string | undefined): End | und
   const status = canaryStatus(canary);
   const rest = outcomeOf(status);
   const isGone = commit !== undefined && status.rejected?.some((entry) => entry.commit.startsWith(commit));
-  const isStopped = commit === undefined && conditionOf(status, 'Stalled')?.status === 'True';
+  const isStopped = commit === undefined && stallOf(status) !== undefined;
   const isNone = (rest === 'RolledBack' && isGone) || (rest === 'Succeeded' && isStopped);
   const outcome = isNone ? 'Failed' : rest;
   const why = whyFailed(status) ?? whatStalls(canary);
   return outcome && { outcome, message: status.message, why: outcome === 'Failed' ? why : undefined };
+}
+
+/** What only a person can end; undefined: nothing stops the Canary. */
+function stallOf(status: CanaryStatus): string | undefined {
+  const stalled = conditionOf(status, 'Stalled');
+  return stalled?.status === 'True' ? stalled.message : undefined;
 }
 
 /** A release that was under way. */
@@ -191,8 +197,8 @@ function whatGoesOn(canary: KubernetesObject): string {
 function whatPrecedes(canary: KubernetesObject, commit = ''): string {
   const status = canaryStatus(canary);
   const { lastAppliedCommit, phase } = status;
-  const stalled = conditionOf(status, 'Stalled');
-  const stops = stalled?.status === 'True' ? `; what stops the Canary: ${stalled.message}` : '';
+  const stall = stallOf(status);
+  const stops = stall === undefined ? '' : `; what stops the Canary: ${stall}`;
   const at = shortCommit(lastAppliedCommit) || 'no commit';
   return `commit ${shortCommit(commit)} is not rolled out yet; the Canary is at ${at} (${phase || 'not reconciled yet'}). It starts no release if it changes nothing of it, or if a newer commit was read before it could start${stops}`;
 }
