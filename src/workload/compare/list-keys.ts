@@ -9,6 +9,7 @@ const listKeys: Readonly<Record<string, ReadonlyArray<readonly string[]>>> = {
   volumes: [['name']],
   env: [['name']],
   imagePullSecrets: [['name']],
+  secrets: [['name']],
   volumeMounts: [['mountPath']],
   volumeDevices: [['devicePath']],
   hostAliases: [['ip']],

@@ -19,6 +19,12 @@ describe('covers', () => {
       { hostNetwork: false, minReadySeconds: 0, args: [], securityContext: null },
     ],
     ['an annotation that is to be gone', { annotations: {} }, { annotations: { a: null } }],
+    ['one of an object that has none', {}, { annotations: { a: null } }],
+    [
+      'a Secret of a ServiceAccount that its platform added',
+      { secrets: [{ name: 'b' }, { name: 'a' }] },
+      { secrets: [{ name: 'a' }] },
+    ],
     [
       'containers in another order, with an injected one',
       containers('b', 'proxy', 'a'),
@@ -47,6 +53,12 @@ describe('covers', () => {
     ['an argument too many', { args: ['a', 'b'] }, { args: ['a'] }],
     ['arguments in another order', { args: ['a', 'b'] }, { args: ['b', 'a'] }],
     ['a missing label with an empty value', { labels: {} }, { labels: { a: '' } }],
+    ['all labels, which had empty values', {}, { labels: { a: '' } }],
+    [
+      'the choice of nodes, which has an empty value',
+      { spec: {} },
+      { spec: { nodeSelector: { worker: '' } } },
+    ],
     ['a quantity-like annotation', { annotations: { a: '500m' } }, { annotations: { a: '0.5' } }],
     ['an image', [{ name: 'a', image: 'x:1' }], [{ name: 'a', image: 'x:2' }]],
     ['a value that should be gone', { rollingUpdate: { maxSurge: 1 } }, { rollingUpdate: null }],

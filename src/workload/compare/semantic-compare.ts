@@ -180,10 +180,14 @@ function sameScalar(live: unknown, wanted: unknown, place: Place): boolean {
   return isQuantity(place) && sameQuantity(live, wanted);
 }
 
-/** Null, and what Go calls the zero value: the API server leaves such fields out of what it returns. */
+/** Null, and what Go calls the zero value: the API server leaves such fields out of what it returns, but no map with entries that count. */
 function isEmpty(value: unknown, field: string): boolean {
   if (value === undefined || value === null || value === '') return true;
   if (value === 0 || value === false) return !keptAtZero.has(field);
   if (Array.isArray(value)) return value.length === 0;
-  return isRecord(value) && Object.entries(value).every(([name, inner]) => isEmpty(inner, name));
+  const counts = exactMaps.has(field);
+  return (
+    isRecord(value) &&
+    Object.entries(value).every(([name, inner]) => inner === null || (!counts && isEmpty(inner, name)))
+  );
 }
