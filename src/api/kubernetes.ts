@@ -305,6 +305,14 @@ export function canonicalJson(value: unknown): string {
   return text;
 }
 
+/** A short hash of `fieldsV1` of one entry of managedFields; API servers write equal sets in one order. */
+export function hashOfFields(fieldsV1: unknown): string {
+  return createHash('sha256')
+    .update(JSON.stringify(fieldsV1 ?? null))
+    .digest('base64')
+    .slice(0, 16);
+}
+
 /** The steps of a JSON pointer (RFC 6901); undefined: it is not valid. The pointer to the whole document has no steps. */
 export function pointerSteps(pointer: string): string[] | undefined {
   if (pointer === '') return [];

@@ -102,7 +102,7 @@ export interface WatchQuery {
   readonly endpointsOnly?: boolean;
   /** The annotation last-applied-configuration of kubectl is stored too; without this it is dropped to save memory. */
   readonly lastApplied?: boolean;
-  /** The names of the field managers are stored, too; their fields never are. */
+  /** The names of the field managers are stored, too, with `appliedHash` where they applied it (`hashOfFields`); their fields never are. */
   readonly managers?: boolean;
 }
 

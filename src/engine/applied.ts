@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { canonicalJson, describe, type KubernetesObject } from '../api/kubernetes.ts';
+import {
+  canonicalJson,
+  describe,
+  hashOfFields,
+  type KubernetesObject,
+  recordsOf,
+} from '../api/kubernetes.ts';
 import { covers } from '../workload/compare/semantic-compare.ts';
 import { appliedAnnotation } from '../workload/shared/metadata.ts';
 
@@ -8,25 +14,36 @@ import { appliedAnnotation } from '../workload/shared/metadata.ts';
  * objects that carry a hash of what was applied (`withMark`).
  */
 export interface Applied {
-  /** True when the object has all of these fields and we applied exactly this before, so that nothing of an older write is left. */
+  /**
+   * True when the object has all of these fields and we applied exactly this before, so that nothing of an older write is left. Of what was noted
+   * with its answer the fields must be ours still, too: a list that has one owner differs by what others add to its elements, which a comparison
+   * takes for defaults.
+   */
   has(live: KubernetesObject | undefined, wanted: KubernetesObject): boolean;
   /** True when exactly this was applied before, whatever the object is now. */
   knows(wanted: KubernetesObject): boolean;
-  note(wanted: KubernetesObject): void;
+  /** `written`: the API server's answer. */
+  note(wanted: KubernetesObject, written?: KubernetesObject): void;
   forget(wanted: KubernetesObject): void;
 }
 
 /** An empty memory. */
 export function createApplied(): Applied {
-  const hashes = new Map<string, string>();
+  const known = new Map<string, { readonly hash: string; readonly fields: string | undefined }>();
   return {
-    has: (live, wanted) =>
-      live !== undefined &&
-      [hashes.get(objectId(wanted)), markOf(live)].includes(hashOf(wanted)) &&
-      holds(live, wanted),
-    knows: (wanted) => hashes.get(objectId(wanted)) === hashOf(wanted),
-    note: (wanted) => void hashes.set(objectId(wanted), hashOf(wanted)),
-    forget: (wanted) => void hashes.delete(objectId(wanted)),
+    has(live, wanted) {
+      const { hash, fields } = known.get(objectId(wanted)) ?? {};
+      return (
+        live !== undefined &&
+        [hash, markOf(live)].includes(hashOf(wanted)) &&
+        (fields === undefined || fields === fieldsOf(live)) &&
+        holds(live, wanted)
+      );
+    },
+    knows: (wanted) => known.get(objectId(wanted))?.hash === hashOf(wanted),
+    note: (wanted, written) =>
+      void known.set(objectId(wanted), { hash: hashOf(wanted), fields: written && fieldsOf(written) }),
+    forget: (wanted) => void known.delete(objectId(wanted)),
   };
 }
 
@@ -47,6 +64,15 @@ function holds(live: KubernetesObject, wanted: KubernetesObject): boolean {
   const labels = ({ spec }: KubernetesObject) =>
     Object.keys((spec as { selector?: object } | undefined)?.selector ?? {}).length;
   return covers(live, wanted) && (wanted.kind !== 'Service' || labels(live) === labels(wanted));
+}
+
+/** A hash of the fields that `holdfast` has applied and has still; watches tell no more of them. */
+function fieldsOf({ metadata }: KubernetesObject): string | undefined {
+  const entry = recordsOf(metadata.managedFields).find(
+    ({ manager, operation, appliedHash, subresource }) =>
+      manager === 'holdfast' && (appliedHash !== undefined || (operation === 'Apply' && !subresource)),
+  );
+  return entry && String(entry.appliedHash ?? hashOfFields(entry.fieldsV1));
 }
 
 function markOf({ metadata }: KubernetesObject): string | undefined {

@@ -1,4 +1,5 @@
 import { createServer } from 'node:net';
+import { isDeepStrictEqual } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { type KubernetesObject, partOfLabel } from '../../src/api/kubernetes.ts';
 import {
@@ -29,6 +30,15 @@ function configMap(level: string, annotations: Record<string, string> = {}, more
     metadata: { name: 'a', namespace: 'shop', annotations },
     data: { level },
     ...more,
+  });
+}
+
+function httpRoute(): string {
+  return JSON.stringify({
+    apiVersion: 'gateway.networking.k8s.io/v1',
+    kind: 'HTTPRoute',
+    metadata: { name: 'web', namespace: 'shop' },
+    spec: { parentRefs: [{ name: 'gateway' }], rules: [{ backendRefs: [{ name: 'web', port: 80 }] }] },
   });
 }
 
@@ -135,6 +145,40 @@ describe('what somebody else changed', () => {
     await bed.send('DELETE', `${configMaps}/a`);
     await untilLevel('info');
     await untilDrifted(/a: was deleted/);
+  });
+
+  test('is put back where it adds to an element of a list that has one owner', async () => {
+    await follow({ 'route.json': httpRoute() }, { interval: '1h' });
+    const path = '/apis/gateway.networking.k8s.io/v1/namespaces/shop/httproutes/web';
+    const rules = async () => (await bed.get('gateway.networking.k8s.io/v1', 'HTTPRoute', 'web'))?.spec;
+    const asInGit = await rules();
+    const [rule] = (asInGit as { rules: object[] }).rules;
+    await edit(path, { spec: { rules: [{ ...rule, timeouts: { request: '1s' } }] } });
+    await eventually('the rules are as in Git', async () => isDeepStrictEqual(await rules(), asInGit), {
+      seen: rules,
+    });
+    expect(await untilDrifted(/web/)).toMatch(
+      /^False Corrected HTTPRoute shop\/web: \.spec\.rules \(kubectl-edit at /,
+    );
+  });
+
+  test('is no drift where it is what Git says, too, and is written once at most', async () => {
+    await follow({ 'a.json': configMap('info') }, { interval: '1h' });
+    const version = async () => (await live())?.metadata.resourceVersion;
+    await edit(`${configMaps}/a`, { data: { level: 'debug' } });
+    await untilDrifted(/Corrected/);
+    const path = `${configMaps}/a?fieldManager=kubectl&force=true`;
+    const { body } = await bed.send(
+      'PATCH',
+      path,
+      JSON.parse(configMap('info')),
+      'application/apply-patch+yaml',
+    );
+    expect(level(body as KubernetesObject)).toBe('info');
+    await bed.pass(5_000);
+    const before = await version();
+    await bed.pass(60_000);
+    expect(await version()).toBe(before);
   });
 
   test('stays where it adds to what Git says', async () => {

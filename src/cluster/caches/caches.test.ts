@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseLabelSelector } from '../../api/kubernetes.ts';
+import { hashOfFields, parseLabelSelector } from '../../api/kubernetes.ts';
 import { startWatchWorld } from '../testing/watch-world.ts';
 import { trimForCache } from './caches.ts';
 
@@ -93,11 +93,14 @@ it('another selection of EndpointSlices gets whole objects', () => {
   expect(trimForCache(slice, {})).toEqual({ ...slice, metadata });
 });
 
-it('the names of field managers are stored where they are asked for, and not their fields', () => {
-  const managedFields = [{ manager: 'holdfast', fieldsV1: { 'f:data': {} } }, { manager: 'kubectl' }];
+it('the names of field managers are stored where they are asked for, of what they applied a hash, and not their fields', () => {
+  const managedFields = [
+    { manager: 'holdfast', operation: 'Apply', fieldsV1: { 'f:data': {} } },
+    { manager: 'kubectl', operation: 'Update', fieldsV1: { 'f:data': {} } },
+  ];
   const object = { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'a', managedFields } };
   expect(trimForCache(object, { managers: true }).metadata.managedFields).toEqual([
-    { manager: 'holdfast' },
+    { manager: 'holdfast', appliedHash: hashOfFields({ 'f:data': {} }) },
     { manager: 'kubectl' },
   ]);
 });

@@ -1,5 +1,6 @@
 import { systemClock } from '../../api/clock.ts';
 import {
+  hashOfFields,
   type KubernetesObject,
   type LabelMatcher,
   parseLabelSelector,
@@ -161,13 +162,15 @@ interface Trimming {
 }
 
 /**
- * The stored form of an object: without managedFields (with `managers` the names in them stay) and, unless `lastApplied` is set, without kubectl's
- * copy of it; with `metadataOnly` its metadata alone, with `endpointsOnly` the labels, ports and ready pods of an EndpointSlice.
+ * The stored form of an object: without managedFields (with `managers` the names in them stay, and a hash of the fields that each has applied) and,
+ * unless `lastApplied` is set, without kubectl's copy of it; with `metadataOnly` its metadata alone, with `endpointsOnly` the labels, ports and ready pods of an EndpointSlice.
  */
 export function trimForCache(object: KubernetesObject, trimming: Trimming): KubernetesObject {
   const { managedFields, ...metadata } = object.metadata;
   if (trimming.managers)
-    metadata.managedFields = recordsOf(managedFields).map(({ manager }) => ({ manager }));
+    metadata.managedFields = recordsOf(managedFields).map(({ manager, operation, subresource, fieldsV1 }) =>
+      operation === 'Apply' && !subresource ? { manager, appliedHash: hashOfFields(fieldsV1) } : { manager },
+    );
   if (!trimming.lastApplied && metadata.annotations && lastAppliedKey in metadata.annotations) {
     const { [lastAppliedKey]: __, ...annotations } = metadata.annotations;
     metadata.annotations = annotations;

@@ -75,7 +75,7 @@ export async function applyObject(
     ? await cluster.get(referenceOf(object))
     : (seen ?? (await parts.presence.read(object, { cluster, user: writerOf(source, parts.rights).user })));
   const wanted = wantedOver(context, object, live);
-  if (hasDrifted && live && covers(live, wanted) && !isMarked(source, live, wanted))
+  if (hasDrifted && live && parts.applied.has(live, wanted) && !isMarked(source, live, wanted))
     return { changed: false };
   if (live) refuseOthers(parts, source, live, wanted);
   // Before the write, since the watch may deliver it before the answer is here.
@@ -85,13 +85,14 @@ export async function applyObject(
     throw error;
   });
   refuseUnlabelled(write);
-  if (write.left.length > 0) {
+  if (write.left.length > 0)
     state.left.set(object, [...(state.left.get(object) ?? []), ...write.left.map(({ field }) => field)]);
-    parts.applied.note(wantedOver(context, object, live));
-  }
+  parts.applied.note(wantedOver(context, object, live), write.written);
   const isWritten = live?.metadata.resourceVersion !== write.written.metadata.resourceVersion;
   const changed = (await handOver(context, wanted, write.written)) || isWritten;
-  if (hasDrifted && isWritten) return { changed, drift: driftFound(wanted, live, write.taken) };
+  // Others may have taken a field of ours with the value that it had.
+  const isOther = !live || write.taken.length > 0 || !covers(live, wanted);
+  if (hasDrifted && isWritten && isOther) return { changed, drift: driftFound(wanted, live, write.taken) };
   return { changed, taken: write.taken };
 }
 
