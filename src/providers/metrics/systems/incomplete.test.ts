@@ -3,6 +3,7 @@ import { expect, test } from 'vitest';
 import type { HttpRequest } from '../../../http/types.ts';
 import type { MetricProvider, MetricRequest } from '../provider.ts';
 import { cloudwatch } from './cloudwatch.ts';
+import { loki, prometheus } from './prometheus.ts';
 import { stackdriver } from './stackdriver.ts';
 
 const nowMs = Date.parse('2026-03-01T12:00:00Z');
@@ -86,4 +87,38 @@ test('an answer of Cloud Monitoring from which series may be missing is no value
     kind: 'error',
     detail: 'the answer is not complete: one zone did not answer',
   });
+});
+
+const sample = [nowMs / 1_000, '0'] as const;
+const answering = (answer: object) => async () => ({
+  ...{ status: 200, headers: {}, body: Buffer.from(JSON.stringify(answer)) },
+});
+const vector = { status: 'success', data: { resultType: 'vector', result: [{ value: sample }] } };
+
+test.each([
+  [
+    { isPartial: true, warnings: ['receive series from store-eu: connection refused'] },
+    'receive series from store-eu: connection refused',
+  ],
+  [{ warnings: ['PromQL info: no counter', 'store-eu: timeout'] }, 'store-eu: timeout'],
+  [{ isPartial: true }, 'isPartial is true'],
+])('an answer of a Prometheus API from which series may be missing is no value: %j', async (said, why) => {
+  const range = { status: 'success', data: { result: [{ values: [sample] }] } };
+  const asked = { ...request, secret: undefined, points: { stepMs: 10_000, count: 2 } };
+  const error = { kind: 'error', detail: `the answer is not complete: ${why}` };
+
+  expect(await prometheus.query(asked, { send: answering({ ...vector, ...said }) })).toEqual(error);
+  expect(await prometheus.queryPoints?.(asked, { send: answering({ ...range, ...said }) })).toEqual(error);
+});
+
+test.each([
+  [prometheus, { isPartial: false, warnings: [] }],
+  [prometheus, { warnings: ['PromQL warning: quantile value should be between 0 and 1, got NaN'] }],
+  [prometheus, { warnings: ['3 more warning annotations omitted'] }],
+  [prometheus, { warnings: ['No StoreAPIs matched for this query'] }],
+  [loki, { warnings: ['Query was executed using the new experimental query engine'] }],
+])('an answer of $type with a hint about the query alone is a value: %j', async ({ query }, said) => {
+  const send = answering({ ...vector, ...said });
+
+  expect(await query({ ...request, secret: undefined }, { send })).toEqual({ kind: 'value', value: 0 });
 });

@@ -1,5 +1,6 @@
 /** Prometheus and systems with its API (flagger-behaviour.md 4, S29), and Loki, whose metric queries have the same answers. */
 import * as z from 'zod';
+import { shorten } from '../../../api/limits.ts';
 import type { MetricReading } from '../../../api/observed.ts';
 import { freshReading, onlyOne, pointsReading } from '../points.ts';
 import { failedReading, type MetricProvider, type MetricRequest, type PointsRequest } from '../provider.ts';
@@ -14,11 +15,16 @@ const answerSchema = z.discriminatedUnion('resultType', [
   z.object({ resultType: z.literal('string') }),
   z.object({ resultType: z.literal('streams') }),
 ]);
-const matrixSchema = z.object({
+/** How servers say that series may be missing in an answer with status 200: Thanos and Cortex in words, VictoriaMetrics with a flag. */
+const successSchema = z.object({
   status: z.literal('success'),
+  warnings: z.array(z.string()).nullish(),
+  isPartial: z.boolean().nullish(),
+});
+const matrixSchema = successSchema.extend({
   data: z.object({ result: z.array(z.object({ values: z.array(sample) })) }),
 });
-const envelopeSchema = z.object({ status: z.literal('success'), data: answerSchema });
+const envelopeSchema = successSchema.extend({ data: answerSchema });
 
 /** The `prometheus` entry of the table of providers. */
 export const prometheus = instantQueries('prometheus', '/api/v1/query', 'a Prometheus query result');
@@ -41,7 +47,7 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
       url: below(base, path, parametersOf(request)),
       auth: credentials(request),
     }),
-    reading: ({ data }, request) => readingOf(data, request),
+    reading: (answer, request) => gapOf(answer, type) ?? readingOf(answer.data, request),
   });
   const range = restProvider({
     type,
@@ -54,8 +60,9 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
       const parameters = { ...parametersOf(request), start, end, step: String(stepMs / 1_000) };
       return { url: below(base, `${path}_range`, parameters), auth: credentials(request) };
     },
-    reading: ({ data }, request) =>
-      onlyOne(data.result, 'sum(...)', ({ values }) =>
+    reading: (answer, request) =>
+      gapOf(answer, type) ??
+      onlyOne(answer.data.result, 'sum(...)', ({ values }) =>
         pointsReading(
           values.map(([seconds, value]) => ({ atMs: seconds * 1_000, value })),
           request,
@@ -64,6 +71,21 @@ function instantQueries(type: string, path: string, title: string): MetricProvid
   });
   return { ...instant, queryPoints: range.query };
 }
+
+/**
+ * The reading of an answer from which series may be missing. No warning of that: what PromQL says about the query itself, and that no store of
+ * Thanos can have such series, as before the first error of an error rate. Loki uses the field for hints.
+ */
+function gapOf(
+  { warnings, isPartial }: z.infer<typeof successSchema>,
+  type: string,
+): MetricReading | undefined {
+  const said = type === 'loki' ? undefined : warnings?.find((warning) => !harmlessWarning.test(warning));
+  if (said === undefined && isPartial !== true) return undefined;
+  return failedReading(shorten(`the answer is not complete: ${said ?? 'isPartial is true'}`, 200));
+}
+
+const harmlessWarning = /^PromQL |^\d+ more warning annotations omitted|No StoreAPIs matched/i;
 
 function readingOf(answer: z.infer<typeof answerSchema>, request: MetricRequest): MetricReading {
   if (answer.resultType !== 'vector' && answer.resultType !== 'scalar')
