@@ -80,7 +80,7 @@ export async function check(parts: CheckParts, options: CheckOptions): Promise<C
   sections.push({ ...git, lines: [...inCluster.lines, ...readable.lines, ...git.lines] });
   const trust = await checkTrust({ client, transport, ...options }, sources);
   if (trust.length > 0) sections.push({ title: 'Accounts and keys', lines: trust });
-  const asked = { ...options, client, http: parts.http, templates: templates.objects };
+  const asked = { ...options, client, transport, http: parts.http, templates: templates.objects };
   const metrics = await guarded('Metrics', () => checkMetrics(asked, found.valid));
   return [...sections, { title: 'Metrics', lines: metrics }];
 }

@@ -4,17 +4,26 @@ import { systemClock } from '../../api/clock.ts';
 import { describe, type KubernetesObject } from '../../api/kubernetes.ts';
 import type { MetricReading } from '../../api/observed.ts';
 import type { ClusterClient } from '../../cluster/client/client.ts';
+import { isApiError } from '../../cluster/errors.ts';
+import type { Transport } from '../../cluster/transport/transport.ts';
 import type { Metrics } from '../../contracts/cluster.ts';
 import type { HttpClient } from '../../http/types.ts';
+import { type MetricCluster, NotHereError } from '../../providers/metrics/provider.ts';
 import { templateOf } from '../../providers/metrics/question.ts';
 import { listed } from '../../review/plan/metrics.ts';
 import { createMetricsPort } from '../../server/metrics-port.ts';
 import { bad, type CheckLine, ok } from '../../terminal/check-report.ts';
+import { mayI } from './rights.ts';
 
 /** What asking metrics takes. */
 interface MetricChecks {
   readonly client: Pick<ClusterClient, 'get'>;
   readonly http: HttpClient;
+  readonly transport: Transport;
+  /** Ask for the rights of this user instead of one's own. */
+  readonly asUser?: string | undefined;
+  /** References to objects of other namespaces are refused. */
+  readonly forbidsOtherNamespaces: boolean;
   readonly metricsServer: string;
   /** With credentials that only the controller has. */
   readonly needsCredentials?: boolean | undefined;
@@ -35,12 +44,21 @@ const deadlineMs = 15_000;
  * a server that does not answer, or a template that does not exist, would keep every release from ending well.
  */
 export async function checkMetrics(checks: MetricChecks, canaries: readonly Canary[]): Promise<CheckLine[]> {
+  const external = new Map<string, ExternalMetric>();
   const metrics = createMetricsPort({
     ...checks,
     clock: systemClock,
     templates: listed(checks.templates),
     cluster: checks.client,
     cloudIdentity: checks.lendsIdentity ? 'notHere' : undefined,
+    crossesNamespaces: !checks.forbidsOtherNamespaces,
+    metricCluster: {
+      ...{ get: notHere, create: notHere, delete: notHere },
+      externalMetric(question) {
+        external.set(`${question.namespace}/${question.metric}`, question);
+        return notHere();
+      },
+    },
   });
   const lines = canaries.flatMap((canary) => {
     const { analysis, postPromotion } = canary.spec;
@@ -48,7 +66,32 @@ export async function checkMetrics(checks: MetricChecks, canaries: readonly Cana
     const byId = new Map([...metricsById(analysis.metrics), ...metricsById(postPromotion?.metrics)]);
     return [...byId].map(([id, metric]) => checkOne(metrics, checks, canary, { id, metric }));
   });
-  return Promise.all(lines);
+  const asked = await Promise.all(lines);
+  const refused = [...external.values()].map((question) => refusedMetric(checks, question));
+  return [...asked, ...(await Promise.all(refused)).flat()];
+}
+
+type ExternalMetric = Pick<Parameters<MetricCluster['externalMetric']>[0], 'namespace' | 'metric'>;
+
+async function notHere(): Promise<never> {
+  throw new NotHereError('the controller asks the API server for it at each check');
+}
+
+/** The resources of external.metrics.k8s.io have the names of the metrics, so `install` cannot grant them. */
+async function refusedMetric(
+  { transport, asUser }: MetricChecks,
+  { namespace, metric }: ExternalMetric,
+): Promise<CheckLine[]> {
+  const group = 'external.metrics.k8s.io';
+  const right = { group, resource: metric, verb: 'list', namespace };
+  const may = await mayI(transport, right, asUser).catch((error: unknown) => {
+    if (isApiError(error, 'unknownKind', 'notFound')) return true;
+    throw error;
+  });
+  if (may) return [];
+  const detail = `cannot list ${metric}.${group} in ${namespace} (MetricTemplates of type externalmetrics)`;
+  const act = `bind a role that may, as docs/guides/metrics.md#external-metrics shows, or check the user that Holdfast runs as with holdfast check --as USER`;
+  return [bad('failed', asUser ?? 'you', detail, { actor: 'administrator', act })];
 }
 
 async function checkOne(
