@@ -13,6 +13,8 @@ type Verdict = 'yes' | 'no' | 'unknown';
 export interface DashboardAccess {
   /** The user of a request, by its headers; undefined: unknown. Throws AccessUnknown. */
   identify(headers: IncomingHttpHeaders, purpose: Purpose): Promise<Person | undefined>;
+  /** The same without asking anybody: whoever was identified a short time ago. Undefined: it has to be asked, or nobody sent it. */
+  remembered(headers: IncomingHttpHeaders): Person | undefined;
   may(person: Person, wish: Wish, purpose: Purpose): Promise<Verdict>;
 }
 
@@ -61,10 +63,19 @@ export function createAccess({ client, nowMs, proxy }: AccessOptions): Dashboard
     return id;
   }
 
+  /** Proxies may pass a token of their own on in the other header, which says nothing here. */
+  function namedByProxy(headers: IncomingHttpHeaders): Person | undefined {
+    return proxy && headers['x-holdfast-token'] === undefined ? byProxy(headers, proxy) : undefined;
+  }
+
   return {
+    remembered(headers) {
+      const token = tokenIn(headers);
+      const known = token === undefined ? undefined : people.known(hashOf(token), oldestMs.read);
+      return namedByProxy(headers) ?? known;
+    },
     async identify(headers, purpose) {
-      // Proxies may pass a token of their own on in the other header, which says nothing here.
-      const named = proxy && headers['x-holdfast-token'] === undefined && byProxy(headers, proxy);
+      const named = namedByProxy(headers);
       if (named) return named;
       const token = tokenIn(headers);
       if (token === undefined) return undefined;
@@ -137,11 +148,13 @@ function isSame(left: string, right: string): boolean {
 /** For one person on the same machine, who was given a key for it (`holdfast demo`). It may do what this process may. */
 export function createKeyAccess(key: string, user: string): DashboardAccess {
   const person: Person = { user, groups: [] };
+  function remembered(headers: IncomingHttpHeaders): Person | undefined {
+    const token = tokenIn(headers);
+    return token !== undefined && isSame(token, key) ? person : undefined;
+  }
   return {
-    async identify(headers) {
-      const token = tokenIn(headers);
-      return token !== undefined && isSame(token, key) ? person : undefined;
-    },
+    remembered,
+    identify: async (headers) => remembered(headers),
     may: async () => 'yes',
   };
 }
@@ -153,6 +166,8 @@ interface Memory<T> {
    * the error. Concurrent callers share one request.
    */
   of(key: string, age: { freshMs: number; oldestMs: number }, ask: () => Promise<T>): Promise<T>;
+  /** An answer that is at most so old. */
+  known(key: string, oldestMs: number): T | undefined;
 }
 
 interface Entry<T> {
@@ -187,6 +202,10 @@ function createMemory<T>(nowMs: () => number, maximum: number): Memory<T> {
   }
 
   return {
+    known(key, oldestMs) {
+      const before = known.get(key);
+      return before && nowMs() - before.atMs < oldestMs ? before.answer : undefined;
+    },
     async of(key, { freshMs, oldestMs }, ask) {
       const before = known.get(key);
       if (before && nowMs() - before.atMs < freshMs) return before.answer;

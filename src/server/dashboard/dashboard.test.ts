@@ -1,8 +1,10 @@
-import type { IncomingMessage } from 'node:http';
-import { expect, test } from 'vitest';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../api/clock.ts';
+import { eventually } from '../../cluster/testing/manual-clock.ts';
 import type { WatchedSet } from '../../contracts/cluster.ts';
-import { createKeyAccess } from './access.ts';
+import { startHttpServer } from '../http/http-server.ts';
+import { createKeyAccess, type DashboardAccess } from './access.ts';
 import { createDashboard } from './dashboard.ts';
 
 const nothing: WatchedSet = {
@@ -17,10 +19,10 @@ const nothing: WatchedSet = {
   close: () => undefined,
 };
 
-function routes() {
+function routes(access = createKeyAccess('key', 'you')) {
   const log = { info: () => undefined, warn: () => undefined, error: () => undefined };
   return createDashboard({
-    access: createKeyAccess('key', 'you'),
+    access,
     canaries: () => nothing,
     openWatch: () => nothing,
     namespaces: [],
@@ -60,4 +62,50 @@ test('the page runs only its own scripts, and sends requests only to its own ser
   expect(policy).toContain("connect-src 'self'");
   expect(policy).toContain("frame-ancestors 'none'");
   expect(policy).not.toMatch(/unsafe|\*|https?:/);
+});
+
+/** The status of the session's answer; undefined: there was none yet. */
+function askFrom(url: string, token: string, localAddress = '127.0.0.1') {
+  const asked: { status?: number | undefined } = {};
+  const headers = { 'x-holdfast-page': '1', 'x-holdfast-token': token };
+  const sent = httpRequest(`${url}/api/session`, { headers, localAddress, agent: false }, (answer) => {
+    asked.status = answer.statusCode;
+    answer.resume();
+  });
+  sent.on('error', () => undefined).end();
+  return asked;
+}
+
+test('tokens that strangers make up take no place of people, nor all places of those who log in elsewhere', async () => {
+  const own = createKeyAccess('key', 'you');
+  let waiting = 0;
+  /** The API server takes its time with tokens that were not seen before. */
+  const access: DashboardAccess = {
+    ...own,
+    async identify(headers, purpose) {
+      const person = await own.identify(headers, purpose);
+      if (person) return person;
+      waiting += 1;
+      return new Promise(() => undefined);
+    },
+  };
+  const bounds = { perAddress: 512 };
+  const server = await startHttpServer(
+    { host: '127.0.0.1', port: 0 },
+    routes(access),
+    () => undefined,
+    bounds,
+  );
+  onTestFinished(() => server.close());
+
+  const strangers = Array.from({ length: 70 }, (_, made) => askFrom(server.url, `made-up-${made}`));
+  const refused = () => strangers.filter(({ status }) => status === 503).length;
+  await eventually(() => waiting + refused() === 70, 'all strangers were taken or refused');
+  const person = askFrom(server.url, 'key');
+  await eventually(() => person.status !== undefined, 'the person was answered');
+  const before = waiting;
+  if (process.platform === 'linux') askFrom(server.url, 'login', '127.0.0.2');
+
+  expect(person.status).toBe(200);
+  if (process.platform === 'linux') await eventually(() => waiting > before, 'another address was taken');
 });

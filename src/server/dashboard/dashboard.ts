@@ -4,14 +4,14 @@ import { gzipSync } from 'node:zlib';
 import type { Logger } from 'pino';
 import type { Clock } from '../../api/clock.ts';
 import type { Session } from '../../dashboard/views.ts';
-import type { Answer, Route } from '../http/http-server.ts';
+import type { Answer, RequestSlots, Route } from '../http/http-server.ts';
 import type { Person } from '../http/reviews.ts';
-import { AccessUnknown } from './access.ts';
+import { AccessUnknown, type DashboardAccess } from './access.ts';
 import { isName, json, orUnavailable, refuse, userOf } from './answers.ts';
 import { canaryFeed, fleetFeed, sourceFeed, type Viewer } from './feeds.ts';
 import { createModel, type Model, type ModelOptions } from './model.ts';
 import { answerRequest, type RequestParts } from './request-route.ts';
-import { createStreams, type Feed, StreamEnd, type Streams, tooManyPages } from './streams.ts';
+import { createStreams, type Feed, holderOf, StreamEnd, type Streams, tooManyPages } from './streams.ts';
 
 /** What the dashboard is made of. */
 interface DashboardOptions extends Omit<ModelOptions, 'clock'>, Omit<RequestParts, 'log' | 'clock'> {
@@ -37,8 +37,9 @@ interface Parts {
   readonly streams: Streams;
 }
 
-/** Requests that wait for an answer about rights, which strangers can cause. */
+/** Requests at a time of those who are known, and of others, each of which makes the API server look at a token; and those of one of them. */
 const maximumUnderWay = 64;
+const maximumOfOne = 16;
 
 /** The page, which is public, and its data, which needs rights. */
 export function createDashboard(options: DashboardOptions): Dashboard {
@@ -47,7 +48,7 @@ export function createDashboard(options: DashboardOptions): Dashboard {
   const streams = createStreams(clock, (err) => log.error({ err }, 'a page of the dashboard failed'));
   const parts: Parts = { options, model, streams };
   const page = pageAnswer();
-  const slots = { maximum: maximumUnderWay, taken: 0 };
+  const slots = slotsFor(options.access);
   return {
     routes: [
       { method: 'GET', path: '/', handle: () => page },
@@ -75,6 +76,26 @@ export function createDashboard(options: DashboardOptions): Dashboard {
       streams.close();
       model.close();
     },
+  };
+}
+
+/** Strangers take no place of people who have logged in, nor one address all places of those who log in. */
+function slotsFor(access: DashboardAccess): NonNullable<Route['slots']> {
+  const [people, strangers] = [sharedSlots(), sharedSlots()];
+  return ({ headers, socket }) => {
+    const person = access.remembered(headers);
+    return person ? people(holderOf(person.user)) : strangers(socket.remoteAddress ?? '');
+  };
+}
+
+function sharedSlots(): (holder: string) => RequestSlots[] {
+  const all = { maximum: maximumUnderWay, taken: 0 };
+  const shares = new Map<string, RequestSlots>();
+  return (holder) => {
+    for (const [other, { taken }] of shares) if (taken === 0) shares.delete(other);
+    const own = shares.get(holder) ?? { maximum: maximumOfOne, taken: 0 };
+    shares.set(holder, own);
+    return [all, own];
   };
 }
 

@@ -148,7 +148,7 @@ export function createStreams(
 }
 
 /** A person, or the namespace of a service account: whoever may write one there makes any number of them. */
-function holderOf(user: string): string {
+export function holderOf(user: string): string {
   return /^system:serviceaccount:[^:]+/.exec(user)?.[0] ?? user;
 }
 

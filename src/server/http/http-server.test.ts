@@ -169,7 +169,7 @@ test('a request beyond the slots of a route is refused before its body is read, 
   const route: Route = {
     method: 'POST',
     path: '/work',
-    slots,
+    slots: () => [slots],
     async handle(request) {
       const body = await readBody(request, 100);
       bodies.push(body?.length ?? 0);

@@ -25,12 +25,12 @@ export interface Route {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly handle: (request: IncomingMessage, rest: string) => Answer | Promise<Answer>;
-  /** Default: any number at a time. */
-  readonly slots?: RequestSlots;
+  /** All that a request needs a place in; default: any number at a time. */
+  readonly slots?: (request: IncomingMessage) => readonly RequestSlots[];
 }
 
-/** How many requests the routes that share it handle at a time; one more is refused before any work. */
-interface RequestSlots {
+/** How many requests those who share it have handled at a time; one more is refused before any work. */
+export interface RequestSlots {
   readonly maximum: number;
   taken: number;
 }
@@ -169,15 +169,14 @@ async function answer(routes: readonly Route[], request: IncomingMessage): Promi
       ? { status: 405, body: 'method not allowed\n' }
       : { status: 404, body: 'not found\n' };
   }
-  const { slots } = route;
   const rest = path.slice(route.path.length);
-  if (!slots) return route.handle(request, rest);
-  if (slots.taken >= slots.maximum) return busy;
-  slots.taken += 1;
+  const slots = route.slots?.(request) ?? [];
+  if (slots.some(({ taken, maximum }) => taken >= maximum)) return busy;
+  for (const one of slots) one.taken += 1;
   try {
     return await route.handle(request, rest);
   } finally {
-    slots.taken -= 1;
+    for (const one of slots) one.taken -= 1;
   }
 }
 

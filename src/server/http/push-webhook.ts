@@ -25,10 +25,11 @@ const maximumUnderWay = 96;
 /** `/hooks/<namespace>/<source>`. An unknown Source and a wrong signature get the same answer, so that the answer does not reveal what exists. */
 export function pushRoute(target: PushTarget): Route {
   const parts = { target, secrets: rememberSecrets(target), tellRefusal: createRefusalLog(target) };
+  const slots = [{ maximum: maximumUnderWay, taken: 0 }];
   return {
     method: 'POST',
     path: '/hooks/',
-    slots: { maximum: maximumUnderWay, taken: 0 },
+    slots: () => slots,
     handle: (request, rest) => receive(parts, request, rest),
   };
 }
