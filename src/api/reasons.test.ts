@@ -9,10 +9,14 @@ const page = resolve(import.meta.dirname, '../../docs/reasons.md');
 const conditions = [
   [
     '`Ready`',
-    'the primary runs the last-known-good with all traffic, and nothing is under way',
+    'the primary runs the last-known-good with all traffic, nothing is under way, and nothing waits for a person',
     '`False`: the reason says why',
   ],
-  ['`Reconciling`', 'a release is under way', '`False`: none is, or it is held'],
+  [
+    '`Reconciling`',
+    'a release is under way',
+    '`False`: none is, it is held, or only a person can continue it',
+  ],
   ['`Stalled`', 'only a person can continue it, or the last release failed', ''],
   [
     '`Promoted`',

@@ -76,14 +76,15 @@ function readiness(result: Result): Finding[] {
     message,
   });
   return [
-    condition('Ready', isReady(result)),
-    condition('Reconciling', run !== undefined && !isHeld),
+    // Of these one is True at most: kstatus takes the first that it finds.
+    condition('Ready', isReady(result) && !stalled),
+    condition('Reconciling', run !== undefined && !isHeld && !stalled),
     condition('Stalled', stalled),
     isHeld ? condition('Held', true) : { type: 'Held', status: 'False', reason: 'NotHeld', message: '' },
   ];
 }
 
-/** S27: Ready only when the primary runs the last-known-good with all traffic and nothing is pending. */
+/** S27: Ready only when the primary runs the last-known-good with all traffic and nothing is pending, as a commit that a person has to correct. */
 function isReady(result: Result): boolean {
   const { status, world, run } = result;
   const settled = status.phase === 'Succeeded' || status.phase === 'Initialized';

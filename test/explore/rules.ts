@@ -268,7 +268,10 @@ function boundedActions(_place: Place, { actions }: Decision): string | undefine
 }
 
 function readyIsTrue(place: Place, { status }: Decision, variant: Variant): string | undefined {
-  if (status.conditions?.find(({ type }) => type === 'Ready')?.status !== 'True') return undefined;
+  const isTrue = (name: string) => status.conditions?.find(({ type }) => type === name)?.status === 'True';
+  if (isTrue('Stalled') && isTrue('Reconciling')) return 'Stalled and Reconciling are both True';
+  if (!isTrue('Ready')) return undefined;
+  if (isTrue('Stalled')) return 'Ready and Stalled are both True';
   const { primary, route } = place;
   const good = lastGood(place);
   if (primary?.digest !== good) return `Ready=True, but the primary runs ${primary?.digest} and not ${good}`;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Canary } from '../../src/api/canary/canary.ts';
+import { pass } from './faults/worlds.ts';
 import { type Behaviour, GOOD, Model } from './model.ts';
 
 type Analysis = Partial<Canary['spec']['analysis']>;
@@ -341,4 +342,25 @@ it('a release that is held because its checks failed is not said to be verified 
   expect(verified()).toMatchObject(told);
   model.tick();
   expect(verified()).toMatchObject(told);
+});
+
+describe('the conditions that kstatus and kubectl wait read', () => {
+  const conditionsOf = ({ status }: Model) =>
+    Object.fromEntries((status.conditions ?? []).map((one) => [one.type, one.status]));
+
+  it.each([
+    { kind: 'unknown', reason: 'InvalidManifests', message: 'web.yaml:3: unknown field' },
+    { kind: 'missing', message: 'the Source holds no Deployment podinfo' },
+  ] as const)('are not Ready while a person has to correct what Git has at rest: $message', (head) => {
+    const model = new Model({ analysis: { ...base, stepWeight: 50 } } as never);
+    model.commit('a');
+    model.until('Initialized');
+    pass(model, 60_000);
+    expect(conditionsOf(model)).toMatchObject({ Ready: 'True', Reconciling: 'False', Stalled: 'False' });
+
+    model.head = head;
+    pass(model, 60_000);
+
+    expect(conditionsOf(model)).toMatchObject({ Ready: 'False', Reconciling: 'False', Stalled: 'True' });
+  });
 });

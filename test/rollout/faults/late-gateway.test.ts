@@ -93,9 +93,11 @@ it('a gateway that never takes a move over is told, and stalls after the deadlin
   pass(model, 45_000);
   expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
   expect(conditionOf(model, 'Stalled')).toMatch(/^False/);
+  expect(conditionOf(model, 'Reconciling')).toMatch(/^True/);
   pass(model, 135_000);
   expect(conditionOf(model, 'Ready')).toBe('False RouteNotAccepted');
   expect(conditionOf(model, 'Stalled')).toMatch(/^True/);
+  expect(conditionOf(model, 'Reconciling')).toMatch(/^False/);
   expect(model.target?.ready).toBeGreaterThan(0);
   expect(model.outages).toEqual([]);
   expect(model.broken).toEqual([]);

@@ -58,6 +58,26 @@ test('status and failure are written together, once, however often they are foun
   expect(mergePatchOf(first, second)).toBeUndefined();
 });
 
+test('a release that only a person can continue is not Reconciling, which kstatus would wait for', () => {
+  const core = decided(firstMs);
+  const reconciling = { ...core.conditions?.[1], type: 'Reconciling', status: 'True' } as Condition;
+  const status = { ...core, conditions: [reconciling, ...(core.conditions ?? [])] };
+  const transient = new EngineError('Unavailable', 'update Service shop/web: 503', true);
+  const of = (cause: EngineError) =>
+    withEngineConditions(canary({}), status, { failure: cause, isDecided: true, nowMs: firstMs }).conditions;
+
+  expect(of(failure)).toMatchObject([
+    { type: 'Reconciling', status: 'False' },
+    { type: 'Ready', status: 'False' },
+    { type: 'Stalled', status: 'True' },
+  ]);
+  expect(of(transient)).toMatchObject([
+    { type: 'Reconciling', status: 'True' },
+    { type: 'Ready', status: 'False' },
+    { type: 'Stalled', status: 'False' },
+  ]);
+});
+
 test('what else the core found meanwhile is written, with its time', () => {
   const first = withEngineConditions(canary({}), decided(firstMs), { failure, nowMs: firstMs });
   const laterMs = firstMs + 60_000;

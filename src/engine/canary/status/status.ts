@@ -99,7 +99,10 @@ function withFailure(
   const isStalled = findCondition(before, 'Stalled')?.status === 'True' && (isDecided || transient);
   const ready = { type: 'Ready', status: 'False' as const, reason, message, ...at };
   const stalled = { ...ready, type: 'Stalled', status: transient ? ('False' as const) : ('True' as const) };
-  return (isStalled ? [ready] : [ready, stalled]).reduce<Condition[]>(
+  // For kstatus what is Reconciling is not stalled.
+  const isReconciling = findCondition(before, 'Reconciling')?.status === 'True';
+  const stopped = !transient && isReconciling ? [{ ...ready, type: 'Reconciling' }] : [];
+  return [ready, ...(isStalled ? [] : [stalled]), ...stopped].reduce<Condition[]>(
     (conditions, news) => {
       const now = findCondition(live, news.type);
       const others = now ? conditions.map((one) => (one.type === news.type ? now : one)) : conditions;
