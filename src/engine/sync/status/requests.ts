@@ -52,7 +52,7 @@ export function newsOfAnswers(before: SourceStatus | undefined, next: SourceStat
 }
 
 function answerToApprove(source: Source, value: string, state: Answering): Answer {
-  const { head, snapshot } = state;
+  const { head, problem, snapshot } = state;
   const done = (what: string): Answer => ({
     result: 'Done',
     reason: 'Requested',
@@ -68,6 +68,9 @@ function answerToApprove(source: Source, value: string, state: Answering): Answe
   }
   if (!verb && [head?.commit, snapshot?.commit.commit].includes(hash)) return done(hash.slice(0, 7));
   const there = head ? `head is ${head.commit}` : 'nothing was read yet';
-  const message = `${value.split('@')[0]?.slice(0, 50)} does not wait for approval: ${there}`;
+  const unread = problem?.condition === 'Fetched' ? ', and Git cannot be read at the moment' : '';
+  // It names one thing, so that what it opens later is what was meant.
+  const later = 'should it come to wait, it counts as approved as long as the annotation stays';
+  const message = `${value.split('@')[0]?.slice(0, 50)} does not wait for approval: ${there}${unread}; ${later}`;
   return { result: 'Refused', reason: 'Stale', message };
 }
