@@ -286,22 +286,69 @@ test('a Source that cannot be read says so also while it is tried again', async 
   expect(ready).toEqual(['Applied', 'VariablesNotFound']);
 });
 
-test('an alert that is sent while a sync of the Source is under way is not sent again at its end', async () => {
+/** A Source with an alert whose object works until `break`; what it tells, and the reasons of its condition Ready as stored. */
+async function startAlerting() {
   const world = createWorld();
   const poller = createPoller();
   const alerts = [{ name: 'team', providerRef: { name: 'team' } }];
   const followed = { ...source, spec: { ...(source.spec as object), wait: true, alerts } };
-  const { live } = storing(world, followed);
+  const { live, ready } = storing(world, followed);
   const told: string[] = [];
   let conditions: object[] = [];
   const metadata = { name: 'app', resourceVersion: '1' };
   world.inputs.get = () => ({ apiVersion: 'v1', kind: 'ConfigMap', metadata, status: { conditions } });
-  const more = { live, tell: (_: unknown, { reason }: { reason: string }) => void told.push(reason) };
-  const runner = startRunner(world, poller, followed, more);
+  const tell = (_: unknown, { reason }: { reason: string }) => void told.push(reason);
+  const runner = startRunner(world, poller, followed, { live, tell });
   await poller.pollWhileWoken();
+  const fail = () => {
+    conditions = [{ type: 'Stalled', status: 'True' }];
+  };
+  return { world, poller, runner, told, ready, fail };
+}
+
+test('two writes of the status at a time send one alert, and one event', async () => {
+  const { world, runner, told, ready, fail } = await startAlerting();
+  const { patch } = world.cluster;
+  world.cluster.patch = async (...asked) => {
+    await setTimeout(5);
+    return patch(...asked);
+  };
+  fail();
+
+  await Promise.all([runner.refreshStatus(), runner.refreshStatus()]);
+
+  expect([told, ready]).toEqual([['Unhealthy'], ['Applied', 'Unhealthy']]);
+});
+
+test.each([
+  ['took', true],
+  ['did not take', false],
+])(
+  'an alert comes once although the API server gave no answer to the status, which it %s',
+  async (_, isTaken) => {
+    const { world, runner, told, fail } = await startAlerting();
+    const { patch } = world.cluster;
+    world.cluster.patch = async (...asked) => {
+      if (isTaken) await patch(...asked);
+      world.cluster.patch = patch;
+      throw new Error('the connection was reset');
+    };
+    fail();
+    await runner.refreshStatus();
+    expect(told).toEqual([]);
+
+    await runner.refreshStatus();
+    await runner.refreshStatus();
+
+    expect(told).toEqual(['Unhealthy']);
+  },
+);
+
+test('an alert that is sent while a sync of the Source is under way is not sent again at its end', async () => {
+  const { world, poller, runner, told, fail } = await startAlerting();
   const { poll } = world.repository;
   world.repository.poll = async () => {
-    conditions = [{ type: 'Stalled', status: 'True' }];
+    fail();
     await runner.refreshStatus();
     return poll();
   };

@@ -1,4 +1,5 @@
 /** What is known about one Source between two syncs. */
+import type { Incident } from '../../../api/incident.ts';
 import type { KubernetesObject, NamespacedName } from '../../../api/kubernetes.ts';
 import type { CommitInfo } from '../../../api/observed.ts';
 import type { SourceStatus } from '../../../api/source/source.ts';
@@ -139,8 +140,12 @@ export interface SourceState {
   /** The ledger refs of this cluster when they were read last: commit by Canary key. */
   ledger?: { readonly commits: ReadonlyMap<string, string> };
   problem?: SyncProblem | undefined;
+  /** The last write of the status, which may be under way; never rejects. */
+  telling?: Promise<void>;
   /** What was to be written of the status last was not. */
   isUntold?: boolean;
+  /** The alert of that, since the API server may have taken what it gave no answer to. */
+  owed?: Incident | undefined;
   /** Fields of the status that the installed CRD dropped last. */
   lost?: readonly string[];
   /** Releases of the last good plan, by Canary key. */

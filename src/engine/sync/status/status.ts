@@ -88,15 +88,28 @@ function sourceStatus(
   };
 }
 
-/** Writes the status when it says something new; the news becomes one event. Looks at the health of what is watched. */
-export async function writeSourceStatus(context: SourceContext, watch?: SourceWatch): Promise<void> {
+/** Writes the status when it says something new; the news becomes one event. One after the other: two that compare with the same status would tell the same news. */
+export function writeSourceStatus(context: SourceContext, watch?: SourceWatch): Promise<void> {
+  const { state } = context;
+  const written = (state.telling ?? Promise.resolve()).then(() => writeNow(context, watch));
+  state.telling = written.catch(() => undefined);
+  return written;
+}
+
+/** Looks at the health of what is watched. */
+async function writeNow(context: SourceContext, watch: SourceWatch | undefined): Promise<void> {
   const { parts, state } = context;
   const source = withStatusNow(context);
   if (watch) state.health = sourceHealth(source, state, watch, parts.clock.nowMs());
   const next = asStored(sourceStatus(source, state, parts.canaries(), parts.clock.nowMs()));
   const patch = mergePatchOf(source.status ?? {}, next);
   state.isUntold = false;
-  if (!patch) return;
+  const incident = newsOfSource(source, next, parts.clock.nowMs()) ?? owedOf(source, state);
+  state.owed = undefined;
+  if (!patch) {
+    if (incident) parts.sourceAlerts?.tell(source, incident);
+    return;
+  }
   let stored: KubernetesObject;
   try {
     const { uid } = source.metadata;
@@ -104,15 +117,31 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   } catch (error) {
     const { reason, message } = failureOf(error);
     state.isUntold = true;
+    state.owed = incident;
     parts.log.warn({ source: state.key, reason }, `could not write the status of a Source: ${message}`);
     return;
   }
-  const lost = fieldsLost(patch, next, stored);
+  report(context, source, { next, lost: fieldsLost(patch, next, stored), incident });
+}
+
+/** What a write of the status says that was not said before. */
+function report(
+  { parts, state }: SourceContext,
+  source: Source,
+  {
+    next,
+    lost,
+    incident,
+  }: {
+    readonly next: SourceStatus;
+    readonly lost: readonly string[];
+    readonly incident: Incident | undefined;
+  },
+): void {
   if (lost.length > 0 && `${lost}` !== `${state.lost}`) parts.events.emit(source, outdated(lost));
   state.lost = lost;
   const answers = lost.includes('answers') ? [] : newsOfAnswers(source.status, next);
   for (const news of answers) parts.events.emit(source, news);
-  const incident = newsOfSource(source, next, parts.clock.nowMs());
   // What the status does not keep would be told again with each poll.
   if (incident && !lost.includes('problem')) parts.sourceAlerts?.tell(source, incident);
   const ready = next.conditions?.find(({ type }) => type === 'Ready');
@@ -122,6 +151,13 @@ export async function writeSourceStatus(context: SourceContext, watch?: SourceWa
   if (!ready || (state.isRenamed && isSame)) return;
   const type = ready.status === 'True' ? 'Normal' : 'Warning';
   parts.events.emit(source, { type, reason: ready.reason, message: ready.message });
+}
+
+/** The alert of a write that the API server took after all, although its answer did not come. */
+function owedOf({ status }: Source, { owed }: Pick<SourceState, 'owed'>): Incident | undefined {
+  const { problem } = status ?? {};
+  const isStored = problem ? owed?.time === problem.time : owed?.severity === 'info';
+  return isStored ? owed : undefined;
 }
 
 /** A sync may take minutes: what was written of the status meanwhile is neither written over nor told again. */
