@@ -364,3 +364,17 @@ describe('the conditions that kstatus and kubectl wait read', () => {
     expect(conditionsOf(model)).toMatchObject({ Ready: 'False', Reconciling: 'False', Stalled: 'True' });
   });
 });
+
+it('a primary whose image somebody set by hand is not said to be live as released', () => {
+  const model = released({ stepWeight: 50 });
+  model.until('Succeeded');
+  pass(model, 20_000);
+  expect(model.status.message).toMatch(/b.* is live$/);
+
+  model.editPrimary('podinfo:by-hand');
+  pass(model, 20_000);
+
+  expect(model.status.message).toMatch(
+    /b.* was promoted, but kubectl-set changed spec\.template\.spec\.containers\[app\]\.image \(podinfo:by-hand, not b\)/,
+  );
+});

@@ -1,5 +1,6 @@
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import { knownReason, type RolloutReason } from '../../api/reasons.ts';
+import { driftComparisons } from '../../health/drift.ts';
 import { hasConverged, servingPods, whyNotReady } from '../../health/readiness.ts';
 import {
   act,
@@ -141,12 +142,21 @@ function settle(
       );
   const next: Resting = named ? state : { kind: 'Resting', phase: 'Succeeded', failedChecks: 0 };
   const statusNote = isWhole(context)
-    ? note(phase === 'Initialized' ? 'Initialized' : 'Succeeded', `${describeRelease(head)} is live`)
+    ? note(
+        phase === 'Initialized' ? 'Initialized' : 'Succeeded',
+        `${describeRelease(head)} ${howLive(world)}`,
+      )
     : note(
         'PrimaryNotReady',
         `${describeRelease(head)} is applied, but the primary is not ready: ${whyNotReady(world.primary)}`,
       );
   return stay(next, before, syncScalers(context), news, statusNote);
+}
+
+/** What another writer changed of the primary runs instead of what was released. */
+function howLive({ primary }: World): string {
+  const changed = primary && driftComparisons(primary).find(({ met }) => !met);
+  return changed ? `was promoted, but ${changed.detail}` : 'is live';
 }
 
 /** The primary has its pods, or none by its scaler. */
