@@ -29,7 +29,7 @@ export interface PastRelease {
   /** When it was found good; absent for one that never was, or of which no record is kept. */
   readonly promotedTime?: string | undefined;
   readonly endTime?: string | undefined;
-  /** LastKnownGood, Kept (a rollback can go there), UnderWay, or how it ended. */
+  /** LastKnownGood, Kept (a rollback can go there), UnderWay, NotProven (its checks did not end), or how it ended. */
   readonly state: string;
   readonly reason?: string | undefined;
   /** Why it is not tried again. */
@@ -126,7 +126,7 @@ function pastRelease(digest: string, status: CanaryStatus, records: readonly Rec
     subject: record?.commit.subject ?? past?.subject,
     promotedTime: record?.promotedTime ?? good?.promotedTime,
     endTime: past?.endTime ?? rejection?.time,
-    state: stateOf(digest, status, { record, past: past?.result }),
+    state: stateOf(digest, status, { record, past: past?.result ?? (rejection && 'Failed') }),
     reason: past?.reason,
     rejected: rejection?.reason,
   };
@@ -139,7 +139,8 @@ function stateOf(
 ): string {
   if (status.run?.digest === digest) return 'UnderWay';
   if (status.lastKnownGood?.digest === digest) return 'LastKnownGood';
-  return record?.promotedTime ? 'Kept' : (past ?? 'Failed');
+  // Of a release whose place another one took before its checks had ended no more is known than its record.
+  return record?.promotedTime ? 'Kept' : (past ?? 'NotProven');
 }
 
 function timeOf({ state, promotedTime, endTime }: PastRelease): number {

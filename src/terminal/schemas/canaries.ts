@@ -125,7 +125,9 @@ export const history = z.object({
         endTime: time.describe('When its rollout ended.').optional(),
         state: z
           .string()
-          .describe('LastKnownGood, Kept (a rollback can go there), UnderWay, or how it ended.'),
+          .describe(
+            'LastKnownGood, Kept (a rollback can go there), UnderWay, NotProven (its checks did not end), or how it ended.',
+          ),
         reason: z.string().describe('Why it ended so.').optional(),
         rejected: z.string().describe('Why it is not tried again.').optional(),
       }),
