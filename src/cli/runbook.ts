@@ -128,7 +128,7 @@ function pageOf(reason: string): { readonly reason: string; readonly text: strin
   const known = reasonOf(reason);
   if (known) return { reason: known, text: (pages[known] ?? []).join('\n') };
   throw new InputError(
-    `${printable(reason)}: there is no runbook for this reason; holdfast runbook lists those that have one`,
+    `${printable(reason)}: there is no runbook for this reason; docs/guides/troubleshooting.md says where to look for those of Sources, specs and the API server, and holdfast runbook lists those that have one`,
   );
 }
 

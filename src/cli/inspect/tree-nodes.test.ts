@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest';
-import type { KubernetesObject } from '../../api/kubernetes.ts';
-import { sourceTree } from './tree-nodes.ts';
+import { canaryDocument } from '../../../test/documents/builders.ts';
+import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
+import { localError } from '../../cluster/errors.ts';
+import { canaryTree, sourceTree } from './tree-nodes.ts';
 
 function sourceNaming(groupKinds: readonly string[], namespaces: readonly string[]): KubernetesObject {
   const annotations = {
@@ -57,4 +59,21 @@ test('one that names 10,000 kinds costs a bounded number of requests, and the re
 
   expect(asked.length).toBeLessThan(1_000);
   expect(unread.join()).toMatch(/more kinds that the Source names/);
+});
+
+test('what is not there is missing, also where who asks may not read its neighbours', async () => {
+  const reader = {
+    async get({ kind }: ObjectReference) {
+      if (kind !== 'Deployment') throw localError('forbidden', 'get: 403 Forbidden');
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    },
+    list: async () => ({ items: [] }),
+  } as unknown as Parameters<typeof canaryTree>[0];
+  const canary = canaryDocument({}, { name: 'web' }) as unknown as KubernetesObject;
+
+  const { root, unread } = await canaryTree(reader, canary);
+
+  const healthOf = (wanted: string) => root.children.find(({ role }) => role === wanted)?.health;
+  expect([healthOf('primary'), healthOf('service')]).toEqual(['missing', 'unknown']);
+  expect(unread).toContainEqual(expect.stringMatching(/^Service default\/.*: you may not read this$/));
 });

@@ -194,9 +194,11 @@ async function got(
   reference: ObjectReference,
   unread: Set<string>,
 ): Promise<{ result: KubernetesObject | undefined; isForbidden: boolean }> {
-  const before = unread.size;
-  const result = await readable(unread, describe(reference), () => client.get(reference));
-  return { result, isForbidden: result === undefined && unread.size > before };
+  const own = new Set<string>();
+  const result = await readable(own, describe(reference), () => client.get(reference));
+  // What others that are read at the same time may not read says nothing about this one.
+  for (const line of own) unread.add(line);
+  return { result, isForbidden: own.size > 0 };
 }
 
 /** Undefined, with a word about it, for what may not be read; a kind that is not served has no objects. */
