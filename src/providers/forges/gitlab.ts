@@ -39,6 +39,11 @@ export const gitlab: ForgeDialect = {
   draft: { prefix: 'Draft: ' },
   pageSize: 20,
   place: ({ origin }, path) => ({ api: `${origin}/api/v4`, repository: path }),
+  placeBelow({ origin }, path) {
+    const [root, ...repository] = path.split('/');
+    if (repository.length < 2) return undefined;
+    return { api: `${origin}/${root}/api/v4`, repository: repository.join('/') };
+  },
   auth: tokenAuth,
   list: (repository, branch, page) => ({
     method: 'GET',

@@ -170,6 +170,38 @@ describe('which forge serves a repository', () => {
     await server.close();
   });
 
+  it.each([[{}], [{ forge: 'gitlab' }]])(
+    'finds GitLab below a path of its host too, with %j in the Secret',
+    async (named) => {
+      const rights = { permissions: { project_access: { access_level: 40 } } };
+      const server = await serverWith({
+        '/gitlab/api/v4/version': { status: 401, json: {}, headers: { 'x-gitlab-meta': '{}' } },
+        '/gitlab/api/v4/projects/acme%2Fshop': { status: 200, json: rights },
+      });
+      const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+      const secret = secretOf({ forgeToken: 's3cr3t', ...named });
+
+      const forge = await open(sourceAt(`${server.url}/gitlab/acme/shop.git`), secret);
+
+      expect(await forge?.mayWrite()).toBe(true);
+      await server.close();
+    },
+  );
+
+  it('with groups, GitLab whose version page is not public is at the root of its host', async () => {
+    const rights = { permissions: { project_access: { access_level: 40 } } };
+    const server = await serverWith({
+      '/api/v4/projects/acme%2Fplatform%2Fshop': { status: 200, json: rights },
+    });
+    const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
+    const secret = secretOf({ forgeToken: 's3cr3t', forge: 'gitlab' });
+
+    const forge = await open(sourceAt(`${server.url}/acme/platform/shop.git`), secret);
+
+    expect(await forge?.mayWrite()).toBe(true);
+    await server.close();
+  });
+
   it('is the one that the Secret names', async () => {
     const open = createOpenForge({ http, clock, tokens: createGithubAppTokens() });
     const source = sourceAt('https://git.example.com/acme/shop.git');

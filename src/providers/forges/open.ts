@@ -9,7 +9,7 @@ import type { ForgeSettings, GithubAppTokens } from './github-app.ts';
 import { credentialsOf, forgeValuesOf, secretText } from './secret.ts';
 import { type ForgeNetworkSettings, forgeTenant, jsonOf } from './send.ts';
 import { forges } from './table.ts';
-import type { ForgeClient, ForgeDialect } from './types.ts';
+import type { ForgeClient, ForgeDialect, ForgePlace } from './types.ts';
 
 /** The values of a Source's Secret, and the settings of the network. */
 interface ForgeAccess {
@@ -54,9 +54,9 @@ export function createOpenForge({ http, clock, tokens }: ForgeSettings): OpenFor
     const common = { tenant, ...(signal ? { signal } : {}) };
     const asTenant = { send: (request: HttpRequest) => http.send({ ...request, ...common }) };
     const probe: ForgeProbe = (...asked) => probeAs(tenant, asTenant, ...asked);
-    const dialect = await dialectOf(values, url, path, way, probe);
-    if (!dialect || !path) return undefined;
-    const { api, repository } = dialect.place(url, path);
+    const found = await forgeOf(values, url, path, way, probe);
+    if (!found) return undefined;
+    const { dialect, api, repository } = found;
     const credentials = credentialsOf(values);
     const base = {
       http: asTenant,
@@ -93,24 +93,30 @@ function forgetting(http: Pick<HttpClient, 'send'>, tokens: GithubAppTokens): Pi
   };
 }
 
-async function dialectOf(
+async function forgeOf(
   values: SecretValues,
   url: URL,
   path: string | undefined,
   way: ForgeNetworkSettings,
   probe: ForgeProbe,
-): Promise<ForgeDialect | undefined> {
+): Promise<FoundForge | undefined> {
   const named = secretText(values, 'forge');
-  if (named === undefined)
-    return (
-      forges.find(({ hosts }) => hosts.includes(url.hostname)) ??
-      (path ? await probe(url, path, way) : undefined)
-    );
   const namesOf = ({ kind, aliases = [] }: ForgeDialect) => [kind, ...aliases];
-  const found = forges.find((dialect) => namesOf(dialect).includes(named.toLowerCase()));
-  if (found) return found;
-  const names = forges.flatMap(namesOf).sort().join(', ');
-  throw new ForgeError('Invalid', `the Secret's key forge is ${named.slice(0, 40)}; must be one of ${names}`);
+  const dialect = forges.find((one) =>
+    named === undefined ? one.hosts.includes(url.hostname) : namesOf(one).includes(named.toLowerCase()),
+  );
+  if (named !== undefined && !dialect) {
+    const names = forges.flatMap(namesOf).sort().join(', ');
+    throw new ForgeError(
+      'Invalid',
+      `the Secret's key forge is ${named.slice(0, 40)}; must be one of ${names}`,
+    );
+  }
+  if (!path) return undefined;
+  if (!dialect) return probe(url, path, way, forges);
+  const isBelow = dialect.placeBelow?.(url, path) && !dialect.hosts.includes(url.hostname);
+  const below = isBelow ? await probe(url, path, way, [dialect]) : undefined;
+  return below ?? { dialect, ...dialect.place(url, path) };
 }
 
 /** `owner/name` and what is before it, as in the URL; undefined when the URL is that of no forge's repository. */
@@ -120,8 +126,18 @@ function repositoryPath({ pathname }: URL): string | undefined {
   return isPlain ? path : undefined;
 }
 
-/** Finds out which forge serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
-type ForgeProbe = (url: URL, path: string, way: ForgeNetworkSettings) => Promise<ForgeDialect | undefined>;
+/** A forge, and where a repository is there. */
+interface FoundForge extends ForgePlace {
+  readonly dialect: ForgeDialect;
+}
+
+/** Finds out which of these forges serves a repository's address; undefined: an unknown one. Throws ForgeError when the host does not answer. */
+type ForgeProbe = (
+  url: URL,
+  path: string,
+  way: ForgeNetworkSettings,
+  among: readonly ForgeDialect[],
+) => Promise<FoundForge | undefined>;
 
 const CACHE_MS = 3_600_000;
 /** No forge may also be one that is starting behind a proxy, and what is written meanwhile is written without it. */
@@ -139,32 +155,33 @@ function createForgeProbe(
   http: Pick<HttpClient, 'send'>,
   ...asked: Parameters<ForgeProbe>
 ) => ReturnType<ForgeProbe> {
-  const cached = new Map<string, { readonly dialect: ForgeDialect | undefined; readonly untilMs: number }>();
-  return async (tenant, http, url, path, way) => {
-    const key = `${tenant} ${url.origin}/${path}`;
+  const cached = new Map<string, { readonly forge: FoundForge | undefined; readonly untilMs: number }>();
+  return async (tenant, http, ...asked) => {
+    const [url, path, , among] = asked;
+    const key = `${tenant} ${url.origin}/${path} ${among.map(({ kind }) => kind)}`;
     const known = cached.get(key);
-    if (known && known.untilMs > nowMs()) return known.dialect;
-    const found = await ask(http, url, path, way);
-    const dialect = found ?? known?.dialect;
+    if (known && known.untilMs > nowMs()) return known.forge;
+    const found = await ask(http, ...asked);
+    const forge = found ?? known?.forge;
     if (cached.size >= MAX_CACHED) cached.clear();
-    cached.set(key, { dialect, untilMs: nowMs() + (found ? CACHE_MS : NONE_CACHE_MS) });
-    return dialect;
+    cached.set(key, { forge, untilMs: nowMs() + (found ? CACHE_MS : NONE_CACHE_MS) });
+    return forge;
   };
 }
 
 async function ask(
   http: Pick<HttpClient, 'send'>,
-  url: URL,
-  path: string,
-  way: ForgeNetworkSettings,
-): Promise<ForgeDialect | undefined> {
-  for (const dialect of forges) {
-    const { fingerprint } = dialect;
+  ...[url, path, way, among]: Parameters<ForgeProbe>
+): Promise<FoundForge | undefined> {
+  const places = among.flatMap((dialect) =>
+    [dialect.place(url, path), dialect.placeBelow?.(url, path)].flatMap((place) =>
+      place ? [{ dialect, ...place }] : [],
+    ),
+  );
+  for (const place of places) {
+    const { fingerprint } = place.dialect;
     if (!fingerprint) continue;
-    const request = {
-      url: `${dialect.place(url, path).api}${fingerprint.path}`,
-      headers: { accept: 'application/json' },
-    };
+    const request = { url: `${place.api}${fingerprint.path}`, headers: { accept: 'application/json' } };
     const { status, headers, body } = await http
       .send({ ...request, redirect: 'return', ...way })
       .catch((error: unknown) => Promise.reject(forgeErrorOf(`find out which forge ${url.host} is`, error)));
@@ -172,7 +189,7 @@ async function ask(
     if (codeOfStatus(status, headers) === 'Unavailable')
       throw new ForgeError('Unavailable', `find out which forge ${url.host} is: HTTP ${status}`);
     const json = jsonOf(body);
-    if (fingerprint.fits({ status, headers, json: isRecord(json) ? json : {} })) return dialect;
+    if (fingerprint.fits({ status, headers, json: isRecord(json) ? json : {} })) return place;
   }
   return undefined;
 }

@@ -31,7 +31,7 @@ export interface GithubApp {
 }
 
 /** Where a repository's API is. */
-interface ForgePlace {
+export interface ForgePlace {
   /** Base address of the API, without a trailing slash. */
   readonly api: string;
   /** `owner/name`; on GitLab with all groups. */
@@ -78,6 +78,8 @@ export interface ForgeDialect {
   readonly pageSize?: number;
   /** `path` is that of the repository's URL, without slashes around it and without `.git`. */
   place(url: URL, path: string): ForgePlace;
+  /** Where it is else, if the forge is below a path that its repositories' URLs do not tell from a group; found by the fingerprint. */
+  placeBelow?(url: URL, path: string): ForgePlace | undefined;
   /** A GitHub App is a token by then. */
   auth(credentials: Exclude<ForgeCredentials, { kind: 'githubApp' }>): HttpAuth | undefined;
   /** Pull requests in every state, newest first, at least those of the branch. Pages count from 1. */
