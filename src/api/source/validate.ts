@@ -2,7 +2,7 @@
 import { type Findings, otherNamespace } from '../canary/validate.ts';
 import { limits } from '../limits.ts';
 import { formatDurationMs, parseDurationMs } from '../time.ts';
-import { isSshAddress, parseSshAddress } from './git-address.ts';
+import { httpsFormOf, isSshAddress, parseSshAddress } from './git-address.ts';
 import { lengthProblem, type Source } from './source.ts';
 
 /** Checks a parsed Source by itself. Cron expressions are checked where they are scheduled. */
@@ -16,6 +16,7 @@ export function checkSource(
   if (path.split('/').includes('..') || path.includes('\\'))
     found.problems.push({ path: 'spec.path', message: 'must stay inside the repository, written with /' });
   checkTimes(source, found);
+  checkWrite(source, found);
   if (helm && (renderer === 'plain' || renderer === 'kustomize'))
     found.warnings.push({ path: 'spec.helm', message: `has no effect: ${renderer} renders, not helm` });
   // A branch has no tag whose signature could be looked at.
@@ -69,6 +70,30 @@ function checkUrl({ spec }: Source, found: Findings): void {
     });
   if (url.protocol === 'http:' && spec.secretRef)
     found.warnings.push({ path, message: 'is http://: credentials travel in clear text' });
+}
+
+/** Git servers without an API that this version knows, by a part of their hosts' names. */
+const withoutForge: ReadonlyArray<readonly [host: RegExp, name: string]> = [
+  [/(^|\.)(dev\.azure|visualstudio)\.com$/, 'Azure DevOps'],
+  [/^git-codecommit\./, 'CodeCommit'],
+];
+
+/** What is asked for, and would show at the first rejected release only. */
+function checkWrite({ spec: { url, ref, write = {} } }: Source, { warnings }: Findings): void {
+  const { revert = 'none', status = false } = write;
+  if (revert !== 'none' && ref.branch === undefined)
+    warnings.push({ path: 'spec.write.revert', message: `is ${revert}, which takes spec.ref.branch` });
+  const https = httpsFormOf(url) ?? url;
+  const host = URL.canParse(https) ? new URL(https).hostname : '';
+  const name = withoutForge.find(([pattern]) => pattern.test(host))?.[1];
+  if (name === undefined) return;
+  if (status)
+    warnings.push({ path: 'spec.write.status', message: `has no effect: ${name} is not supported` });
+  if (revert === 'pullRequest')
+    warnings.push({
+      path: 'spec.write.revert',
+      message: `is pullRequest, and ${name} is not supported: the branch is pushed, and a person opens the pull request`,
+    });
 }
 
 function checkTimes({ spec }: Source, found: Findings): void {
