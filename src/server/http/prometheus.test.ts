@@ -315,3 +315,9 @@ test('a store that was never made smaller has no time, and a copy that follows n
   expect(lines).toHaveLength(3);
   expect(await linesOf(undefined)).toEqual([]);
 });
+
+test('what only grows is a counter with the suffix of one, as Prometheus asks for, also at the next scrape', async () => {
+  await scrape();
+  const text = await scrape();
+  expect(text).toContain('holdfast_api_requests_total{verb="get"} 3');
+});

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { collectDefaultMetrics, Gauge, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Registry } from 'prom-client';
 import { nameOfMetric } from '../../api/canary/canary.ts';
 import { canaryStatus } from '../../api/canary/summary.ts';
 import type { KubernetesObject } from '../../api/kubernetes.ts';
@@ -115,15 +115,16 @@ function addProgramMetrics(registry: Registry, sources: MetricSources): void {
     },
     ['kind', 'own'],
   );
-  gauge(
-    registry,
-    'holdfast_api_requests',
-    'Requests to the API server since the start',
-    (metric) => {
-      for (const [verb, count] of Object.entries(sources.apiRequests())) metric.set({ verb }, count);
+  const requests: Counter<'verb'> = new Counter({
+    registers,
+    name: 'holdfast_api_requests_total',
+    help: 'Requests to the API server since the start',
+    labelNames: ['verb'],
+    collect() {
+      requests.reset();
+      for (const [verb, count] of Object.entries(sources.apiRequests())) requests.inc({ verb }, count);
     },
-    ['verb'],
-  );
+  });
 }
 
 /** Flagger's gauges of Canaries, with its names and meaning (flagger-behaviour 5.4). One that was never acted on has no result and no weights. */
