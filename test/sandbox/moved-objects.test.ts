@@ -1,3 +1,4 @@
+import { rm } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { commitFiles, createRepository } from '../../sandbox/git-server/git-repository.ts';
@@ -266,5 +267,28 @@ describe('what left one Source of a repository', () => {
     await untilMoved();
     await untilPruned('Pruned');
     expect(await uidOf()).toBe(uid);
+  });
+
+  test('goes after a restart once the Source that may hold it, whose repository is gone, is suspended', async () => {
+    const repository = await createRepository(dirname(bed.repository), 'team');
+    await bed.commit('first', { 'moved.json': configMap('moved'), 'a.json': configMap('a') });
+    await commitFiles(repository, { subject: 'first', files: { 'b.json': configMap('b') } });
+    await createSource(bed, { prune: true });
+    await bed.send('POST', sources, otherSource({ url: `${bed.git.url}/team.git`, prune: true }));
+    const app = await bed.start();
+    await eventually('all is there', async () => (await isThere('b')) && uidOf());
+    await app.drain();
+    await bed.commit('without it', { 'moved.json': null });
+    await rm(repository, { recursive: true });
+    await bed.start();
+    await untilPruned('Pruning', 'was not read yet (suspend it if it cannot be read any more)');
+    await bed.pass(60_000);
+    expect(await isThere('moved')).toBe(true);
+
+    const suspended = { spec: { suspend: true } };
+    await bed.send('PATCH', `${sources}/other`, suspended, 'application/merge-patch+json');
+
+    await untilGone('moved');
+    expect(await isThere('b')).toBe(true);
   });
 });

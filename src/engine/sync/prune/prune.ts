@@ -46,7 +46,7 @@ export async function prune(context: SyncContext): Promise<PruneResult | undefin
   });
   const behind = plan.remove.length + plan.handBack.length > 0 ? otherBehind(context) : undefined;
   if (behind) {
-    const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit whole`;
+    const unread = `nothing is deleted before Source ${behind}, of the same repository, has read this commit whole (suspend it if it cannot)`;
     return { ...undecided, unread, approval, isPending: true, waitsFor: behind };
   }
   const done = await carryOut(context, plan, { all: snapshot.all, members });

@@ -159,7 +159,8 @@ function whyItWaits(
   }
   const key = objectKey(object);
   const holder = unknownHolderOf?.(key);
-  if (holder !== undefined) return `Source ${holder}, which may hold it, was not read yet`;
+  if (holder !== undefined)
+    return `Source ${holder}, which may hold it, was not read yet (suspend it if it cannot be read any more)`;
   if (keep.has(key)) return 'a release that serves or can be rolled back to needs it';
   const reader = readers.get(key);
   if (reader) return `${describe(reader)} reads it`;
