@@ -1,4 +1,3 @@
-import { shorten } from '../api/limits.ts';
 import { writeYaml } from '../render/yaml/values.ts';
 
 /** What a command has to say: text for standard output and standard error (both end with a line feed unless empty), and the exit code. */
@@ -33,6 +32,8 @@ export interface Screen {
   /** Columns, to which texts are cut or wrapped; Infinity: neither. */
   readonly columns: number;
   readonly colour: boolean;
+  /** Only the signs of ASCII are drawn; default: others too. */
+  readonly isAscii?: boolean;
 }
 
 /** The screen behind a stream: nothing is cut or coloured unless it is a terminal, so that a pipe gets all of it; NO_COLOR (any value but the empty one) wins. */
@@ -48,7 +49,13 @@ export function screenOf(
       return terminal ? Math.max(20, stream.columns || 80) : Number.POSITIVE_INFINITY;
     },
     colour: terminal && !plain,
+    isAscii: !showsUnicode(env),
   };
+}
+
+/** False where the locale says that the terminal cannot show more than ASCII. */
+export function showsUnicode(env: Readonly<Record<string, string | undefined>>): boolean {
+  return /utf-?8/i.test(env.LC_ALL || env.LC_CTYPE || env.LANG || 'UTF-8');
 }
 
 /** Meanings that have a colour. */
@@ -78,12 +85,43 @@ export function printableLines(text: string): string {
   return text.split('\n').map(printable).join('\n');
 }
 
+/** East Asian letters, and emoji. */
+const twoColumns =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{20000}-\u{3fffd}\p{Emoji_Presentation}]/u;
+/** Accents of the letter before, and signs that only join or direct. */
+const noColumn = /[\p{Mn}\p{Me}\p{Cf}]/u;
+
+/** The columns that a text without control characters takes on a terminal. */
+export function widthOf(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
+  return [...text].reduce((width, letter) => width + lettersWidth(letter), 0);
+}
+
+function lettersWidth(letter: string): number {
+  return noColumn.test(letter) ? 0 : twoColumns.test(letter) ? 2 : 1;
+}
+
+/** Text in exactly these columns, with an ellipsis where something was left out. */
+export function fitted(text: string, columns: number): string {
+  let shown = text;
+  if (widthOf(text) > columns) {
+    let left = columns - 1;
+    const letters = [...text];
+    const end = letters.findIndex((letter) => {
+      left -= lettersWidth(letter);
+      return left < 0;
+    });
+    shown = columns > 0 ? `${letters.slice(0, end).join('').trimEnd()}…` : '';
+  }
+  return shown + ' '.repeat(Math.max(0, columns - widthOf(shown)));
+}
+
 /** Words wrapped to a width, each line behind the indent; words longer than the line stay whole. */
 export function wrap(text: string, width: number, indent: string): string[] {
   const lines: string[] = [];
   let line = '';
   for (const word of printable(text).split(' ').filter(Boolean)) {
-    if (line && indent.length + line.length + 1 + word.length > width) {
+    if (line && indent.length + widthOf(line) + 1 + widthOf(word) > width) {
       lines.push(indent + line);
       line = word;
     } else line = line ? `${line} ${word}` : word;
@@ -151,15 +189,15 @@ export function formatTable<Row>(
 ): string[] {
   const cells = rows.map((row) => columns.map((column) => printable(column.value(row))));
   const widths = columns.map(({ title }, index) =>
-    Math.max(title.length, ...cells.map((row) => row[index]?.length ?? 0)),
+    Math.max(title.length, ...cells.map((row) => widthOf(row[index] ?? ''))),
   );
   if (!wide) shrink(columns, widths, screen.columns);
-  const titles = columns.map(({ title }, index) => pad(title, index, widths));
+  const titles = columns.map(({ title }, index) => fitted(title, widths[index] ?? 0));
   return [
     paint(screen, 'quiet', titles.join(gap).trimEnd()),
     ...rows.map((row, line) => {
       const parts = columns.map(({ tone }, index) => {
-        const text = pad(cells[line]?.[index] ?? '', index, widths);
+        const text = fitted(cells[line]?.[index] ?? '', widths[index] ?? 0);
         return paint(screen, tone?.(row) ?? 'none', text);
       });
       return parts.join(gap).trimEnd();
@@ -178,9 +216,4 @@ function shrink<Row>(columns: ReadonlyArray<TableColumn<Row>>, widths: number[],
     if (widest < 0) return;
     widths[widest] = (widths[widest] ?? 1) - 1;
   }
-}
-
-function pad(text: string, index: number, widths: readonly number[]): string {
-  const width = widths[index] ?? text.length;
-  return shorten(text, width).padEnd(width);
 }

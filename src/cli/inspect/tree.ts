@@ -12,7 +12,6 @@ import {
   type Tone,
 } from '../../terminal/output.ts';
 import { formatOutput } from '../../terminal/schemas/output-kinds.ts';
-import { glyphsFor } from '../../terminal/timeline/rows.ts';
 import { type CliCommand, emit, withConnection } from '../command.ts';
 import { outputOption, type SubjectFlags } from '../flags.ts';
 import { noneFound } from '../objects.ts';
@@ -43,7 +42,6 @@ export const treeCommand: CliCommand = {
           return trees(connection, objects, {
             format: flags.output,
             screen: screenOf(process.stdout, process.env),
-            isUnicode: glyphsFor(process.env).line === '│',
           });
         });
         emit(result, context);
@@ -55,14 +53,13 @@ export const treeCommand: CliCommand = {
 interface TreeOptions {
   readonly format: TreeFlags['output'];
   readonly screen: Screen;
-  readonly isUnicode: boolean;
 }
 
 /** The trees of Sources and Canaries. Throws ApiError. */
 async function trees(
   { client }: Pick<Connection, 'client'>,
   objects: readonly KubernetesObject[],
-  { format, screen, isUnicode }: TreeOptions,
+  { format, screen }: TreeOptions,
 ): Promise<CommandResult> {
   const found: ObjectTree[] = [];
   for (const object of objects)
@@ -72,7 +69,7 @@ async function trees(
     return { stdout: formatOutput('Trees', { trees: data }, format), stderr: '', exitCode: 0 };
   }
   const blocks = found.map(({ root }) =>
-    formatTable(columns, rowsOf(root, isUnicode), screen, false).join('\n'),
+    formatTable(columns, rowsOf(root, screen), screen, false).join('\n'),
   );
   const unread = found.flatMap((tree) => tree.unread).map((line) => `not shown: ${printable(line)}\n`);
   return { stdout: `${blocks.join('\n\n')}\n`, stderr: paint(screen, 'busy', unread.join('')), exitCode: 0 };
@@ -108,8 +105,8 @@ function detailOf({ node: { detail, drift } }: Row): string {
   return [detail, drift && !detail.includes(drift) ? `changed: ${drift}` : ''].filter(Boolean).join('; ');
 }
 
-function rowsOf(root: TreeNode, isUnicode: boolean): Row[] {
-  const [branch, last, line] = isUnicode ? ['├─ ', '└─ ', '│  '] : ['|- ', '`- ', '|  '];
+function rowsOf(root: TreeNode, { isAscii }: Screen): Row[] {
+  const [branch, last, line] = isAscii ? ['|- ', '`- ', '|  '] : ['├─ ', '└─ ', '│  '];
   const below = ({ children }: TreeNode, lead: string): Row[] =>
     children.flatMap((node, index) => {
       const isLast = index === children.length - 1;

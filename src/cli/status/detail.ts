@@ -25,6 +25,7 @@ import {
   type Screen,
   type TableColumn,
   type Tone,
+  widthOf,
   wrap,
 } from '../../terminal/output.ts';
 import type { ReleaseChanges } from '../../terminal/schemas/output-kinds.ts';
@@ -124,7 +125,7 @@ function heading(screen: Screen, title: string, text: string, tone: Tone): strin
   const state = printable(text);
   // A pipe has no right edge.
   const space = Number.isFinite(screen.columns)
-    ? Math.max(2, screen.columns - title.length - state.length)
+    ? Math.max(2, screen.columns - title.length - widthOf(state))
     : 2;
   return `${paint(screen, 'strong', title)}${' '.repeat(space)}${paint(screen, tone, state)}`;
 }
@@ -147,7 +148,8 @@ function serving(object: KubernetesObject, screen: Screen): string[] {
       title: '',
       value: ({ weight }) => {
         const full = Math.round((Math.max(0, Math.min(100, weight)) / 100) * barWidth);
-        return '█'.repeat(full) + '░'.repeat(barWidth - full);
+        const [on, off] = screen.isAscii ? ['#', '.'] : ['█', '░'];
+        return on.repeat(full) + off.repeat(barWidth - full);
       },
     },
     { title: '', value: ({ weight }) => `${String(weight).padStart(3)}${unit}` },

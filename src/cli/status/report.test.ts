@@ -3,7 +3,7 @@ import { canaryDocument } from '../../../test/documents/builders.ts';
 import type { CanaryStatus } from '../../api/canary/status.ts';
 import type { KubernetesObject, ObjectReference } from '../../api/kubernetes.ts';
 import { ApiError } from '../../cluster/errors.ts';
-import { formatAge, formatSpan } from '../../terminal/output.ts';
+import { formatAge, formatSpan, screenOf } from '../../terminal/output.ts';
 import { parseObjectArgument } from '../flags.ts';
 import { type StatusOptions, type StatusReader, status } from './report.ts';
 
@@ -164,6 +164,13 @@ describe('status', () => {
     const coloured = await lines({ screen: { columns: 80, colour: true } });
     expect(coloured.join('\n')).toContain('\u001b[31mPromoting (Held)\u001b[0m');
     expect((await lines()).join('\n')).not.toContain('\u001b');
+  });
+
+  it('draws shares with signs of ASCII where the locale has no others', async () => {
+    const { isAscii } = screenOf({}, { LC_ALL: 'C', LANG: 'en_US.UTF-8' });
+    const screen = { columns: 80, colour: false, isAscii } as const;
+    const text = (await lines({ kind: 'Canary', name: 'held', screen })).join('\n');
+    expect(text).toMatch(/held +#{20} +100 % /);
   });
 
   it('shows one Canary with shares as bars, checks with bounds and what to do', async () => {

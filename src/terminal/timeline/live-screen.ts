@@ -1,5 +1,5 @@
 import { stripVTControlCharacters } from 'node:util';
-import { counted } from '../output.ts';
+import { counted, widthOf } from '../output.ts';
 
 /** Prints lines for good, and keeps one line below them up to date. */
 interface LiveScreen {
@@ -86,7 +86,7 @@ export function createLivePage(
 
 /** The first lines that fit this many rows, each with its end. Behind a full row nothing is cleared: terminals would clear its last character. */
 function fitting(lines: readonly string[], room: number, columns: number): string[] {
-  const lengths = lines.map((line) => stripVTControlCharacters(line).length);
+  const lengths = lines.map((line) => widthOf(stripVTControlCharacters(line)));
   const rows = lengths.map((length) => Math.max(1, Math.ceil(length / columns)));
   let used = rows.reduce((sum, count) => sum + count, 0);
   let count = lines.length;

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import { expect, it } from 'vitest';
-import { screenOf } from '../output.ts';
+import { fitted, formatTable, screenOf, widthOf, wrap } from '../output.ts';
 import { createLivePage } from './live-screen.ts';
 import { glyphsFor, liveLine } from './rows.ts';
 
@@ -40,4 +40,29 @@ it('a page with lines longer than the terminal takes no more rows than there are
 
 it('a line that fills its row keeps its last character, which clearing the rest of the row would take', () => {
   expect(drawn('y'.repeat(20), 'z')).toContain(`${'y'.repeat(20)}\nz\u001b[K\n`);
+});
+
+const japanese = '初回リリースの配送料を修正🎉';
+
+it('the live line of a commit in Japanese, whose letters take two columns, does not scroll with each drawing either', () => {
+  const screen = screenOf({ isTTY: true, columns: 60 }, { NO_COLOR: '1' });
+  const look = { screen, glyphs: glyphsFor({}), timeColumns: 8 };
+
+  const line = liveLine(look, { elapsedMs: 0, time: '14:03:21', now: japanese.repeat(4) });
+
+  expect(widthOf(line)).toBeLessThan(60);
+});
+
+it('tables, wrapped lines and pages count letters that take two columns, or none, as a terminal does', () => {
+  const rows = [{ subject: japanese }, { subject: 'Sell mo\u0301re' }];
+  const columns = [
+    { title: 'SUBJECT', value: (row: { subject: string }) => row.subject, least: 8 },
+    { title: 'STATE', value: () => 'Ready' },
+  ];
+  const table = formatTable(columns, rows, { columns: 24, colour: false }, false);
+
+  expect(table.map((line) => widthOf(line.slice(0, line.search(/STATE|Ready/))))).toEqual([19, 19, 19]);
+  expect(fitted(japanese, 8)).toBe('初回リ… ');
+  expect(wrap('修正 修正 修正', 10, '')).toEqual(['修正 修正', '修正']);
+  expect(drawn(...Array(12).fill('修正'.repeat(8)))).toContain('… 8 more lines');
 });

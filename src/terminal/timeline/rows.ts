@@ -1,6 +1,5 @@
 import type { CheckResult } from '../../api/canary/status.ts';
-import { shorten } from '../../api/limits.ts';
-import { paint, printable, type Screen, type Tone, wrap } from '../output.ts';
+import { fitted, paint, printable, type Screen, showsUnicode, type Tone, widthOf, wrap } from '../output.ts';
 import type { ServingName } from './news.ts';
 
 /** How rows look. */
@@ -44,7 +43,7 @@ export function headline(
   const { screen, glyphs } = look;
   const title = printable(text);
   const sha = commit.slice(0, 7);
-  const gap = Math.max(2, lineWidth(screen) - 3 - title.length - sha.length);
+  const gap = Math.max(2, lineWidth(screen) - 3 - widthOf(title) - sha.length);
   return [
     `${paint(screen, 'strong', `${glyphs.commit}  ${title}`)}${' '.repeat(gap)}${paint(screen, 'quiet', sha)}`,
     ...(remark ? [`${paint(screen, 'quiet', glyphs.line)}  ${paint(screen, 'quiet', remark)}`] : []),
@@ -76,10 +75,11 @@ export function checkLines(look: TextStyle, results: readonly CheckResult[]): st
     const tone = result.verdict === 'pass' ? 'good' : result.verdict === 'fail' ? 'bad' : 'busy';
     const painted = paint(look.screen, tone, plain.slice(0, 1)) + plain.slice(1);
     const last = lines.at(-1);
-    if (last && last.length + 3 + plain.length <= width) {
+    const length = widthOf(plain);
+    if (last && last.length + 3 + length <= width) {
       last.text += `   ${painted}`;
-      last.length += 3 + plain.length;
-    } else lines.push({ text: painted, length: plain.length });
+      last.length += 3 + length;
+    } else lines.push({ text: painted, length });
   }
   return lines.map(({ text }) => text);
 }
@@ -124,8 +124,8 @@ export function liveLine(
   // One column stays free: a full line would wrap on some terminals.
   const width = Math.min(lineWidth(screen), screen.columns) - 1;
   const left = `${spinner}${time.padStart(timeColumns)}  `;
-  const room = Math.max(0, width - left.length - right.length - 2);
-  const middle = shorten(printable(now), room).padEnd(room);
+  const room = Math.max(0, width - left.length - widthOf(right) - 2);
+  const middle = fitted(printable(now), room);
   return `${paint(screen, 'quiet', left)}${middle}  ${paint(screen, rightTone, right)}`;
 }
 
@@ -174,6 +174,5 @@ const ascii: Glyphs = {
 
 /** Unicode signs, unless the locale says that the terminal cannot show them. */
 export function glyphsFor(env: Readonly<Record<string, string | undefined>>): Glyphs {
-  const locale = env.LC_ALL || env.LC_CTYPE || env.LANG || 'UTF-8';
-  return /utf-?8/i.test(locale) ? unicode : ascii;
+  return showsUnicode(env) ? unicode : ascii;
 }
