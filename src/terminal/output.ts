@@ -33,7 +33,7 @@ export interface Screen {
   readonly columns: number;
   readonly colour: boolean;
   /** Only the signs of ASCII are drawn; default: others too. */
-  readonly isAscii?: boolean;
+  readonly isAscii?: boolean | undefined;
 }
 
 /** The screen behind a stream: nothing is cut or coloured unless it is a terminal, so that a pipe gets all of it; NO_COLOR (any value but the empty one) wins. */
