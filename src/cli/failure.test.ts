@@ -26,6 +26,16 @@ it('says where to look when the cluster does not know a kind of Holdfast', () =>
   );
 });
 
+it('separates that hint from what the API server says', () => {
+  const error = localError(
+    'unknownKind',
+    'list canaries: 404 the server could not find the requested resource',
+  );
+  expect(failureBody(error).message).toMatch(
+    /requested resource; to see what is missing in this cluster, run: /,
+  );
+});
+
 it('asks for the name where a variable that is not set left it out', () => {
   const nothing = 'names no object; use canary/NAME or source/NAME';
   expect(() => nameIn('canary/', 'Canary')).toThrow(`"canary/" ${nothing}`);

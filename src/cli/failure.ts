@@ -60,7 +60,7 @@ export function failureBody(error: unknown): OutputBody<'Error'> {
   const why = isApiError(error, 'unauthorized')
     ? ': the API server does not accept the credentials of the kubeconfig, or they have expired'
     : isApiError(error, 'unknownKind')
-      ? ' To see what is missing in this cluster, run: holdfast check'
+      ? `${/[.?]$/.test(said) ? ' To' : '; to'} see what is missing in this cluster, run: holdfast check`
       : '';
   return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: said + why };
 }

@@ -6,6 +6,14 @@ const deployment = { verb: 'apply', object: 'Deployment shop/web', secret: false
 const secret = { verb: 'apply', object: 'Secret shop/db', secret: true };
 
 describe('errorFromStatus', () => {
+  it('says of a redirect that something else may have answered, such as a login page', () => {
+    const { kind, message } = errorFromStatus({ verb: 'list', object: 'canaries' }, 302, undefined);
+    expect([kind, message]).toEqual([
+      'badAnswer',
+      'list canaries: 302 the answer leads elsewhere; a proxy or login page may have answered in place of the API server',
+    ]);
+  });
+
   it.each([
     [401, failure(401, 'Unauthorized', 'no'), 'unauthorized', 'administrator'],
     [403, failure(403, 'Forbidden', 'no'), 'forbidden', 'administrator'],

@@ -235,7 +235,11 @@ function messageFor(
     const where = fields.length > 0 ? ` at ${fields.slice(0, 5).join(', ')}` : '';
     return `${head}${reason ? ` ${reason}` : ''}${where} (the server's message is omitted: it may contain the Secret)`;
   }
-  const said = text(status.message) || reason || 'no message from the server';
+  const isElsewhere = httpStatus < 400;
+  const none = isElsewhere
+    ? 'the answer leads elsewhere; a proxy or login page may have answered in place of the API server'
+    : 'no message from the server';
+  const said = text(status.message) || reason || none;
   return `${head} ${said}`.slice(0, maximumMessageLength);
 }
 
