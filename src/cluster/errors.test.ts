@@ -7,10 +7,10 @@ const secret = { verb: 'apply', object: 'Secret shop/db', secret: true };
 
 describe('errorFromStatus', () => {
   it('says of a redirect that something else may have answered, such as a login page', () => {
-    const { kind, message } = errorFromStatus({ verb: 'list', object: 'canaries' }, 302, undefined);
+    const { kind, message } = errorFromStatus(deployment, 302, undefined);
     expect([kind, message]).toEqual([
       'badAnswer',
-      'list canaries: 302 the answer leads elsewhere; a proxy or login page may have answered in place of the API server',
+      'apply Deployment shop/web: 302 the answer leads elsewhere; a proxy or login page may have answered in place of the API server',
     ]);
   });
 
