@@ -36,6 +36,26 @@ it('separates that hint from what the API server says', () => {
   );
 });
 
+it('says that a proxy of the environment, by which kubectl may reach the API server, is not used', () => {
+  const direct = localError(
+    'transient',
+    'list canaries: no answer in time (API server https://10.0.0.1:6443)',
+  );
+  const byProxy = localError(
+    'transient',
+    "list canaries: refused (API server https://10.0.0.1:6443 through the kubeconfig's proxy-url http://proxy:3128)",
+  );
+  const env = { HTTPS_PROXY: 'http://user:secret@proxy:3128' };
+
+  expect(failureBody(direct, env).message).toBe(
+    'list canaries: no answer in time (API server https://10.0.0.1:6443); HTTPS_PROXY is not read: set proxy-url of the cluster in the kubeconfig',
+  );
+  expect([failureBody(direct, {}), failureBody(byProxy, env)].map(({ message }) => message)).toEqual([
+    direct.message,
+    byProxy.message,
+  ]);
+});
+
 it('asks for the name where a variable that is not set left it out', () => {
   const nothing = 'names no object; use canary/NAME or source/NAME';
   expect(() => nameIn('canary/', 'Canary')).toThrow(`"canary/" ${nothing}`);

@@ -54,15 +54,24 @@ export function reportFailure(error: unknown, argv: readonly string[]): number {
   return body.exitCode;
 }
 
-/** The document for any thrown value. */
-export function failureBody(error: unknown): OutputBody<'Error'> {
+/** The document for any thrown value. `env`: the environment that a person may have set for other programs. */
+export function failureBody(
+  error: unknown,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): OutputBody<'Error'> {
   const said = (error instanceof Error ? error.message : String(error)).replace(/^error: /, '');
-  const why = isApiError(error, 'unauthorized')
-    ? ': the API server does not accept the credentials of the kubeconfig, or they have expired'
-    : isApiError(error, 'unknownKind')
-      ? `${/[.?]$/.test(said) ? ' To' : '; to'} see what is missing in this cluster, run: holdfast check`
-      : '';
-  return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: said + why };
+  return { exitCode: exitCodes.noAnswer, reason: reasonOf(error), message: said + hintOn(error, said, env) };
+}
+
+function hintOn(error: unknown, said: string, env: Readonly<Record<string, string | undefined>>): string {
+  if (isApiError(error, 'unauthorized'))
+    return ': the API server does not accept the credentials of the kubeconfig, or they have expired';
+  if (isApiError(error, 'unknownKind'))
+    return `${/[.?]$/.test(said) ? ' To' : '; to'} see what is missing in this cluster, run: holdfast check`;
+  // kubectl reads them, so that it reaches the same server.
+  const proxy = ['HTTPS_PROXY', 'https_proxy'].find((name) => env[name]);
+  const isDirect = isApiError(error, 'transient') && /\(API server \S+\)$/.test(said);
+  return isDirect && proxy ? `; ${proxy} is not read: set proxy-url of the cluster in the kubeconfig` : '';
 }
 
 /** The document of kind Error; JSON in one line, since some commands print lines. */
