@@ -113,6 +113,32 @@ test('status -w draws the page of a terminal anew, and prints a line a change el
   expect(page.text().endsWith('\u001b[?1049l')).toBe(true);
 });
 
+test('status -w says that Sources are not shown to whoever may not list them, as status does', async () => {
+  const [page, lines] = [screenOf(true), screenOf(false)];
+  const said: string[] = [];
+  const options = {
+    ...{ namespace: 'shop', format: 'table' as const, env: {}, signal: stopping.signal },
+    ...{ screen: { columns: 100, colour: false }, onSilence: (line: string) => void said.push(line) },
+  };
+  const allow = bed.sandbox.fault(({ path }) => (path.endsWith('/sources') ? { code: 403 } : undefined));
+  const views = [
+    watchStatus(connection, { ...options, stream: page.stream }),
+    watchStatus(connection, { ...options, stream: lines.stream }),
+  ];
+  const ends = Promise.allSettled(views);
+
+  await eventually(
+    'both say so',
+    async () => page.text().includes('no Sources are shown') && said.length > 0,
+  );
+  expect(said[0]).toMatch(/^no Sources are shown: .*403/);
+  expect(page.text()).toMatch(/CANARY +PHASE/);
+
+  allow();
+  stopping.abort(new Error('interrupted'));
+  await ends;
+});
+
 test('status -w of one object goes on when that is deleted and made anew, and refuses one that is not there', async () => {
   const [page, lines] = [screenOf(true), screenOf(false)];
   const silence: string[] = [];

@@ -78,3 +78,17 @@ it('who may not list all namespaces sees those of a Source with very many in its
     expect.stringContaining('Canary delivery/web  of its own namespace'),
   ]);
 });
+
+it('says that Events of Sources are not shown to whoever may not list Sources', async () => {
+  const client = {
+    async list(_: string, kind: string) {
+      if (kind === 'Source') throw localError('forbidden', 'list sources: 403 Forbidden');
+      return { items: [canary('shop')] };
+    },
+  };
+  const connection = { client, access: { namespace: 'shop' } } as never as Connection;
+
+  const { isEmpty, unread } = await scopeOf(connection, undefined, {});
+
+  expect([isEmpty, unread]).toEqual([false, ['not shown: Sources: you may not list them\n']]);
+});

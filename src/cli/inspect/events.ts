@@ -60,7 +60,11 @@ export const eventsCommand: CliCommand = {
         const result = await withConnection(flags, context, async (connection) => {
           const scope = await scopeOf(connection, subject, flags);
           if (scope.isEmpty && flags.output === 'text')
-            return { stdout: '', stderr: noneFound('Canaries or Sources', flags), exitCode: 0 } as const;
+            return {
+              stdout: '',
+              stderr: noneFound('Canaries or Sources', flags) + scope.unread.join(''),
+              exitCode: 0,
+            } as const;
           const screen = screenOf(process.stdout, process.env);
           return events(connection, scope, { format: flags.output, screen, nowMs: Date.now() });
         });
@@ -88,12 +92,14 @@ export async function scopeOf(
   subject: string | undefined,
   flags: SubjectFlags,
 ): Promise<EventScope> {
-  const objects = await readSubjects(connection, subject, flags, ['Canary', 'Source']);
+  const unread: string[] = [];
+  const objects = await readSubjects(connection, subject, flags, ['Canary', 'Source'], () =>
+    unread.push(notListed('Sources')),
+  );
   const sources = objects.filter(({ kind }) => kind === 'Source');
   const own = flags.allNamespaces ? undefined : (flags.namespace ?? connection.access.namespace);
   const places = [own, ...sources.flatMap((source) => [...inventoryOf(source).namespaces])];
   const isWide = own === undefined || new Set(places).size > mostPlaces;
-  const unread: string[] = [];
   const canaries: KubernetesObject[] = [];
   // Who may not list all namespaces has those of the own one.
   for (const namespace of sources.length === 0 ? [] : new Set(isWide ? [own, undefined] : places))
@@ -131,9 +137,13 @@ async function orNote<T>(
 ): Promise<readonly T[]> {
   return list.catch((error: unknown) => {
     if (what === undefined || !isApiError(error, 'forbidden')) throw error;
-    unread.push(`not shown: ${what}: you may not list them\n`);
+    unread.push(notListed(what));
     return [];
   });
+}
+
+function notListed(what: string): string {
+  return `not shown: ${what}: you may not list them\n`;
 }
 
 /** How Events are printed. */

@@ -24,14 +24,15 @@ export function withSubjects(
 }
 
 /**
- * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. Throws ApiError, and InputError for a name together with -A or
- * -l and for one that does not exist.
+ * The object that is named, or all of the kinds that -n, -A and -l choose, by namespace and name. `onUnread` is called where Sources may not be listed beside
+ * Canaries. Throws ApiError, and InputError for a name together with -A or -l and for one that does not exist.
  */
 export async function readSubjects(
   { access, client }: Pick<Connection, 'access' | 'client'>,
   text: string | undefined,
   flags: SubjectFlags,
   kinds: ReadonlyArray<'Canary' | 'Source'>,
+  onUnread = () => {},
 ): Promise<KubernetesObject[]> {
   const { kind, name } = parseObjectArgument(text, undefined);
   const namespace = flags.namespace ?? access.namespace;
@@ -47,8 +48,9 @@ export async function readSubjects(
       readAll(client, one, query).catch((error: unknown) => {
         // Canaries are shown also where only Flagger's kinds are installed, or where the reader may not list Sources.
         const isOptional = wanted.length > 1 && one === 'Source';
-        if (isOptional && isApiError(error, 'unknownKind', 'forbidden')) return [];
-        throw error;
+        if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
+        if (error.kind === 'forbidden') onUnread();
+        return [];
       }),
     ),
   );

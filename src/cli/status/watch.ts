@@ -5,7 +5,7 @@ import { InputError } from '../../api/problems.ts';
 import type { CacheHandle } from '../../cluster/caches/caches.ts';
 import { isApiError } from '../../cluster/errors.ts';
 import type { Connection } from '../../server/connection.ts';
-import { paint, printable } from '../../terminal/output.ts';
+import { paint, printable, wrap } from '../../terminal/output.ts';
 import { formatOutputLine } from '../../terminal/schemas/output-kinds.ts';
 import { canRedraw, createLivePage } from '../../terminal/timeline/live-screen.ts';
 import { readAll } from '../objects.ts';
@@ -37,7 +37,7 @@ export async function watchStatus(
   const { namespace, labelSelector, name } = options;
   // For one that is not there, the error that `holdfast status` has for it.
   if (name !== undefined) await status(connection.client, { ...options, nowMs: systemClock.nowMs() });
-  const kinds = await readableKinds(connection, options);
+  const { kinds, note } = await readableKinds(connection, options);
   const handles = new Map<string, CacheHandle>(
     kinds.map((kind) => [
       kind,
@@ -51,7 +51,8 @@ export async function watchStatus(
   const isTable = format === 'table' || format === 'wide';
   try {
     const show = isTable && canRedraw(stream, env) ? onPage : inLines;
-    return await show(handles, options, signal);
+    if (note && show === inLines) options.onSilence(note);
+    return await show(handles, { ...options, note }, signal);
   } finally {
     await Promise.all([...handles.values()].map((handle) => handle.release()));
   }
@@ -61,8 +62,9 @@ export async function watchStatus(
 async function readableKinds(
   { client }: Pick<Connection, 'client'>,
   { kind, namespace, labelSelector }: WatchStatusOptions,
-): Promise<KindName[]> {
+): Promise<{ readonly kinds: readonly KindName[]; readonly note: string }> {
   const readable: KindName[] = [];
+  let note = '';
   for (const one of kind ? [kind] : (['Canary', 'Source'] as const)) {
     try {
       await readAll(client, one, { namespace, labelSelector, metadataOnly: true });
@@ -70,14 +72,15 @@ async function readableKinds(
     } catch (error) {
       const isOptional = kind === undefined && one === 'Source';
       if (!isOptional || !isApiError(error, 'unknownKind', 'forbidden')) throw error;
+      if (error.kind === 'forbidden') note = `no Sources are shown: ${error.message}`;
     }
   }
-  return readable;
+  return { kinds: readable, note };
 }
 
 async function onPage(
   handles: ReadonlyMap<string, CacheHandle>,
-  options: WatchStatusOptions,
+  options: WatchStatusOptions & { readonly note: string },
   signal: AbortSignal,
 ): Promise<never> {
   await untilAborted(Promise.all([...handles.values()].map((handle) => handle.synced())), signal);
@@ -100,16 +103,18 @@ async function onPage(
     if (!isNews && nowMs - drawnMs < ageMs) return;
     isNews = false;
     drawnMs = nowMs;
-    const { columns = 80 } = options.stream;
-    const screen = { ...options.screen, columns };
+    const screen = { ...options.screen };
     // The object that is shown may be deleted and created again.
     const { stdout, stderr } = await status(reader, { ...options, screen, nowMs }).catch((error: unknown) => {
       if (error instanceof InputError) return { stdout: error.message, stderr: '' };
       throw error;
     });
     const silence = silenceOf(handles);
-    const note = silence ? [paint(screen, 'bad', printable(silence))] : [];
-    page.draw([...note, ...(stdout || stderr).trimEnd().split('\n')]);
+    const warnings = [
+      ...(silence ? [paint(screen, 'bad', printable(silence))] : []),
+      ...wrap(options.note, screen.columns, '').map((line) => paint(screen, 'busy', line)),
+    ];
+    page.draw([...warnings, ...(stdout || stderr).trimEnd().split('\n')]);
   };
   const timer = setInterval(() => void draw(), redrawMs);
   try {
