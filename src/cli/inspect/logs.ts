@@ -118,19 +118,8 @@ export async function logs(
   options: LogOptions,
   output: LogOutput,
 ): Promise<number> {
-  const found: LogSource[] = [];
-  for (const canary of canaries) {
-    const pods = await podsOf(client, canary).catch((error: unknown) => {
-      // A Canary without pods does not hide the others.
-      if (canaries.length === 1 || isApiError(error)) throw error;
-      output.err(`${error instanceof Error ? error.message : String(error)}\n`);
-      return [];
-    });
-    const sources = logSources(pods, options);
-    if (sources.length === 0) output.err(`${describe(canary)}: ${whyNone(pods, options)}\n`);
-    found.push(...sources);
-  }
-  if (found.length === 0) return exitCodes.good;
+  const { found, isForbidden } = await sourcesOf(client, canaries, options, output);
+  if (found.length === 0) return isForbidden ? exitCodes.noAnswer : exitCodes.good;
   const sources = found.slice(0, limits.logSources);
   if (found.length > sources.length)
     output.err(
@@ -154,6 +143,31 @@ export async function logs(
   if (options.follow) await Promise.all(sources.map(print));
   else for (const source of sources) await print(source);
   return readCount > 0 ? exitCodes.good : exitCodes.noAnswer;
+}
+
+/** The logs of all of these Canaries. One without pods, or whose pods may not be read, does not hide the others. */
+async function sourcesOf(
+  client: Connection['client'],
+  canaries: readonly KubernetesObject[],
+  options: LogOptions,
+  output: LogOutput,
+): Promise<{ readonly found: readonly LogSource[]; readonly isForbidden: boolean }> {
+  const found: LogSource[] = [];
+  let isForbidden = false;
+  for (const canary of canaries) {
+    try {
+      const pods = await podsOf(client, canary);
+      const sources = logSources(pods, options);
+      if (sources.length === 0) output.err(`${describe(canary)}: ${whyNone(pods, options)}\n`);
+      found.push(...sources);
+    } catch (error) {
+      const isRefused = isApiError(error, 'forbidden');
+      if (canaries.length === 1 || (isApiError(error) && !isRefused)) throw error;
+      isForbidden ||= isRefused;
+      output.err(`${describe(canary)}: ${error instanceof Error ? error.message : String(error)}\n`);
+    }
+  }
+  return { found, isForbidden };
 }
 
 /** What is wrong, a line for each container. */
