@@ -164,7 +164,8 @@ async function sourcesOf(
       const isRefused = isApiError(error, 'forbidden');
       if (canaries.length === 1 || (isApiError(error) && !isRefused)) throw error;
       isForbidden ||= isRefused;
-      output.err(`${describe(canary)}: ${error instanceof Error ? error.message : String(error)}\n`);
+      const said = error instanceof Error ? error.message : String(error);
+      output.err(`${isRefused ? `${describe(canary)}: ` : ''}${said}\n`);
     }
   }
   return { found, isForbidden };
