@@ -164,8 +164,9 @@ async function sourcesOf(
       const isRefused = isApiError(error, 'forbidden');
       if (canaries.length === 1 || (isApiError(error) && !isRefused)) throw error;
       isForbidden ||= isRefused;
-      const said = error instanceof Error ? error.message : String(error);
-      output.err(`${isRefused ? `${describe(canary)}: ` : ''}${said}\n`);
+      // Others name the Canary themselves.
+      const lead = isRefused ? `${describe(canary)}: ` : '';
+      output.err(`${lead}${(error as Error).message}\n`);
     }
   }
   return { found, isForbidden };
