@@ -273,7 +273,7 @@ describe('check, on a cluster', () => {
         spec: { provider, query },
       });
     await template('queue', { type: 'externalmetrics' }, 'orders');
-    await template('keptn', { type: 'keptn' }, 'keptnmetric/shared/response-time');
+    await template('keptn', { type: 'keptn' }, 'keptnmetric/default/response-time');
     await template(
       'cloud',
       { type: 'cloudwatch', region: 'eu-north-1' },
