@@ -22,6 +22,7 @@ export interface ControllerFlags extends ReleaseFlags {
   readonly metricsServer: string;
   readonly metricsServerCredentials?: string;
   readonly cloudIdentity?: boolean;
+  readonly dashboardListen?: object;
   readonly defaultServiceAccount?: string;
   readonly trustedSourceNamespaces: string[];
 }

@@ -72,6 +72,7 @@ export const checkCommand: CliCommand = {
                 watchNamespaces: found.watchNamespaces,
                 defaultServiceAccount: found.defaultServiceAccount,
                 trustedSourceNamespaces: found.trustedSourceNamespaces,
+                dashboard: found.dashboardListen !== undefined,
                 asUser: flags.as,
                 defaultProvider: found.meshProvider,
                 forbidsOtherNamespaces: releaseLimitsIn(found).forbidsOtherNamespaces,

@@ -31,6 +31,8 @@ export interface CheckOptions {
   readonly defaultServiceAccount?: string | undefined;
   /** Namespaces whose Sources are written with Holdfast's own rights. */
   readonly trustedSourceNamespaces: readonly string[];
+  /** The controller serves it. */
+  readonly dashboard?: boolean;
   readonly asUser?: string | undefined;
   readonly defaultProvider: string;
   /** References to objects of other namespaces are refused. */
@@ -111,6 +113,7 @@ type RightsQuery = Pick<
   | 'watchNamespaces'
   | 'defaultServiceAccount'
   | 'trustedSourceNamespaces'
+  | 'dashboard'
   | 'asUser'
   | 'defaultProvider'
   | 'forbidsOtherNamespaces'

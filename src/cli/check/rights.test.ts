@@ -27,7 +27,7 @@ function granting(granted: RightsOptions): Transport {
 async function findings(
   providers: readonly string[],
   used: readonly string[],
-  choice: Pick<RightsOptions, 'defaultServiceAccount' | 'trustedSourceNamespaces'> = installed,
+  choice: Pick<RightsOptions, 'defaultServiceAccount' | 'trustedSourceNamespaces' | 'dashboard'> = installed,
   running = choice,
 ) {
   const canaries = used.map((provider) => canaryDocument({ provider }) as unknown as Canary);
@@ -56,11 +56,17 @@ it('asks for what install grants with the same choice of accounts, and no more',
   const none = { trustedSourceNamespaces: [] };
   const named = { ...none, defaultServiceAccount: 'deployer' };
   const trusting = { trustedSourceNamespaces: ['shop'] };
-  for (const choice of [none, named, trusting]) expect(await findings([], [], choice)).toEqual([]);
+  const served = { ...none, dashboard: true };
+  for (const choice of [none, named, trusting, served]) expect(await findings([], [], choice)).toEqual([]);
   expect(await findings([], [], named, none)).toContainEqual(
     expect.stringContaining('cannot bind clusterroles'),
   );
   expect(await findings([], [], none, trusting)).toContainEqual(
     expect.stringContaining('cannot create, patch, delete jobs.batch (applied from Git)'),
+  );
+  expect(await findings([], [], none, served)).toContainEqual(
+    expect.stringMatching(
+      /^failed cannot abort, .*, promote, .* canaries\.flagger\.app \(what people ask for on the dashboard\)$/,
+    ),
   );
 });

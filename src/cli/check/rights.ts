@@ -15,7 +15,7 @@ interface RightsQuery extends UsedParts, InstalledChoice {
 /** What Holdfast was installed with, as far as its flags say so. */
 type InstalledChoice = Pick<
   RightsOptions,
-  'watchNamespaces' | 'defaultServiceAccount' | 'trustedSourceNamespaces'
+  'watchNamespaces' | 'defaultServiceAccount' | 'trustedSourceNamespaces' | 'dashboard'
 >;
 
 interface Question {
@@ -88,11 +88,13 @@ async function askAll(
 
 function questionsFor(options: RightsQuery): Question[] {
   const { ownNamespace, watchNamespaces, usedProviders: providers, usedResources } = options;
-  const { defaultServiceAccount, trustedSourceNamespaces } = options;
+  const { defaultServiceAccount, trustedSourceNamespaces, dashboard = false } = options;
   const where = watchNamespaces.length > 0 ? watchNamespaces : [undefined];
   const accounts = { impersonation: false, defaultServiceAccount, trustedSourceNamespaces };
-  const installed = { watchNamespaces, ...accounts, providers };
-  const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || usedResources.has(resource);
+  const installed = { watchNamespaces, ...accounts, providers, dashboard };
+  // The dashboard reviews who looks, and what they may do.
+  const used = new Set([...usedResources, ...(dashboard ? ['tokenreviews', 'subjectaccessreviews'] : [])]);
+  const isNeeded = ({ resource }: Right) => !needsUse.has(resource) || used.has(resource);
   return [
     ...ownRights.map((right) => ({ right, namespace: ownNamespace, needed: true })),
     ...where.flatMap((namespace) => [
